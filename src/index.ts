@@ -35,6 +35,14 @@ export {
 export { type Extension, type ExtensionValue, extension } from "./kernel/extension.ts";
 export type { Issue, Probe } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
+export type {
+  MonitorDeclaration,
+  MonitorSnapshot,
+  MonitorSpec,
+  MonitorStatus,
+  Monitors,
+  MonitorUpdate,
+} from "./kernel/monitor.ts";
 export type { OperationDefinition } from "./kernel/operation.ts";
 // Plugins
 export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";
@@ -56,7 +64,14 @@ export type {
 } from "./kernel/services.ts";
 export type { PreambleInput } from "./kernel/slots.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
-export type { TriggerDeclaration } from "./kernel/trigger.ts";
+export {
+  defineTrigger,
+  type SubscribeOptions,
+  type Trigger,
+  type TriggerDeclaration,
+  type TriggerOn,
+  type Triggers,
+} from "./kernel/trigger.ts";
 export type { Allowance, Budget, SessionConfig } from "./model/config.ts";
 export { type Code, hasCode, RuntimeError } from "./model/errors.ts";
 export type { PreviewKey, SessionEvent, TurnProgress } from "./model/event.ts";
@@ -91,6 +106,7 @@ export {
   type ToolOutput,
 } from "./model/tool.ts";
 export { shortened, type TranscriptOptions, transcriptText, transcriptTexts } from "./model/transcript-text.ts";
+export type { MissedRuns, Occurrence, Subscription } from "./model/trigger.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
 export type { OpenInput, OpenWait, SessionView } from "./model/view.ts";
 export type { WaitKind } from "./model/wait.ts";
@@ -102,6 +118,7 @@ export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runti
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";
+export type { AppTriggers } from "./runtime/triggers/app.ts";
 export type { Approval, Delivery, PendingWait, Waits } from "./runtime/waits.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";

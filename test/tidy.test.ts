@@ -48,7 +48,9 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
  * `session: LiveSession` instead of declaring the five methods of it that it happens to use.
  */
 const ROOMS: Record<string, readonly string[]> = {
-  runtime: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
+  runtime: ["triggers", "monitors", "jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
+  triggers: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
+  monitors: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   jobs: ["session", "live-turn", "services", "toolset", "readers", "core"],
   session: ["live-turn", "services", "toolset", "readers", "core"],
   "live-turn": ["services", "toolset", "readers", "core"],

@@ -54,6 +54,6 @@ await session.turn("Report now!").result(); // A command waits for the turn to e
 assert.ok(hasCode(refused[0], "operation.reentrant"));
 assert.deepEqual(await session.query(nightlyReport, "asked"), ["2025-01-01"]);
 assert.deepEqual(
-  session.triggers().map(({ name }) => name),
+  session.triggers.declared().map(({ name }) => name),
   ["report.due"],
 );

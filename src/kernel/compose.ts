@@ -107,7 +107,17 @@ export function compose(
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
   const hooks = new HookRunner(sorted(placed), slots, probe, overran);
   const contributions = new Contributions(given);
-  return { hooks, tools, providers, operations, contributions, triggers, monitors, extensions, stages: stagesOf(hooks) };
+  return {
+    hooks,
+    tools,
+    providers,
+    operations,
+    contributions,
+    triggers,
+    monitors,
+    extensions,
+    stages: stagesOf(hooks),
+  };
 }
 
 function unknownHook(plugin: string, hook: string): RuntimeError {

@@ -8,10 +8,20 @@ import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import type { Extension } from "./extension.ts";
 import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
+import type { MonitorSpec, Monitors } from "./monitor.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
 import type { JobContext, JobOptions, ServiceName, Services, ToolsOfSession } from "./services.ts";
 import type { StateAccess } from "./states.ts";
+import type {
+  EmitOptions,
+  OccurrencesFilter,
+  RevisionOptions,
+  SubscribeOptions,
+  SubscriptionPatch,
+  Trigger,
+  Triggers,
+} from "./trigger.ts";
 
 /** Where a hook is called: the session, the turn if there is one, its signal, its services. */
 export interface Site {
@@ -116,6 +126,8 @@ export function eventFor(hook: HookName, plugin: Installed, sees: object, here: 
   if (services.includes("sessions")) event.sessions = sessionsAt(scope, here, id, hook);
   if (services.includes("graph")) event.graph = graphUntil(scope, here, id, hook);
   if (services.includes("jobs")) event.jobs = jobsIn(scope, here, id, hook);
+  if (services.includes("monitors")) event.monitors = monitorsIn(scope, here, id, hook);
+  if (services.includes("triggers")) event.triggers = new TriggersAt(here, id);
   if (services.includes("membership")) event.membership = membershipUntil(scope, here, id, hook);
   if (spec.state !== undefined)
     event.state =
@@ -167,7 +179,15 @@ interface Known extends Site {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
 /** Made anew for each effect: its answer records what they write or pay for, and it names what they send. */
-const OF_EFFECT: ReadonlySet<ServiceName> = new Set(["complete", "membership", "sessions", "graph", "jobs"]);
+const OF_EFFECT: ReadonlySet<ServiceName> = new Set([
+  "complete",
+  "membership",
+  "sessions",
+  "graph",
+  "jobs",
+  "monitors",
+  "triggers",
+]);
 
 /** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
 function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
@@ -245,18 +265,85 @@ export function graphUntil(scope: CallScope, here: Site, plugin: string, where: 
   };
 }
 
-/** What a handler begins goes with the answer of its effect. While it waits for jobs its own time stands still. */
-export function jobsIn(scope: CallScope, here: Site, plugin: string, where: string): Services["jobs"] {
+/** What a handler begins goes with the answer of its effect, so it must come before that. */
+function beforeAnswer(scope: CallScope, here: Site, plugin: string, where: string): () => void {
   const { epoch } = here.states;
-  const inTime = (): void => {
+  return () => {
     requireTime(scope, plugin, where);
     if (here.turnId !== undefined && here.states.epoch !== epoch) throw late(plugin, where);
   };
+}
+
+/** While a handler waits for jobs its own time stands still. */
+export function jobsIn(scope: CallScope, here: Site, plugin: string, where: string): Services["jobs"] {
   return jobsUntil(
     () => here.service("jobs", plugin),
-    inTime,
+    beforeAnswer(scope, here, plugin, where),
     (wait) => scope.waiting(wait),
   );
+}
+
+const monitorsIn = (scope: CallScope, here: Site, plugin: string, where: string): Services["monitors"] =>
+  new MonitorsUntil(() => here.service("monitors", plugin), beforeAnswer(scope, here, plugin, where));
+
+/** The service, made when it is used. Reading may start what is armed, so it is refused too once `inTime` throws. */
+export class MonitorsUntil implements Monitors {
+  readonly #service: () => Monitors;
+  constructor(service: () => Monitors, inTime: () => void) {
+    this.#service = () => {
+      inTime();
+      return service();
+    };
+  }
+  snapshot() {
+    return unwaited(async () => this.#service().snapshot());
+  }
+  takeUpdates() {
+    return unwaited(async () => this.#service().takeUpdates());
+  }
+  start(spec: MonitorSpec | string) {
+    return unwaited(async () => this.#service().start(spec));
+  }
+  stop(id: string, reason?: string) {
+    return unwaited(async () => this.#service().stop(id, reason));
+  }
+}
+
+/** The service is made when it is used: most handlers are given it and never do. */
+class TriggersAt implements Triggers {
+  readonly #here: Site;
+  readonly #plugin: string;
+  constructor(here: Site, plugin: string) {
+    this.#here = here;
+    this.#plugin = plugin;
+  }
+  get #service(): Triggers {
+    return this.#here.service("triggers", this.#plugin);
+  }
+  declared() {
+    return this.#service.declared();
+  }
+  list() {
+    return this.#service.list();
+  }
+  get(id: string) {
+    return this.#service.get(id);
+  }
+  occurrences(filter?: OccurrencesFilter) {
+    return this.#service.occurrences(filter);
+  }
+  subscribe(options: SubscribeOptions) {
+    return this.#service.subscribe(options);
+  }
+  update(id: string, patch: SubscriptionPatch, options?: RevisionOptions) {
+    return this.#service.update(id, patch, options);
+  }
+  remove(id: string, options?: RevisionOptions) {
+    return this.#service.remove(id, options);
+  }
+  emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions) {
+    return this.#service.emit(event, payload, options);
+  }
 }
 
 /** The service, made when it is used. What begins jobs or takes nodes in is refused once `inTime` throws. */

@@ -18,7 +18,17 @@ import type { Services } from "./services.ts";
 
 type ToolServices = Pick<
   Services,
-  "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "monitors" | "triggers"
+  | "session"
+  | "sessions"
+  | "catalog"
+  | "membership"
+  | "graph"
+  | "complete"
+  | "blobs"
+  | "trace"
+  | "jobs"
+  | "monitors"
+  | "triggers"
 >;
 
 /**

@@ -601,6 +601,12 @@ const ERRORS = {
       `The event ${d.event} has occurred under the key ${JSON.stringify(d.key.slice(0, 80))} with another payload.`,
       "Take a key of its own for everything that happens.",
     ),
+  "trigger.busy": (d: { event: string }) =>
+    said(
+      `The subscriptions to ${d.event} changed again and again, and nothing was kept.`,
+      "Emit it again, with the same key.",
+      "unchanged",
+    ),
 
   // Monitors
   "monitor.unknown": (d: { id: string; session: string }) =>
@@ -611,11 +617,7 @@ const ERRORS = {
   "monitor.invalid": (d: { problem: string }) =>
     said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and a timeoutMs of at most an hour."),
   "monitor.conflict": (d: { id: string }) =>
-    said(
-      `The monitor ${d.id} runs already, with another command.`,
-      "Stop it first, or take another id.",
-      "unchanged",
-    ),
+    said(`The monitor ${d.id} runs already, with another command.`, "Stop it first, or take another id.", "unchanged"),
   "monitor.full": (d: { max: number }) =>
     said(`${d.max} monitors of the session run already.`, "Stop some of them with monitors.stop.", "unchanged"),
   "monitor.failed": (d: { problem: string }) =>

@@ -18,14 +18,14 @@ import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
 import type { Desk } from "./jobs/desk.ts";
-import type { MonitorDesk } from "./monitors/desk.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
+import type { MonitorDesk } from "./monitors/desk.ts";
 import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { Watch } from "./session/watch.ts";
-import type { TriggerDesk } from "./triggers/desk.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
+import type { TriggerDesk } from "./triggers/desk.ts";
 
 /** Everything that the sessions of one runtime share. */
 export interface Core {

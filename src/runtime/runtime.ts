@@ -5,7 +5,7 @@
 // R2 The store closes last: turns that are stopped, and plugins that close, may still write.
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
-import { compose } from "../kernel/compose.ts";
+import { type Composition, compose } from "../kernel/compose.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
@@ -45,6 +45,8 @@ import { type Core, Models, overran, tracer } from "./core.ts";
 import { type AppJobs, appJobs } from "./jobs/app.ts";
 import { Desk } from "./jobs/desk.ts";
 import { Memo } from "./live-turn/memo.ts";
+import { MonitorDesk } from "./monitors/desk.ts";
+import { MonitorRun, WATCH } from "./monitors/run.ts";
 import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
@@ -55,6 +57,8 @@ import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
 import { type Recovered, Watch } from "./session/watch.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
+import { type AppTriggers, appTriggers } from "./triggers/app.ts";
+import { TriggerDesk } from "./triggers/desk.ts";
 import { type Waits, waitsOf } from "./waits.ts";
 import { processName, realWorld } from "./world.ts";
 
@@ -124,6 +128,8 @@ export interface Runtime extends AsyncDisposable {
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
   readonly jobs: AppJobs;
+  /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
+  readonly triggers: AppTriggers;
   /**
    * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
    * or wait for something.
@@ -211,6 +217,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const sessions = new OpenSessions(() => core);
   const every = { id: asSessionId("every"), isRoot: true };
+  const ofEvery = (): Composition => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace));
   const core: Core = {
     door: { isClosed: false },
     store,
@@ -227,10 +234,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
       () => core,
       (id) => sessions.takeUp(id),
     ),
-    jobs: new Desk(
-      () => core,
-      () => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace)),
-    ),
+    jobs: new Desk(() => core, ofEvery, { [WATCH]: (...claimed) => new MonitorRun(...claimed) }),
+    monitors: new MonitorDesk(() => core),
+    triggers: new TriggerDesk(() => core, ofEvery),
     spenders: new Set(),
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
@@ -333,6 +339,7 @@ class RuntimeHandle implements Runtime {
 
   readonly waits: Waits = waitsOf(() => this.#open());
   readonly jobs: AppJobs = appJobs(() => this.#open());
+  readonly triggers: AppTriggers = appTriggers(() => this.#open());
 
   async recover(): Promise<Recovered> {
     return this.#open().watch.recover();

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Deadline } from "../kernel/deadline.ts";
-import { jobsUntil } from "../kernel/hook-event.ts";
+import { jobsUntil, MonitorsUntil } from "../kernel/hook-event.ts";
 import type { Site } from "../kernel/hook-runner.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
@@ -120,8 +120,7 @@ export class CallContext implements ToolContext {
     return {
       append: (nodes, options) =>
         unwaited(async () => {
-          const where = `the tool ${this.#effect.call.name}, after it had ended`;
-          if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
+          this.#requireTime();
           return this.#service("graph").append(nodes, options);
         }),
     };
@@ -136,11 +135,23 @@ export class CallContext implements ToolContext {
     return this.#service("trace");
   }
   get jobs(): Services["jobs"] {
+    return jobsUntil(
+      () => this.#service("jobs"),
+      () => this.#requireTime(),
+    );
+  }
+  #requireTime(): void {
     const where = `the tool ${this.#effect.call.name}, after it had ended`;
-    const jobs = (): Services["jobs"] => this.#service("jobs");
-    return jobsUntil(jobs, () => {
-      if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
-    });
+    if (this.#isOver) throw new RuntimeError("state.parallel", { plugin: this.#plugin, where });
+  }
+  get monitors(): Services["monitors"] {
+    return new MonitorsUntil(
+      () => this.#service("monitors"),
+      () => this.#requireTime(),
+    );
+  }
+  get triggers(): Services["triggers"] {
+    return this.#service("triggers");
   }
   // These return closures, because tools often take them off the context: `const { once } = context`.
   get read(): ToolContext["read"] {

@@ -293,13 +293,13 @@ test("K17 the triggers that plugins declare are listed, in order", async () => {
     ],
     trace: (record) => traces.push(record),
   });
-  expect(world.session.triggers()).toEqual([
+  expect(world.session.triggers.declared()).toEqual([
     { name: "repo.pushed", description: "Somebody pushed.", payload: { type: "object" } },
     { name: "mail.came" },
     { name: "mail.went" },
   ]);
   await using bare = await open(echo());
-  expect(bare.session.triggers()).toEqual([]);
+  expect(bare.session.triggers.declared()).toEqual([]);
 });
 
 test.each<readonly [string, readonly object[], readonly object[], string]>([

@@ -140,8 +140,8 @@ export class Desk {
     this.begin(spawning.map(({ job }) => job));
   }
 
-  /** Throws when the task, or its input, cannot be right. Where its plugin is not here, nobody knows. */
-  async requireTask(sessionId: SessionId, operation: string, input: Json | undefined): Promise<void> {
+  /** Throws when the task, or its input (unless it comes later), cannot be right. Where its plugin is not here, nobody knows. */
+  async requireTask(sessionId: SessionId, operation: string, input: Json | undefined, isLater = false): Promise<void> {
     const core = this.#core();
     const plugin = operation.slice(0, operation.lastIndexOf("."));
     if (!core.plugins.some(({ id }) => id === plugin)) {
@@ -152,7 +152,7 @@ export class Desk {
     const found = (open?.composition ?? this.#compose()).operations.get(operation);
     if (found?.operation.kind !== "task")
       throw new RuntimeError("operation.unknown", { name: operation, known: this.operations });
-    checkedInput(found, input);
+    if (!isLater) checkedInput(found, input);
   }
 
   /** Begins a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */

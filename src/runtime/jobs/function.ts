@@ -151,6 +151,9 @@ class Context implements JobContext {
   get jobs() {
     return this.#late("jobs");
   }
+  get triggers() {
+    return this.#late("triggers");
+  }
   // These return closures, because work often takes them off the context: `({ wake }) => …`.
   get receive(): JobContext["receive"] {
     return async <T extends Json>(signal: string) => (await this.#job.receive(signal)) as T;

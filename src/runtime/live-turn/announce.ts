@@ -51,7 +51,8 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   const [parent] = session.ancestors;
   if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
-  const { watch } = session.core;
+  const { watch, triggers } = session.core;
+  triggers.committed();
   if (watch.followed.size > 0) watch.forget(session);
   if (parent !== undefined) watch.childEnded(parent);
 }

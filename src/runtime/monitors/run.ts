@@ -5,7 +5,7 @@
 // M2 The command begins when its group is recorded, and not before: it waits behind a gate.
 // M3 When the job does not run here any more, for whatever reason, its command ends.
 // M4 It is started again in another process only if that was asked for; else the job is abandoned.
-import { checkedMonitor, type CheckedMonitor, type MonitorSpec } from "../../kernel/monitor.ts";
+import { type CheckedMonitor, checkedMonitor, type MonitorSpec } from "../../kernel/monitor.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { JobEvent } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
@@ -79,7 +79,8 @@ export class MonitorRun extends HeldJob {
     try {
       for (const group of this.#earlier) await endGroup(group); // M1
       if (this.isCancelling) await this.end("cancelled", {});
-      else if (this.#earlier.length > 0 && !this.#spec.restarts) await this.#abandon(); // M4
+      else if (this.#earlier.length > 0 && !this.#spec.restarts)
+        await this.#abandon(); // M4
       else await this.#watch();
     } catch (error) {
       if (hasCode(error, "monitor.failed")) await this.failed(error).catch((fault) => this.#giveUp(fault));

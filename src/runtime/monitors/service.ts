@@ -1,5 +1,6 @@
 // The monitors of a session, as plugins and apps use them. A monitor is a job; this is how it is shown and started.
 // Not its job: running commands (`run.ts`), jobs (`../jobs/`).
+import { isDeepStrictEqual } from "node:util";
 import {
   type CheckedMonitor,
   checkedMonitor,
@@ -22,7 +23,7 @@ import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { cancelJob } from "../jobs/cancel.ts";
 import type { Spawning } from "../jobs/desk.ts";
-import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
+import { beginJob, type JobsPlace } from "../jobs/service.ts";
 import { requireStored } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 import { WATCH } from "./run.ts";
@@ -100,7 +101,8 @@ export class SessionMonitors implements Monitors {
   }
   #unbegun(): readonly Spawning[] {
     const { site } = this.#place;
-    const carried = site?.turn === undefined ? site?.working?.spawns : site.turn.live.carrying?.get(site.turn.effect)?.spawns;
+    const carried =
+      site?.turn === undefined ? site?.working?.spawns : site.turn.live.carrying?.get(site.turn.effect)?.spawns;
     return (carried ?? []).filter(({ job }) => job.operation === WATCH);
   }
 
@@ -133,7 +135,7 @@ export class SessionMonitors implements Monitors {
   async #start(spec: CheckedMonitor): Promise<MonitorStatus> {
     if (process.platform === "win32")
       throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
-    const { core, plugin, site } = this.#place;
+    const { core, plugin } = this.#place;
     const id = spec.id ?? this.#freshId();
     const input = ownJson({ ...spec, id });
     const runs = await this.#runs();
@@ -141,7 +143,7 @@ export class SessionMonitors implements Monitors {
     const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id)?.job;
     const running = unbegun ?? (before !== undefined && !isOver(before) ? before : undefined);
     if (running !== undefined) {
-      if (hashOf(running.input ?? null) !== hashOf(input)) throw new RuntimeError("monitor.conflict", { id });
+      if (!isDeepStrictEqual(running.input, input)) throw new RuntimeError("monitor.conflict", { id });
       return unbegun !== undefined || before === undefined ? startingOf(unbegun ?? running) : this.#statusOf(before);
     }
     const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
@@ -187,7 +189,9 @@ export class SessionMonitors implements Monitors {
     const { store } = this.#core;
     const over = await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
     const own = over.map(({ record }) => record).filter((record) => record.operation === WATCH && isOver(record));
-    const shown = new Set(own.filter(({ id }) => [...latest.values()].some((record) => record.id === id)).slice(-OVER_MAX));
+    const shown = new Set(
+      own.filter(({ id }) => [...latest.values()].some((record) => record.id === id)).slice(-OVER_MAX),
+    );
     for (const record of own) if (!shown.has(record)) await store.jobs.remove(record.id);
   }
 

@@ -59,7 +59,11 @@ export class Shell {
 
   /** Starts the shell; the command waits for `go`. Throws `monitor.failed` when it cannot be started. */
   static open(
-    { command, cwd, env }: { readonly command: string; readonly cwd?: string; readonly env?: NodeJS.ProcessEnv },
+    {
+      command,
+      cwd,
+      env,
+    }: { readonly command: string; readonly cwd?: string | undefined; readonly env?: NodeJS.ProcessEnv | undefined },
     mark: string,
     tell: (channel: Channel, line: string) => void,
   ): Promise<Shell> {

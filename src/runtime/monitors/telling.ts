@@ -111,7 +111,8 @@ export class Telling {
     const { label } = this.#record();
     const lines = this.#untold.filter(({ channel }) => channel !== "note").map(shown);
     const text = TEXTS.monitorEnded(label, this.#id, note, lines, this.#dropped);
-    const isNotice = wake === "notify" || this.#wake !== undefined;
+    // A turn that waits to be opened for its lines takes this in too; one that runs may have no boundary left.
+    const isNotice = wake === "notify" || (await this.#isWaiting(this.#wake));
     return { says, wakes: [this.#wakeInput("end", text, isNotice)] };
   }
 
@@ -139,11 +140,16 @@ export class Telling {
   async #isAcknowledged(told: Told | undefined, taken: number): Promise<boolean> {
     if (told === undefined) return false;
     if (told.upTo > 0 && told.upTo <= taken) return true;
-    const { store } = this.#core;
-    const { sessionId } = this.#record();
-    if ((await store.inputs.list(sessionId)).some(({ id }) => id === told.inputId)) return false;
-    const turn = await store.find(asTurnId(told.inputId.replace(/^inp_/, "trn_")));
+    if (await this.#isWaiting(told)) return false;
+    const turn = await this.#core.store.find(asTurnId(told.inputId.replace(/^inp_/, "trn_")));
     return turn === undefined || turn.state === "ended" || turn.state === "withdrawn";
+  }
+
+  /** It waits to be taken in. */
+  async #isWaiting(told: Told | undefined): Promise<boolean> {
+    if (told === undefined) return false;
+    const waiting = await this.#core.store.inputs.list(this.#record().sessionId);
+    return waiting.some(({ id }) => id === told.inputId);
   }
 
   #input(isNotice: boolean): WakeInput {

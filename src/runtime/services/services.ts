@@ -31,6 +31,8 @@ const MAKERS: Makers = {
   }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
   jobs: (site, plugin) => site.core.jobs.of(site, plugin),
+  monitors: (site, plugin) => site.core.monitors.of(site, plugin),
+  triggers: (site, plugin) => site.core.triggers.of(site, plugin),
 };
 
 /** Services that are the same for every plugin: one frozen object serves them all. */

@@ -4,6 +4,7 @@
 // H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
 import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
 import { type ExtensionValue, keptExtensions } from "../../kernel/extension.ts";
+import type { Monitors } from "../../kernel/monitor.ts";
 import {
   type ConfigPatch,
   type InputArgs,
@@ -24,7 +25,7 @@ import {
   type Complete,
   type Jobs,
 } from "../../kernel/services.ts";
-import type { TriggerDeclaration } from "../../kernel/trigger.ts";
+import type { Triggers } from "../../kernel/trigger.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
@@ -135,6 +136,8 @@ export interface Session extends AsyncDisposable {
   readonly inputs: SessionInputs;
   /** Background work of the session. */
   readonly jobs: Jobs;
+  /** Commands that are watched for the session. */
+  readonly monitors: Monitors;
   /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
   /** The turn that is under way in this process, also one that another process had left. */
@@ -172,7 +175,8 @@ export interface Session extends AsyncDisposable {
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
   contributed<Out>(point: Point<Any, Out>): Out;
-  triggers(): readonly TriggerDeclaration[];
+  /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
+  readonly triggers: Triggers;
   /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
   readonly fingerprint: string;
 
@@ -255,6 +259,11 @@ export class SessionHandle implements Session {
   get jobs(): Jobs {
     const { core, id } = this.#open();
     return core.jobs.ofApp(id);
+  }
+
+  get monitors(): Monitors {
+    const session = this.#open();
+    return session.core.monitors.ofApp(session);
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {
@@ -347,8 +356,9 @@ export class SessionHandle implements Session {
     return this.#current().composition.contributions.read(point);
   }
 
-  triggers(): readonly TriggerDeclaration[] {
-    return this.#current().composition.triggers.map(({ value }) => value);
+  get triggers(): Triggers {
+    const { core, id } = this.#current();
+    return core.triggers.ofApp(id);
   }
 
   get fingerprint(): string {

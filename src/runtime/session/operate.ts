@@ -19,6 +19,7 @@ import {
   wireName,
 } from "../../kernel/operation.ts";
 import type { JobsView, ServiceName, Services, TaskJob } from "../../kernel/services.ts";
+import type { Triggers, TriggersView } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
@@ -419,12 +420,22 @@ function contextAt(
     context.once = (key: string, run: () => Awaitable<Json>): Promise<Json> => site.once(plugin, key, run);
   for (const service of POWERS[operation.kind] as readonly ServiceName[])
     context[service] = site.service(service, plugin);
-  if (operation.kind === "query") context.jobs = readOnly(context.jobs as Services["jobs"]);
+  if (operation.kind === "query") {
+    context.jobs = readOnly(context.jobs as Services["jobs"]);
+    context.monitors = site.core.monitors.view(site, plugin);
+    context.triggers = viewOf(context.triggers as Triggers);
+  }
   return context;
 }
 
 /** O1 */
 const readOnly = (jobs: JobsView): JobsView => ({ list: (filter) => jobs.list(filter), get: (id) => jobs.get(id) });
+const viewOf = (triggers: Triggers): TriggersView => ({
+  declared: () => triggers.declared(),
+  list: () => triggers.list(),
+  get: (id) => triggers.get(id),
+  occurrences: (filter) => triggers.occurrences(filter),
+});
 
 async function run({ plugin, name, operation }: OwnedOperation, context: Context): Promise<unknown> {
   try {

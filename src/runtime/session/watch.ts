@@ -225,6 +225,8 @@ export class Watch {
       const agenda = await this.#agenda(now, max);
       await this.#settle(agenda);
       await this.#core().jobs.look(agenda);
+      const isServed = this.#servesAll || seen !== undefined;
+      const hasMore = isServed && (await this.#core().triggers.look(agenda));
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
       for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found: SessionId[] = [];
@@ -234,7 +236,7 @@ export class Watch {
       const hasFound = found.length > 0;
       begun += await this.#takeUpAll(found, tried);
       if (hasFound && (isFull || seen !== undefined)) continue; // There may be more.
-      this.#sleep(agenda, now);
+      this.#sleep(agenda, now, hasMore);
       break;
     }
     return begun;
@@ -365,10 +367,17 @@ export class Watch {
 
   // ── Time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #sleep({ next }: Agenda, now: number): void {
+  /** A process that is told to recover nothing serves its own sessions alone; in memory all are its own. */
+  get #servesAll(): boolean {
+    const { recovers, store } = this.#core();
+    return recovers || !store.isDurable;
+  }
+
+  #sleep({ next, hasCommits }: Agenda, now: number, hasMore: boolean): void {
+    if (hasMore) return this.#soonest(0);
     const { recovers, store } = this.#core();
     const isWanted = this.#isBusy || this.followed.size > 0 || this.#core().jobs.isBusy;
-    const hasTimes = next !== undefined && recovers;
+    const hasTimes = (next !== undefined || hasCommits === true) && this.#servesAll;
     if (!isWanted && !hasTimes && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
     this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));

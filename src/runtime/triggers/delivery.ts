@@ -20,8 +20,8 @@ export async function deliveryOf(
   subscription: Subscription,
 ): Promise<NewDelivery> {
   const { store, limits } = core;
-  const { sessionId, id, revision } = subscription;
-  const about = { sessionId, subscription: id, revision };
+  const { sessionId, id, revision, incarnation } = subscription;
+  const about = { sessionId, subscription: id, revision, incarnation };
   if ((await store.jobs.count(sessionId)) >= limits.jobsMax) return { ...about, lost: "full" };
   const job = jobOf(core, occurrence, subscription);
   const { delivers } = job;

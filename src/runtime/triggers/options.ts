@@ -59,14 +59,24 @@ export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[],
   if (kind === undefined || others.length > 0) return invalid("`on` has one of event, cron, everyMs and commits");
   const stray = given.find((key) => key !== kind && !ALONG[kind].includes(key));
   if (stray !== undefined) return invalid(`\`${stray}\` does not go with \`${kind}\``);
-  const { event, source, cron, timeZone = "UTC", missed = "once", everyMs, commits } = on as { [K in keyof typeof ON]?: unknown };
+  const {
+    event,
+    source,
+    cron,
+    timeZone = "UTC",
+    missed = "once",
+    everyMs,
+    commits,
+  } = on as { [K in keyof typeof ON]?: unknown };
   if (kind === "event") return eventOf(nameOf(event), source, declared);
   if (kind === "commits") return commits === true ? { kind } : invalid("`commits` is true, or left out");
   if (!MISSED.includes(missed)) invalid("`missed` is one of skip, once, all");
   if (kind === "cron" && (typeof cron !== "string" || typeof timeZone !== "string"))
     return invalid("`cron` and `timeZone` are texts");
   const schedule = (
-    kind === "cron" ? { kind, cron: (cron as string).trim(), timeZone, missed } : { kind: "interval", everyMs, from, missed }
+    kind === "cron"
+      ? { kind, cron: (cron as string).trim(), timeZone, missed }
+      : { kind: "interval", everyMs, from, missed }
   ) as Schedule;
   requireSchedule(schedule, from);
   return schedule;
@@ -87,8 +97,7 @@ export async function targetOf(
 ): Promise<TriggerTarget> {
   if (send !== undefined && operation !== undefined) return invalid("it has both `send` and `operation`");
   const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
-  if (isTurn && (input !== undefined || wake !== undefined))
-    return invalid("`input` and `wake` go with `operation`");
+  if (isTurn && (input !== undefined || wake !== undefined)) return invalid("`input` and `wake` go with `operation`");
   if (send !== undefined) {
     if (typeof send !== "string" || send.trim() === "") return invalid("`send` is a text with words");
     return { kind: "turn", text: recordable(core, "send", send) as string };

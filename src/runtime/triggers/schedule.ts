@@ -30,7 +30,8 @@ export function requireSchedule(on: Schedule, now: number): void {
     throw new RuntimeError("trigger.invalid", { problem });
   };
   if (on.kind === "interval") {
-    if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000)) wrong("its everyMs is a whole number from 1,000 on");
+    if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000))
+      wrong("its everyMs is a whole number from 1,000 on");
     return;
   }
   // A library that knows time zones is told of a wrong one only when it is asked for a time.
@@ -60,7 +61,9 @@ export function nextAfter(on: Schedule, time: number): number | undefined {
 /** The last time that is not after this one. */
 function latestAt(on: Schedule, time: number): number | undefined {
   if (on.kind === "interval") return on.from + on.everyMs * Math.floor((time - on.from) / on.everyMs);
-  return cronOf(on).previousRuns(1, new Date(Math.floor(time / 1_000) * 1_000 + 1_000))[0]?.getTime();
+  return cronOf(on)
+    .previousRuns(1, new Date(Math.floor(time / 1_000) * 1_000 + 1_000))[0]
+    ?.getTime();
 }
 
 /** What to do for a schedule whose time has come: occur, or pass by; and when it is due again. */

@@ -26,7 +26,7 @@ import type { Core } from "../core.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
 import { deliveryOf } from "./delivery.ts";
-import { ID_MAX, invalid, nameOf, recordable, sourceOf, SUBSCRIBE, targetOf } from "./options.ts";
+import { ID_MAX, invalid, nameOf, recordable, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
 import { nextAfter, type Schedule } from "./schedule.ts";
 
 const REVISION: Known<RevisionOptions> = { revision: true };
@@ -149,8 +149,7 @@ export class SessionTriggers implements Triggers {
       for (;;) {
         const before = await this.#require(id);
         const { revision = before.revision } = options;
-        if (revision !== before.revision)
-          throw new RuntimeError("trigger.conflict", { id, revision: before.revision });
+        if (revision !== before.revision) throw new RuntimeError("trigger.conflict", { id, revision: before.revision });
         const after = await this.#patched(before, patch);
         try {
           await this.#core.store.triggers.put(after, before.revision, Infinity);
@@ -256,7 +255,7 @@ async function checkedPayload(
     throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
   const payload = recordable(core, event, given);
   if (found.payload === undefined) return payload;
-  const checked = (await validatorOf(found.payload as never))(payload);
+  const checked = await validatorOf(found.payload, `the trigger ${event}`)(payload);
   if (!checked.ok) throw new RuntimeError("trigger.payload", { event, problem: checked.problem });
   return payload;
 }

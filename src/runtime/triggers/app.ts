@@ -1,0 +1,43 @@
+// Triggers as an app uses them: those of all sessions, and the service of one.
+import type { EmitOptions, OccurrencesFilter, Trigger, TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { asSessionId } from "../../model/ids.ts";
+import { frozen, type Json } from "../../model/json.ts";
+import type { Occurrence, Subscription } from "../../model/trigger.ts";
+import { requireOptions } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { nameOf } from "./options.ts";
+import { emit, occurrencesOf } from "./service.ts";
+
+export interface AppTriggers {
+  /** The triggers of one session, without opening it. */
+  of(session: string): Triggers;
+  /** The events that the plugins declare. */
+  declared(): readonly TriggerDeclaration[];
+  /** The subscriptions of all sessions, by session and id. */
+  list(): Promise<readonly Subscription[]>;
+  /** As `Triggers.emit`: says that an event has happened. */
+  emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
+  /** What has happened, newest first, and what it started. */
+  occurrences(filter?: Omit<OccurrencesFilter, "subscription">): Promise<readonly Occurrence[]>;
+}
+
+export function appTriggers(open: () => Core): AppTriggers {
+  return {
+    of: (session) => {
+      if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
+      return open().triggers.ofApp(asSessionId(session));
+    },
+    declared: () => open().triggers.declared(),
+    list: async () => frozen(await open().store.triggers.list({ max: Infinity })),
+    emit: async (event, payload, options = {}) => {
+      const core = open();
+      requireOptions("triggers.emit", options, { key: true, source: true });
+      return emit(core, core.triggers.declared(), nameOf(event), payload, options);
+    },
+    occurrences: async (filter = {}) => {
+      requireOptions("triggers.occurrences", filter, { event: true, before: true, max: true });
+      return occurrencesOf(open(), filter);
+    },
+  };
+}
