@@ -110,6 +110,7 @@ export type { MissedRuns, Occurrence, Subscription } from "./model/trigger.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
 export type { OpenInput, OpenWait, SessionView } from "./model/view.ts";
 export type { WaitKind } from "./model/wait.ts";
+export type { World } from "./model/world.ts";
 export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { AppJobs } from "./runtime/jobs/app.ts";

@@ -41,6 +41,7 @@ const RUNTIME: Known<RuntimeOptions> = {
   prices: true,
   recover: true,
   probe: true,
+  world: true,
 };
 
 export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
@@ -56,6 +57,12 @@ export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   for (const tool of options.tools ?? [])
     if (!isTool(tool) && !isToolProvider(tool))
       invalid("tools", "one was made with neither defineTool nor defineToolProvider");
+  const { world } = options;
+  if (
+    world !== undefined &&
+    [world?.now, world?.sleep, world?.rest, world?.id, world?.secret].some((it) => typeof it !== "function")
+  )
+    invalid("world", "it is no world; for example simulatedWorld() of bowline/testing");
   return options;
 }
 

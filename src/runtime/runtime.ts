@@ -95,6 +95,8 @@ export type RuntimeOptions = {
   readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe | undefined;
+  /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
+  readonly world?: World | undefined;
 } & (
   | { readonly model: Model; readonly models?: ModelResolver | undefined }
   | { readonly model: string; readonly models: ModelResolver }
@@ -199,7 +201,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
   const store = ownStore(options.store);
   const { budget, prices = {}, probe } = options;
-  const world = defaults.world ?? realWorld();
+  const world = options.world ?? defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : models.add(model);
   if (typeof model === "string") await models.require(model); // A missing package is told now, not by the first turn.
