@@ -30,6 +30,7 @@ import type { ApprovalDecision, ApprovalRule, ApprovalsOptions, ArgumentTest } f
 import type { JobsOptions } from "bowline/plugins/jobs";
 import type { McpOptions, McpServer } from "bowline/plugins/mcp";
 import type { MemoryInput, MemoryOptions } from "bowline/plugins/memory";
+import type { MonitorsOptions } from "bowline/plugins/monitors";
 import type { OutputBudgetOptions } from "bowline/plugins/output-budget";
 import type { PlanOptions } from "bowline/plugins/plan";
 import type { RollingHistoryOptions } from "bowline/plugins/rolling-history";
@@ -135,6 +136,7 @@ test("every optional field of every options type takes undefined", () => {
       | McpServer
       | MemoryOptions
       | MemoryInput
+      | MonitorsOptions
       | OutputBudgetOptions
       | PlanOptions
       | RollingHistoryOptions
