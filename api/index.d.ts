@@ -90,6 +90,7 @@ import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import { WaitKind } from "./shared/model/wait.js";
+import { WebhookOptions } from "./shared/runtime/triggers/webhook.js";
 import { World } from "./shared/model/world.js";
 import {
   abort,
@@ -255,6 +256,7 @@ export {
   type WaitId,
   type WaitKind,
   type Waits,
+  type WebhookOptions,
   type World,
   abort,
   abortTurn,

@@ -2,6 +2,7 @@ import { InputOf, JsonSchema, Schema, ToolSchema } from "../model/schema.js";
 import { JobWake } from "../model/job.js";
 import { Json } from "../model/json.js";
 import { MissedRuns, Occurrence, Subscription } from "../model/trigger.js";
+import { Optional } from "../model/known.js";
 /** An event that work can be subscribed to. */
 interface TriggerDeclaration {
   /** `resource.event`, such as `mail.received`. */
@@ -66,7 +67,7 @@ interface SubscribeOptions {
   readonly isEnabled?: boolean | undefined;
 }
 /** What to change. What is left out stays. */
-type SubscriptionPatch = Partial<Omit<SubscribeOptions, "id">>;
+type SubscriptionPatch = Optional<Omit<SubscribeOptions, "id">>;
 interface RevisionOptions {
   /** The change is refused with `trigger.conflict` unless the subscription is at this revision. Default: whatever it is. */
   readonly revision?: number | undefined;

@@ -441,6 +441,17 @@ declare const ERRORS: {
   readonly "trigger.busy": (d: {
     event: string;
   }) => Said;
+  readonly "webhook.method": (d: {
+    method: string;
+  }) => Said;
+  readonly "webhook.signature": (_: object) => Said;
+  readonly "webhook.body": (d: {
+    problem: string;
+  }) => Said;
+  readonly "webhook.bytes": (d: {
+    max: number;
+  }) => Said;
+  readonly "webhook.failed": (_: object) => Said;
   readonly "monitor.unknown": (d: {
     id: string;
     session: string;

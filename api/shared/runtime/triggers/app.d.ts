@@ -1,6 +1,7 @@
 import { EmitOptions, OccurrencesFilter, Trigger, TriggerDeclaration, Triggers } from "../../kernel/trigger.js";
 import { Json } from "../../model/json.js";
 import { Occurrence, Subscription } from "../../model/trigger.js";
+import { WebhookOptions } from "./webhook.js";
 interface AppTriggers {
   /** The triggers of one session, without opening it. */
   of(session: string): Triggers;
@@ -12,5 +13,10 @@ interface AppTriggers {
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
   /** What has happened, newest first, and what it started. */
   occurrences(filter?: Omit<OccurrencesFilter, "subscription">): Promise<readonly Occurrence[]>;
+  /**
+   * Makes a handler of web requests that verifies each and says that the event has happened. It answers when that is kept,
+   * with 202, or with 200 when it was known by its key; it never throws.
+   */
+  webhook<P = Json>(options: WebhookOptions<P>): (request: Request) => Promise<Response>;
 }
 export { AppTriggers };
