@@ -67,6 +67,7 @@ export const moved = (from: Subscription, to: MovedTrigger["to"]): MovedTrigger 
   sessionId: from.sessionId,
   id: from.id,
   incarnation: from.incarnation,
+  revision: from.revision,
   from: {
     ...(from.next === undefined ? {} : { next: from.next }),
     ...(from.after === undefined ? {} : { after: from.after }),

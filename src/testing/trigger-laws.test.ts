@@ -153,6 +153,13 @@ const TRIGGER_MUTANTS: Mutants = {
         return inner.triggers.move({ ...moved, from: { next, after } as never });
       },
     }),
+  "a subscription is moved whatever its revision": (inner) =>
+    overTriggers(inner, {
+      async move(moved) {
+        const { revision = 0 } = (await standing(inner, moved)) ?? {};
+        return inner.triggers.move({ ...moved, revision });
+      },
+    }),
   "another subscription of the same id is moved": (inner) =>
     overTriggers(inner, {
       async move(moved) {

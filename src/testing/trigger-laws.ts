@@ -301,6 +301,14 @@ const moveLaws = [
     assert.equal(await store.triggers.move(moved(rest, { next: NOW + 1 })), true);
     assert.deepEqual(await due(store, NOW + 1), ["clock"]);
   }),
+  law("a subscription that was changed is not moved by who has not seen it, wherever it stands", async (store) => {
+    const clock = await scheduled(store, "clock", NOW);
+    const second = await change(store, clock, { on: CRON });
+    const move = moved(clock, { next: NOW + 10 });
+    assert.equal(await unchanged(store, async () => store.triggers.move(move)), false);
+    assert.equal(await unchanged(store, () => occurs(store, "tick", [second], { moved: move })), "stale");
+    assert.equal(await store.triggers.move(moved(second, { next: NOW + 10 })), true);
+  }),
   law("a subscription that stands elsewhere is not moved", async (store) => {
     const clock = await scheduled(store, "clock", NOW);
     const turns = await subscribe(store, "turns", { on: COMMITS, after: asCursor("3") });
@@ -311,6 +319,7 @@ const moveLaws = [
       timeless,
       { ...clock, after: asCursor("3") },
       { ...clock, incarnation: "another" },
+      { ...clock, revision: 2 },
       { ...clock, sessionId: bob },
       { ...clock, id: "other" },
       { ...turns, after: asCursor("2") },
@@ -593,6 +602,15 @@ const keptLaws = [
     await occur(store, "c", [], { max: 1 });
     assert.deepEqual(await jobsAmong(store, "b-watch"), ["b-watch"]);
     assert.deepEqual(await store.jobs.events(jobId("a-watch"), 0), []);
+  }),
+  law("a job that was delivered twice goes once", async (store) => {
+    const watch = await subscribe(store);
+    await occur(store, "a", [watch, watch]);
+    const [job, ...others] = await claimJobs(store);
+    assert.deepEqual(others, []);
+    await end(store, job!.lease);
+    await occur(store, "b", [], { max: 1 });
+    assert.deepEqual([await listedJobs(store), await liveIn(store, alice)], [[], [0]]);
   }),
   law("jobs that something else has started stay when what happened is old", async (store) => {
     const watch = await subscribe(store);

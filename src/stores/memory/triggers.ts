@@ -102,12 +102,12 @@ export class Triggers {
     return true;
   }
 
-  /** The subscription that is to be moved, unless it stands elsewhere. */
-  #standing({ sessionId, id, incarnation, from }: MovedTrigger): Row | undefined {
+  /** The subscription that is to be moved, unless it was changed or stands elsewhere. */
+  #standing({ sessionId, id, incarnation, revision, from }: MovedTrigger): Row | undefined {
     const row = this.#find(sessionId, id);
     const it = row?.subscription;
-    const stands = it?.incarnation === incarnation && it.next === from.next && it.after === from.after;
-    return stands ? row : undefined;
+    if (it?.incarnation !== incarnation || it.revision !== revision) return undefined;
+    return it.next === from.next && it.after === from.after ? row : undefined;
   }
 
   #find(session: SessionId, id: string): Row | undefined {
