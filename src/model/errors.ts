@@ -611,7 +611,11 @@ const ERRORS = {
   "monitor.invalid": (d: { problem: string }) =>
     said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and a timeoutMs of at most an hour."),
   "monitor.conflict": (d: { id: string }) =>
-    said(`The monitor ${d.id} runs already, with another command.`, "Stop it first, or take another id.", "unchanged"),
+    said(
+      `The monitor ${d.id} runs already, with another command.`,
+      "Stop it first, or take another id.",
+      "unchanged",
+    ),
   "monitor.failed": (d: { problem: string }) =>
     said(`The command failed: ${d.problem}.`, "Its last lines say more; start the monitor again."),
   "monitor.timeout": (d: { ms: number }) =>
