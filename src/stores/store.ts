@@ -845,8 +845,8 @@ export interface Store {
     load(session: SessionId, id: string): Awaitable<Subscription | undefined>;
     /**
      * Ascending by session and id. `event`: only enabled ones that such an event meets: from `source`, those that name it
-     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. None come after one that is
-     * not there any more.
+     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. `after` need not be there any
+     * more: whoever reads page by page misses none because another one was removed.
      */
     list(page: {
       readonly session?: SessionId;

@@ -56,7 +56,6 @@ export class Triggers {
   }
 
   list({ session, event, kinds, after, max }: Listed): readonly Subscription[] {
-    if (after !== undefined && this.#find(after.session, after.id) === undefined) return [];
     return this.#candidates(session, event?.name)
       .map(({ subscription }) => subscription)
       .filter((it) => session === undefined || it.sessionId === session)

@@ -341,31 +341,20 @@ const DAMAGE = {
   "what a job has said is gone": "DELETE FROM job_said",
   "a job that is not there has said something": "UPDATE job_said SET job = 99",
 };
-test("J7 J4 D8 sqlite: the check finds damage to triggers and lines", async () => {
-  const path = newFile();
-  const store = sqlite(path);
+for (const [what, sql] of Object.entries(DAMAGE))
+  test(`J7 J4 D8 sqlite: the check finds damage to triggers and lines: ${what}`, async () => {
+    const db = new DatabaseSync(":memory:");
+    const store = sqlite(db as unknown as Database);
+    await full(store);
+    assert.equal(db.prepare(sql).run().changes, 1);
+    expect(await store.check()).not.toEqual([]);
+    await store.close();
+  });
+
+test("J7 J4 D8 sqlite: the check finds nothing where there is no damage to triggers and lines", async () => {
+  const store = sqlite(":memory:");
   await full(store);
   expect(await store.check({ deep: true })).toEqual([]);
-  const db = new DatabaseSync(path);
-  for (const [what, sql] of Object.entries(DAMAGE)) {
-    const sound = new Map(
-      ["subscription", "occurrence", "delivery", "job_line", "job_said"].map((table) => [
-        table,
-        db.prepare(`SELECT * FROM ${table}`).all(),
-      ]),
-    );
-    assert.equal(db.prepare(sql).run().changes, 1, what);
-    expect(await store.check(), what).not.toEqual([]);
-    for (const [table, rows] of sound) {
-      db.exec(`DELETE FROM ${table}`);
-      for (const row of rows as Record<string, null>[]) {
-        const values = Object.values(row);
-        db.prepare(`INSERT INTO ${table} VALUES (${values.map(() => "?").join(", ")})`).run(...values);
-      }
-    }
-    expect(await store.check(), what).toEqual([]);
-  }
-  db.close();
   await store.close();
 });
 

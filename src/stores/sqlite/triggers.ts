@@ -85,7 +85,6 @@ export class Triggers {
   }
 
   list({ session, event, kinds, after, max }: Listed): readonly Subscription[] {
-    if (after !== undefined && this.#find(after.session, after.id) === undefined) return [];
     const terms: readonly (readonly [string, readonly Value[] | undefined])[] = [
       ["u.session = (SELECT n FROM session WHERE id = ?)", session && [session]],
       [
