@@ -177,17 +177,17 @@ export class TriggerDesk {
       const facts = await store.changes(at, { session: sessionId, max: PAGE });
       for (const fact of facts) {
         if (fact.kind !== "committed" || fact.by !== "turn") continue;
-        if (await hasStarted(this.#core(), subscription, fact.turnId)) continue;
+        if (hasStarted(subscription, fact.turnId)) continue;
         const { turnId, outcome, cursor } = fact;
         const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: cursor });
         const payload = ownJson({ sessionId, turnId, outcome });
-        if ((await this.#occur(subscription, cursor, payload, world.now(), moved)) === undefined) return true;
+        if ((await this.#occur(subscription, cursor, payload, world.now(), moved)) === undefined) return false;
         at = cursor;
       }
       const last = facts.at(-1)?.cursor;
       if (last !== undefined && last !== at) {
         const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: last });
-        if (!(await store.triggers.move(moved))) return true;
+        if (!(await store.triggers.move(moved))) return false;
         at = last;
       }
       if (facts.length < PAGE) return true;
@@ -226,7 +226,7 @@ export class TriggerDesk {
 }
 
 const moving = (
-  { sessionId, id, incarnation }: Subscription,
+  { sessionId, id, incarnation, revision }: Subscription,
   from: MovedTrigger["from"],
   to: MovedTrigger["to"],
-): MovedTrigger => ({ sessionId, id, incarnation, from, to });
+): MovedTrigger => ({ sessionId, id, incarnation, revision, from, to });
