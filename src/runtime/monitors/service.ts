@@ -135,7 +135,7 @@ export class SessionMonitors implements Monitors {
   async #start(spec: CheckedMonitor): Promise<MonitorStatus> {
     if (process.platform === "win32")
       throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
-    const { core, plugin } = this.#place;
+    const { core, plugin, site } = this.#place;
     const id = spec.id ?? this.#freshId();
     const input = ownJson({ ...spec, id });
     const runs = await this.#runs();
@@ -149,9 +149,11 @@ export class SessionMonitors implements Monitors {
     const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
     if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
     const job = this.#job(id, spec, input, before);
+    const known = site?.job?.steps === undefined ? undefined : await core.store.jobs.load(job.id);
+    if (known !== undefined) return this.#statusOf(known.record); // A rerun of the task that has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
     if (await beginJob(this.#place, spawning)) return startingOf(job);
-    await this.#forgetOld(runs);
+    await this.#forgetOld();
     const stored = await core.store.jobs.load(job.id);
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
   }
@@ -162,13 +164,15 @@ export class SessionMonitors implements Monitors {
     return key === undefined ? core.world.id("mon") : `mon_${hashOf(`monitor/${key}`).slice(0, 12)}`;
   }
 
-  /** Named after the run before: of two that start it at once, both name the same job. */
+  /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step. */
   #job(id: string, { label, wake }: CheckedMonitor, input: Json, before: JobRecord | undefined): NewJob {
-    const { core, site } = this.#place;
+    const { core, site, plugin } = this.#place;
     const turnId = site?.turn?.live.turnId;
     const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+    const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin);
+    const name = step ?? `${this.#session}/${id}/${before?.id ?? ""}`;
     return {
-      id: asJobId(`job_${hashOf(`monitor/${this.#session}/${id}/${before?.id ?? ""}`).slice(0, 26)}`),
+      id: asJobId(`job_${hashOf(`monitor/${name}`).slice(0, 26)}`),
       sessionId: this.#session,
       kind: "monitor",
       label,
@@ -184,15 +188,15 @@ export class SessionMonitors implements Monitors {
     };
   }
 
-  /** Records of runs that are over are shown for a while, and of each monitor the latest. */
-  async #forgetOld(latest: ReadonlyMap<string, JobRecord>): Promise<void> {
+  /** Of each monitor the latest run is shown, and of those that are over the newest. */
+  async #forgetOld(): Promise<void> {
     const { store } = this.#core;
-    const over = await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
-    const own = over.map(({ record }) => record).filter((record) => record.operation === WATCH && isOver(record));
-    const shown = new Set(
-      own.filter(({ id }) => [...latest.values()].some((record) => record.id === id)).slice(-OVER_MAX),
-    );
-    for (const record of own) if (!shown.has(record)) await store.jobs.remove(record.id);
+    const latest = new Set([...(await this.#runs()).values()].map(({ id }) => id));
+    const over = (await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity }))
+      .map(({ record }) => record)
+      .filter((record) => record.operation === WATCH && isOver(record));
+    const shown = new Set(over.filter(({ id }) => latest.has(id)).slice(-OVER_MAX));
+    for (const record of over) if (!shown.has(record)) await store.jobs.remove(record.id);
   }
 
   // ── Stopping ────────────────────────────────────────────────────────────────────────────────────────────────────
