@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -30,6 +32,8 @@ export default defineConfig(({ mode }) => ({
   resolve: { tsconfigPaths: true },
   test: {
     setupFiles: ["test/kit/setup.ts"],
+    // For the processes that tests start: reading the sources takes such a process longer than what it is started for.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     ...(mode === "long"
       ? { include: ["test/long/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 600_000 }
       : {
