@@ -8,7 +8,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * others share one process for each core, as to start one and to load the sources takes longer than most files do.
  */
 const ALONE = [
-  "test/{cli,crash,power}/**/*.test.ts",
+  "test/{cli,crash,monitors,power}/**/*.test.ts",
+  "test/triggers/processes.test.ts",
   "test/path.test.ts",
   "test/sessions/handles.test.ts",
   "test/turn/turns.test.ts",
