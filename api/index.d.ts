@@ -1,5 +1,6 @@
 import { Allowance, Budget, SessionConfig } from "./shared/model/config.js";
 import { AppJobs } from "./shared/runtime/jobs/app.js";
+import { AppTriggers } from "./shared/runtime/triggers/app.js";
 import {
   AppendNode,
   Appended,
@@ -51,7 +52,16 @@ import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
 import { Issue, Probe } from "./shared/kernel/hook-runner.js";
 import { JobKind, JobRecord, JobState } from "./shared/model/job.js";
 import { Json } from "./shared/model/json.js";
+import { MissedRuns, Occurrence, Subscription } from "./shared/model/trigger.js";
 import { ModelPart, ModelRequest, ModelSettings, ProviderFailure, Reply } from "./shared/model/request.js";
+import {
+  MonitorDeclaration,
+  MonitorSnapshot,
+  MonitorSpec,
+  MonitorStatus,
+  MonitorUpdate,
+  Monitors,
+} from "./shared/kernel/monitor.js";
 import { OpenInput, OpenWait, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
@@ -67,12 +77,21 @@ import { Section } from "./shared/kernel/prompt.js";
 import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionTools } from "./shared/runtime/toolset/tools.js";
 import { Store } from "./shared/stores/store.js";
+import {
+  SubscribeOptions,
+  Trigger,
+  TriggerDeclaration,
+  TriggerOn,
+  Triggers,
+  defineTrigger,
+} from "./shared/kernel/trigger.js";
 import { Tool, ToolContext, ToolProvider, ToolSpec } from "./shared/kernel/tool.js";
 import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
-import { TriggerDeclaration } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import { WaitKind } from "./shared/model/wait.js";
+import { WebhookOptions } from "./shared/runtime/triggers/webhook.js";
+import { World } from "./shared/model/world.js";
 import {
   abort,
   abortTurn,
@@ -95,6 +114,7 @@ declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
   type AppJobs,
+  type AppTriggers,
   type AppendNode,
   type Appended,
   type Approval,
@@ -143,14 +163,22 @@ export {
   type LanguageModel,
   type Limits,
   type Message,
+  type MissedRuns,
   type Model,
   type ModelPart,
   type ModelRequest,
   type ModelResolver,
   type ModelSettings,
+  type MonitorDeclaration,
+  type MonitorSnapshot,
+  type MonitorSpec,
+  type MonitorStatus,
+  type MonitorUpdate,
+  type Monitors,
   type NewSessionRequest,
   type Node,
   type NodeId,
+  type Occurrence,
   type OpenInput,
   type OpenWait,
   type OperationDefinition,
@@ -196,6 +224,8 @@ export {
   type StateView,
   type Stopped,
   type Store,
+  type SubscribeOptions,
+  type Subscription,
   type TaskJob,
   type TaskJobOptions,
   type TextPart,
@@ -212,7 +242,10 @@ export {
   type TraceSink,
   type TranscriptOptions,
   type TreeUsage,
+  type Trigger,
   type TriggerDeclaration,
+  type TriggerOn,
+  type Triggers,
   type Turn,
   type TurnId,
   type TurnOptions,
@@ -223,6 +256,8 @@ export {
   type WaitId,
   type WaitKind,
   type Waits,
+  type WebhookOptions,
+  type World,
   abort,
   abortTurn,
   answer,
@@ -235,6 +270,7 @@ export {
   definePlugin,
   defineTool,
   defineToolProvider,
+  defineTrigger,
   deny,
   described,
   emitEvent,

@@ -24,6 +24,7 @@ const PLUGINS = [
   ["Output budget", "output-budget/index", { OutputBudgetOptions: "" }],
   ["Subagents", "subagents/options", { SubagentsOptions: "", Capability: "A capability:" }],
   ["Jobs", "jobs/options", { JobsOptions: "" }],
+  ["Monitors", "monitors/options", { MonitorsOptions: "" }],
   [
     "Approvals",
     "approvals/options",

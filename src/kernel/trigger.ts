@@ -1,7 +1,7 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { JobWake } from "../model/job.ts";
 import { isObject, type Json } from "../model/json.ts";
-import { type Known, requireKnown } from "../model/known.ts";
+import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { documentOf, type InputOf, type JsonSchema, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { MissedRuns, Occurrence, Subscription } from "../model/trigger.ts";
 
@@ -76,7 +76,7 @@ export interface SubscribeOptions {
 }
 
 /** What to change. What is left out stays. */
-export type SubscriptionPatch = Partial<Omit<SubscribeOptions, "id">>;
+export type SubscriptionPatch = Optional<Omit<SubscribeOptions, "id">>;
 
 export interface RevisionOptions {
   /** The change is refused with `trigger.conflict` unless the subscription is at this revision. Default: whatever it is. */

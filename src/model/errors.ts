@@ -607,6 +607,26 @@ const ERRORS = {
       "Emit it again, with the same key.",
       "unchanged",
     ),
+  "webhook.method": (d: { method: string }) =>
+    said(`A webhook takes POST, not ${d.method.slice(0, 20)}.`, "Send the event with POST to the same address."),
+  "webhook.signature": (_: object) =>
+    said(
+      "The request is not signed as it must be.",
+      "Check that both sides have the same secret and scheme, and that the body is passed on as it came.",
+    ),
+  "webhook.body": (d: { problem: string }) =>
+    said(
+      `The body cannot be used: ${d.problem}.`,
+      "Send what the event's payload is made from, as JSON unless agreed otherwise.",
+    ),
+  "webhook.bytes": (d: { max: number }) =>
+    said(`The body has more than ${d.max} bytes.`, "Send less, or raise `bytesMax` of the webhook."),
+  "webhook.failed": (_: object) =>
+    said(
+      "The event could not be kept.",
+      "Send it again, with the same key; the trace of the runtime says what failed.",
+      "unchanged",
+    ),
 
   // Monitors
   "monitor.unknown": (d: { id: string; session: string }) =>

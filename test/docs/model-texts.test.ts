@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createRuntime, defineTool } from "bowline";
 import { jobs } from "bowline/plugins/jobs";
 import { memory as notes } from "bowline/plugins/memory";
+import { monitors } from "bowline/plugins/monitors";
 import { outputBudget } from "bowline/plugins/output-budget";
 import { plan } from "bowline/plugins/plan";
 import { rollingHistory } from "bowline/plugins/rolling-history";
@@ -62,6 +63,7 @@ beforeAll(async () => {
       notes,
       subagents({ capabilities: { reader: { description: "Reads files and reports." } } }),
       jobs,
+      monitors,
       toolsSearch,
       outputBudget,
       rollingHistory,

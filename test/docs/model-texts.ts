@@ -3,6 +3,7 @@ import { TEXTS as APPROVALS } from "../../src/plugins/approvals/texts.ts";
 import { TEXTS as JOBS } from "../../src/plugins/jobs/texts.ts";
 import { TEXTS as MCP } from "../../src/plugins/mcp/texts.ts";
 import { TEXTS as MEMORY } from "../../src/plugins/memory/texts.ts";
+import { TEXTS as MONITORS } from "../../src/plugins/monitors/texts.ts";
 import { TEXTS as OUTPUT_BUDGET } from "../../src/plugins/output-budget/texts.ts";
 import { TEXTS as PLAN } from "../../src/plugins/plan/texts.ts";
 import { TEXTS as ROLLING_HISTORY } from "../../src/plugins/rolling-history/texts.ts";
@@ -155,6 +156,14 @@ export const ALL: readonly Texts[] = [
     cut: ["The report begins with", 12_000],
     moreLive: [1_100],
     unknownJob: ['"job_x"'],
+  }),
+  shown("Monitors (`bowline/plugins/monitors`)", MONITORS, {
+    wake: ["notify"],
+    timeout: [300_000, 3_600_000],
+    cut: ["error: no such file or directory", 4_000],
+    unknown: ['"build-log"'],
+    conflict: ['"build-log"'],
+    full: [64],
   }),
   shown("Tool search (`bowline/plugins/tools-search`)", TOOLS_SEARCH, {
     guidance: ["about 200"],

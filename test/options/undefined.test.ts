@@ -8,6 +8,7 @@ import {
   defineTool,
   type Limits,
   type ModelSettings,
+  type MonitorDeclaration,
   type NewSessionRequest,
   type Price,
   type PromptPart,
@@ -25,11 +26,13 @@ import {
   type ToolSpec,
   type TriggerDeclaration,
   type TurnOptions,
+  type WebhookOptions,
 } from "bowline";
 import type { ApprovalDecision, ApprovalRule, ApprovalsOptions, ArgumentTest } from "bowline/plugins/approvals";
 import type { JobsOptions } from "bowline/plugins/jobs";
 import type { McpOptions, McpServer } from "bowline/plugins/mcp";
 import type { MemoryInput, MemoryOptions } from "bowline/plugins/memory";
+import type { MonitorsOptions } from "bowline/plugins/monitors";
 import type { OutputBudgetOptions } from "bowline/plugins/output-budget";
 import type { PlanOptions } from "bowline/plugins/plan";
 import type { RollingHistoryOptions } from "bowline/plugins/rolling-history";
@@ -103,6 +106,14 @@ test("every optional field of every options type takes undefined", () => {
       | ToolProvider
       | PluginSpec
       | TriggerDeclaration
+      | MonitorDeclaration
+      | WebhookOptions
+      | Given<Services["monitors"]["start"], 0>
+      | Given<Services["triggers"]["subscribe"], 0>
+      | Given<Services["triggers"]["update"], 1>
+      | Given<Services["triggers"]["update"], 2>
+      | Given<Services["triggers"]["emit"], 2>
+      | Given<Services["triggers"]["occurrences"], 0>
       | NewSessionRequest
       | NonNullable<NewSessionRequest["authority"]>
       | NonNullable<NewSessionRequest["overlay"]>[number]
@@ -135,6 +146,7 @@ test("every optional field of every options type takes undefined", () => {
       | McpServer
       | MemoryOptions
       | MemoryInput
+      | MonitorsOptions
       | OutputBudgetOptions
       | PlanOptions
       | RollingHistoryOptions
@@ -170,6 +182,7 @@ const NOTHING = {
     prices: undefined,
     recover: undefined,
     probe: undefined,
+    world: undefined,
   },
   config: {
     model: undefined,

@@ -140,7 +140,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "triggers", "complete"];
   } & HookTypes<{
     readonly context: TurnContext;
   }, TurnContext>;
@@ -150,7 +150,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-compaction";
     readonly deadlineMs: 300000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "graph", "jobs", "complete"];
+    readonly services: readonly ["session", "sessions", "graph", "jobs", "triggers", "complete"];
   } & HookTypes<CompactionSees, Compaction | readonly Draft[]>;
   readonly prompt: {
     readonly family: "collect";
@@ -158,7 +158,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "jobs", "complete"];
+    readonly services: readonly ["session", "catalog", "jobs", "triggers", "complete"];
   } & HookTypes<object, PromptPart>;
   readonly toolCatalog: {
     readonly family: "collect";
@@ -175,7 +175,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "membership", "sessions", "trace", "jobs"];
+    readonly services: readonly ["session", "membership", "sessions", "trace", "jobs", "triggers"];
     readonly directives: readonly ["abortTurn", "answer", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly input: Message;
@@ -186,7 +186,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "trace", "jobs"];
+    readonly services: readonly ["session", "sessions", "trace", "jobs", "triggers"];
     readonly directives: readonly ["abortTurn", "enqueueMessages", "compactHistory", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly at: "after-work" | "before-completion";
@@ -197,7 +197,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "trace", "jobs"];
+    readonly services: readonly ["session", "sessions", "trace", "jobs", "triggers"];
     readonly directives: readonly ["enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly report: TurnReport;
@@ -249,7 +249,7 @@ declare const HOOKS: {
     readonly onThrow: "deny";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs", "monitors", "triggers"];
     readonly directives: readonly ["abort", "deny", "ask", "shortCircuit", "replaceArgs", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
@@ -264,7 +264,7 @@ declare const HOOKS: {
     readonly onThrow: "withhold";
     readonly deadlineMs: 30000;
     readonly state: "write";
-    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs"];
+    readonly services: readonly ["session", "catalog", "membership", "sessions", "graph", "complete", "blobs", "trace", "jobs", "monitors", "triggers"];
     readonly directives: readonly ["abort", "deny", "replaceResult", "enqueueMessages", "createSession", "emitEvent", "emitTrace"];
   } & HookTypes<{
     readonly call: ToolCall;
@@ -301,7 +301,7 @@ declare const HOOKS: {
     readonly onThrow: "issue";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "graph", "complete", "trace", "jobs"];
+    readonly services: readonly ["session", "catalog", "graph", "complete", "trace", "jobs", "triggers"];
   } & HookTypes<{
     readonly event: LifecycleEvent;
   }, never>;
@@ -311,7 +311,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-build";
     readonly deadlineMs: 300000;
     readonly state: "read";
-    readonly services: readonly ["session", "graph", "jobs", "complete"];
+    readonly services: readonly ["session", "graph", "jobs", "triggers", "complete"];
     readonly isRequired: true;
   } & HookTypes<never, ProtocolSession>;
   readonly protocolDriver: {

@@ -2,18 +2,20 @@ import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
 import { JobsView, Services, TaskJob } from "./services.js";
 import { Json } from "../model/json.js";
+import { MonitorsView } from "./monitor.js";
 import { Optional } from "../model/known.js";
 import { Point } from "./point.js";
 import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
+import { TriggersView } from "./trigger.js";
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
 type OperationKind = "query" | "command" | "task";
 /** The services that each kind of operation is given. */
 declare const POWERS: {
-  readonly query: readonly ["session", "catalog", "blobs", "jobs"];
-  readonly command: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace"];
-  readonly task: readonly ["session", "catalog", "blobs", "jobs", "sessions", "graph", "membership", "trace", "complete"];
+  readonly query: readonly ["session", "catalog", "blobs", "jobs", "monitors", "triggers"];
+  readonly command: readonly ["session", "catalog", "blobs", "jobs", "monitors", "triggers", "sessions", "graph", "membership", "trace"];
+  readonly task: readonly ["session", "catalog", "blobs", "jobs", "monitors", "triggers", "sessions", "graph", "membership", "trace", "complete"];
 };
 /** An event that a plugin emitted while an operation ran. */
 interface PluginEvent {
@@ -48,12 +50,16 @@ interface Lasting {
   /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
   readonly job?: TaskJob;
 }
+/** What queries are given of services that can change something. */
+interface Views {
+  readonly jobs: JobsView;
+  readonly monitors: MonitorsView;
+  readonly triggers: TriggersView;
+}
 type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
   readonly state: K extends "query" ? StateView<S> : StateCell<S>;
 };
-type OperationContext<K extends OperationKind, I, S> = Common<I> & (K extends "query" ? Omit<Pick<Services, (typeof POWERS)[K][number]>, "jobs"> & {
-  readonly jobs: JobsView;
-} : Pick<Services, (typeof POWERS)[K][number]>) & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
+type OperationContext<K extends OperationKind, I, S> = Common<I> & (K extends "query" ? Omit<Pick<Services, (typeof POWERS)[K][number]>, keyof Views> & Views : Pick<Services, (typeof POWERS)[K][number]>) & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string | undefined;
   /** Whether the operation runs on a session. Default: `required`. */

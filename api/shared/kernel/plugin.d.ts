@@ -5,6 +5,7 @@ import { Contribution } from "./point.js";
 import { ExtensionDeclaration } from "./extension.js";
 import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.js";
 import { Json } from "../model/json.js";
+import { MonitorDeclaration } from "./monitor.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider, ToolSpec } from "./tool.js";
@@ -44,6 +45,7 @@ interface OtherParts<S> {
   } | undefined;
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
+  readonly monitors?: readonly MonitorDeclaration[] | undefined;
   /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
   readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }

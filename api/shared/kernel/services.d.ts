@@ -9,8 +9,10 @@ import { JobEnd, JobError, JobKind, JobRecord, JobWake } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
 import { JsonSchema, OutputOf, Schema, ToolSchema } from "../model/schema.js";
 import { ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
+import { Monitors } from "./monitor.js";
 import { Optional } from "../model/known.js";
 import { SessionConfig } from "../model/config.js";
+import { Triggers } from "./trigger.js";
 import { TurnProgress } from "../model/event.js";
 import { Usage } from "../model/usage.js";
 /**
@@ -213,7 +215,7 @@ interface JobHere {
  * What the function of a job is given. Its services outlive the hook or the tool that began the job; what it appends
  * waits for no turn.
  */
-interface JobContext extends JobHere, Pick<Services, "session" | "sessions" | "graph" | "complete" | "blobs" | "trace" | "jobs"> {
+interface JobContext extends JobHere, Pick<Services, "session" | "sessions" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"> {
   readonly sessionId: SessionId;
   /** Aborts when the job is cancelled, and when the runtime closes. */
   readonly signal: AbortSignal;
@@ -399,6 +401,8 @@ interface Services {
     emit(name: string, payload?: Json): void;
   };
   readonly jobs: Jobs;
+  readonly monitors: Monitors;
+  readonly triggers: Triggers;
 }
 type AppendNode = {
   readonly kind: "message";

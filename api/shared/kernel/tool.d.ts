@@ -6,7 +6,7 @@ import { Extension } from "./extension.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Point } from "./point.js";
 import { Services } from "./services.js";
-type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs">;
+type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "monitors" | "triggers">;
 /**
  * What a tool's `execute` is given besides its arguments. `complete` and `once` are recorded: when the call runs again,
  * they return what they returned before.

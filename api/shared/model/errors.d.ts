@@ -438,6 +438,20 @@ declare const ERRORS: {
     event: string;
     key: string;
   }) => Said;
+  readonly "trigger.busy": (d: {
+    event: string;
+  }) => Said;
+  readonly "webhook.method": (d: {
+    method: string;
+  }) => Said;
+  readonly "webhook.signature": (_: object) => Said;
+  readonly "webhook.body": (d: {
+    problem: string;
+  }) => Said;
+  readonly "webhook.bytes": (d: {
+    max: number;
+  }) => Said;
+  readonly "webhook.failed": (_: object) => Said;
   readonly "monitor.unknown": (d: {
     id: string;
     session: string;
@@ -447,6 +461,9 @@ declare const ERRORS: {
   }) => Said;
   readonly "monitor.conflict": (d: {
     id: string;
+  }) => Said;
+  readonly "monitor.full": (d: {
+    max: number;
   }) => Said;
   readonly "monitor.failed": (d: {
     problem: string;

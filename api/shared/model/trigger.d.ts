@@ -91,4 +91,4 @@ interface Delivery {
 interface Occurrence extends NewOccurrence {
   readonly deliveries: readonly Delivery[];
 }
-export { Delivery, NewOccurrence, Occurrence, Subscription };
+export { Delivery, MissedRuns, NewOccurrence, Occurrence, Subscription };

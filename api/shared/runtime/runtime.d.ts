@@ -1,4 +1,5 @@
 import { AppJobs } from "./jobs/app.js";
+import { AppTriggers } from "./triggers/app.js";
 import { Budget, SessionConfig } from "../model/config.js";
 import { CancelAnswer } from "../model/outcome.js";
 import { Comparison } from "../graph/history.js";
@@ -22,6 +23,7 @@ import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
 import { Waits } from "./waits.js";
+import { World } from "../model/world.js";
 /** Options of `createRuntime`. Only `store` and `model` are required. */
 type RuntimeOptions = {
   /** Where sessions are stored, for example `sqlite("agent.db")`. */
@@ -55,6 +57,8 @@ type RuntimeOptions = {
   readonly recover?: "auto" | "manual" | undefined;
   /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe | undefined;
+  /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
+  readonly world?: World | undefined;
 } & ({
   readonly model: Model;
   readonly models?: ModelResolver | undefined;
@@ -92,6 +96,8 @@ interface Runtime extends AsyncDisposable {
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
   readonly jobs: AppJobs;
+  /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
+  readonly triggers: AppTriggers;
   /**
    * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
    * or wait for something.

@@ -6,6 +6,11 @@ interface SimulatedWorld extends World {
    * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
+  /**
+   * Sets the clock so much ahead, or with a negative number back, as on a machine that slept or whose clock was put right.
+   * Ahead, all sleepers that are due by then wake at the new time; back, they sleep as long as they would have.
+   */
+  jump(ms: number): Promise<void>;
   /** How many sleeps are under way, without those of work that comes again and again. */
   readonly asleep: number;
 }

@@ -8,6 +8,7 @@ import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { nameOf } from "./options.ts";
 import { emit, occurrencesOf } from "./service.ts";
+import { type WebhookOptions, webhook } from "./webhook.ts";
 
 export interface AppTriggers {
   /** The triggers of one session, without opening it. */
@@ -20,6 +21,11 @@ export interface AppTriggers {
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
   /** What has happened, newest first, and what it started. */
   occurrences(filter?: Omit<OccurrencesFilter, "subscription">): Promise<readonly Occurrence[]>;
+  /**
+   * Makes a handler of web requests that verifies each and says that the event has happened. It answers when that is kept,
+   * with 202, or with 200 when it was known by its key; it never throws.
+   */
+  webhook<P = Json>(options: WebhookOptions<P>): (request: Request) => Promise<Response>;
 }
 
 export function appTriggers(open: () => Core): AppTriggers {
@@ -39,5 +45,6 @@ export function appTriggers(open: () => Core): AppTriggers {
       requireOptions("triggers.occurrences", filter, { event: true, before: true, max: true });
       return occurrencesOf(open(), filter);
     },
+    webhook: (options) => webhook(open, options),
   };
 }

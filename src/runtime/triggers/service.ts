@@ -206,13 +206,16 @@ export class SessionTriggers implements Triggers {
 }
 
 /** Says that an event has happened, once for each key. */
-export async function emit(
+export const emit = async (...told: Parameters<typeof occur>): Promise<Occurrence> => (await occur(...told)).occurrence;
+
+/** The same, and whether it is new. */
+export async function occur(
   core: Core,
   declared: readonly TriggerDeclaration[],
   event: string,
   given: unknown,
   { key, source }: EmitOptions,
-): Promise<Occurrence> {
+): Promise<{ readonly occurrence: Occurrence; readonly isNew: boolean }> {
   const { store, world, limits, jobs } = core;
   if (key !== undefined) requireWords("key", key);
   if (source !== undefined) requireWords("source", source);
@@ -228,7 +231,7 @@ export async function emit(
     if (answer.kind === "occurred") jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
     else if (!isDeepStrictEqual(answer.occurrence.payload, payload))
       throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
-    return frozen(answer.occurrence);
+    return { occurrence: frozen(answer.occurrence), isNew: answer.kind === "occurred" };
   }
   throw new RuntimeError("trigger.busy", { event });
 }

@@ -17,6 +17,7 @@ import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../../model/input.js";
 import { InputId, JobId, SessionId, TurnId } from "../../model/ids.js";
 import { Json } from "../../model/json.js";
+import { Monitors } from "../../kernel/monitor.js";
 import { ObserveOptions } from "../readers/readers.js";
 import { OperationOptions, Receipt } from "./operate.js";
 import { Plugin } from "../../kernel/plugin.js";
@@ -26,7 +27,7 @@ import { SessionConfig } from "../../model/config.js";
 import { SessionEvent } from "../../model/event.js";
 import { SessionTools } from "../toolset/tools.js";
 import { SessionView } from "../../model/view.js";
-import { TriggerDeclaration } from "../../kernel/trigger.js";
+import { Triggers } from "../../kernel/trigger.js";
 import { Turn } from "../live-turn/handle.js";
 /** Options of one turn. */
 interface TurnOptions {
@@ -112,6 +113,8 @@ interface Session extends AsyncDisposable {
   readonly inputs: SessionInputs;
   /** Background work of the session. */
   readonly jobs: Jobs;
+  /** Commands that are watched for the session. */
+  readonly monitors: Monitors;
   /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
   follow(turnId: string): Turn;
   /** The turn that is under way in this process, also one that another process had left. */
@@ -136,7 +139,8 @@ interface Session extends AsyncDisposable {
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
   contributed<Out>(point: Point<Any, Out>): Out;
-  triggers(): readonly TriggerDeclaration[];
+  /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
+  readonly triggers: Triggers;
   /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
   readonly fingerprint: string;
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */

@@ -1,0 +1,45 @@
+import { optionsSchema } from "../../index.ts";
+
+export interface MonitorsOptions {
+  /** The directory in which commands run. Default: that of the process. */
+  readonly cwd?: string | undefined;
+  /** Added to the environment of every command. It is stored with the session: give no secrets. */
+  readonly env?: { readonly [name: string]: string } | undefined;
+  /** What lines do where the model does not say: `notify` waits until it next acts, `wake` opens a turn. Default `notify`. */
+  readonly wake?: "notify" | "wake" | undefined;
+  /** Whether the model may start commands without a time limit. Default true. */
+  readonly allowsPersistent?: boolean | undefined;
+  /** The longest time limit that the model may give, in milliseconds. Default and maximum: an hour. */
+  readonly timeoutMaxMs?: number | undefined;
+}
+
+export interface Settings {
+  readonly cwd: string | undefined;
+  readonly env: { readonly [name: string]: string } | undefined;
+  readonly wake: "notify" | "wake";
+  readonly allowsPersistent: boolean;
+  readonly timeoutMs: number;
+  readonly timeoutMaxMs: number;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+export const OPTIONS = optionsSchema<MonitorsOptions, Settings>((given) => {
+  given.only("cwd", "env", "wake", "allowsPersistent", "timeoutMaxMs");
+  const timeoutMaxMs = given.whole("timeoutMaxMs", { min: 1, max: HOUR_MS }, HOUR_MS);
+  return {
+    cwd: given.text("cwd", undefined),
+    env: given.checked("env", isEnv, "an object of texts", undefined),
+    wake: given.oneOf("wake", ["notify", "wake"], "notify"),
+    allowsPersistent: given.flag("allowsPersistent", true),
+    timeoutMs: Math.min(5 * MINUTE_MS, timeoutMaxMs),
+    timeoutMaxMs,
+  };
+});
+
+const isEnv = (value: unknown): value is { readonly [name: string]: string } =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.values(value).every((each) => typeof each === "string");

@@ -1,0 +1,244 @@
+// Events that come over HTTP: a handler of web requests that checks who sent one, and says what has happened.
+// Not its job: a server, and what an event starts (`service.ts`).
+// H1 No more than `bytesMax` of a body is ever in memory, and it is parsed when it is verified.
+// H2 One who is refused learns that, and not why: the trace does.
+// H3 It answers when what happened and all that it starts is kept. So a sender that has no answer sends it again, and a
+//    delivery that came twice is one occurrence.
+// H4 It never throws. What goes wrong here is an answer that makes the sender try again.
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Trigger, TriggerDeclaration } from "../../kernel/trigger.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
+import { type Code, hasCode, RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { defined, describeThrown, type Json } from "../../model/json.ts";
+import { requireOptions, requireWords } from "../checks.ts";
+import type { Core } from "../core.ts";
+import { nameOf } from "./options.ts";
+import { occur } from "./service.ts";
+
+/** What a webhook is made from. It says how requests are verified: with a `secret`, or by `verify`. */
+export type WebhookOptions<Payload = Json> = {
+  /** The event that a request says has happened, by its name or declaration. */
+  readonly event: string | Trigger<Payload>;
+  /** Where it happened, for subscriptions that name a source. */
+  readonly source?: string | undefined;
+  /** Makes the payload of the event from the body. What it throws is answered with 400. Default: the body as JSON. */
+  readonly payload?: ((body: string, request: Request) => Awaitable<NoInfer<Payload>>) | undefined;
+  /**
+   * Names what happened: the same key again is the same occurrence. Default: the header `webhook-id`,
+   * `x-github-delivery` or `idempotency-key`, else the hash of the body.
+   */
+  readonly key?: ((body: string, request: Request) => Awaitable<string>) | undefined;
+  /** The longest body, in bytes. Default: 1 MiB. */
+  readonly bytesMax?: number | undefined;
+} & Verification;
+
+type Verification =
+  | {
+      /** What the sender signs with. It is kept in memory alone. */
+      readonly secret: string;
+      /**
+       * `github` (default): `x-hub-signature-256` has the HMAC-SHA256 of the body. `standard`: as Standard Webhooks say, with
+       * a time stamp that is at most 5 minutes off; the secret may begin with `whsec_`, and is Base64 then.
+       */
+      readonly scheme?: "github" | "standard" | undefined;
+      readonly verify?: undefined;
+    }
+  | {
+      /** Whether the request is from who it should be. Only `true` lets it in. Its body has been read: it is `body`. */
+      readonly verify: (body: Uint8Array, request: Request) => Awaitable<boolean>;
+      readonly secret?: undefined;
+      readonly scheme?: undefined;
+    };
+
+const OPTIONS: { readonly [K in keyof WebhookOptions]-?: true } = {
+  event: true,
+  source: true,
+  payload: true,
+  key: true,
+  bytesMax: true,
+  secret: true,
+  scheme: true,
+  verify: true,
+};
+const BYTES_MAX = 1_048_576;
+const TOLERANCE_MS = 300_000;
+const KEY_HEADERS = ["webhook-id", "x-github-delivery", "idempotency-key"];
+
+/** What is wrong with a signature, for the trace; undefined when nothing is. */
+type Verify = (body: Uint8Array, request: Request, now: number) => Awaitable<string | undefined>;
+
+/** Throws for options that cannot work, so that it is noticed when the server starts. */
+export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (request: Request) => Promise<Response> {
+  requireOptions("triggers.webhook", options, OPTIONS);
+  const event = nameOf(options.event);
+  requireDeclared(event, open().triggers.declared());
+  const { source, payload: read, key: keyOf, bytesMax = BYTES_MAX } = options;
+  if (source !== undefined) requireWords("source", source);
+  for (const option of ["payload", "key"] as const)
+    if (options[option] !== undefined && typeof options[option] !== "function") invalid(option, "it is no function");
+  if (!(typeof bytesMax === "number" && bytesMax >= 1)) invalid("bytesMax", "it must be a number above 0");
+  const verify = verifierOf(options);
+
+  async function take(core: Core, request: Request): Promise<Response> {
+    if (request.method !== "POST") throw new RuntimeError("webhook.method", { method: request.method });
+    const bytes = await bodyOf(request, bytesMax);
+    const problem = await verify(bytes, request, core.world.now());
+    if (problem !== undefined) throw new RuntimeError("webhook.signature", {}, { cause: problem }); // H2
+    const body = await readable(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes), "it is not UTF-8");
+    const payload = await (read === undefined
+      ? readable(() => JSON.parse(body) as Json, "it is not JSON")
+      : readable(() => read(body, request), "it is not what was expected"));
+    const key = await readable(async () => {
+      const given = keyOf === undefined ? keyIn(request, body) : await keyOf(body, request);
+      requireWords("key", given);
+      return given;
+    }, "it has no key that can be used");
+    const told = { key, ...defined({ source }) };
+    const { occurrence, isNew } = await occur(core, core.triggers.declared(), event, payload, told);
+    return answer(isNew ? 202 : 200, { occurrence: occurrence.id, isNew });
+  }
+
+  return async (request) => {
+    let core: Core | undefined;
+    try {
+      core = open();
+      return await take(core, request);
+    } catch (error) {
+      const refusal = refusalOf(error); // H4
+      const { status, code } = refusal;
+      const because = error instanceof Error && error.cause !== undefined ? `: ${describeThrown(error.cause)}` : "";
+      core?.trace("webhook", { event, status, code, problem: `${describeThrown(error)}${because}` });
+      const headers = status === 405 ? { allow: "POST" } : {};
+      return answer(status, { error: { code, message: refusal.message } }, headers);
+    }
+  };
+}
+
+const invalid = (option: string, problem: string): never => {
+  throw new RuntimeError("options.invalid", { option, problem });
+};
+
+function requireDeclared(event: string, declared: readonly TriggerDeclaration[]): void {
+  if (!declared.some(({ name }) => name === event))
+    throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
+}
+
+// ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const answer = (status: number, body: Json, headers: { readonly [name: string]: string } = {}): Response =>
+  Response.json(body, { status, headers });
+
+const STATUS: { readonly [C in Code]?: number } = {
+  "webhook.body": 400,
+  "trigger.payload": 400,
+  "trigger.invalid": 400,
+  "options.invalid": 400,
+  "webhook.signature": 401,
+  "webhook.method": 405,
+  "trigger.occurred": 409,
+  "webhook.bytes": 413,
+  "limit.bytes": 413,
+};
+
+/** What the sender is told. A fault of ours is not explained to it. */
+function refusalOf(error: unknown): { readonly status: number; readonly code: Code; readonly message: string } {
+  const status = error instanceof RuntimeError ? STATUS[error.code as Code] : undefined;
+  if (error instanceof RuntimeError && status !== undefined)
+    return { status, code: error.code, message: error.message };
+  const { code, message } = hasCode(error, "runtime.closed") ? error : new RuntimeError("webhook.failed", {});
+  return { status: 503, code, message };
+}
+
+// ── Bodies (H1) ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function bodyOf(request: Request, max: number): Promise<Uint8Array> {
+  const tooLong = (): RuntimeError => new RuntimeError("webhook.bytes", { max });
+  if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLong();
+  if (request.bodyUsed) throw new Error("The body has been read before: pass the request on as it came.");
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const reader = (request.body ?? undefined)?.getReader();
+  for (;;) {
+    // A sender that goes away in the middle has not sent it.
+    const chunk = await readable(async () => (reader === undefined ? undefined : reader.read()), "it was broken off");
+    if (chunk?.value === undefined) return Buffer.concat(chunks);
+    bytes += chunk.value.byteLength;
+    if (bytes > max) {
+      reader?.cancel().catch(() => {}); // Whether the rest comes is nobody's business any more.
+      throw tooLong();
+    }
+    chunks.push(chunk.value);
+  }
+}
+
+/** Runs what reads of the request: what it throws is the request's fault. */
+async function readable<T>(run: () => Awaitable<T>, problem: string): Promise<T> {
+  try {
+    return await run();
+  } catch (cause) {
+    throw new RuntimeError("webhook.body", { problem }, { cause });
+  }
+}
+
+function keyIn({ headers }: Request, body: string): string {
+  const given = KEY_HEADERS.map((name) => headers.get(name)).find((value) => value !== null && value !== "");
+  return given ?? `sha256:${hashOf(body)}`;
+}
+
+// ── Signatures (H2) ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+function verifierOf({ secret, scheme = "github", verify }: Verification): Verify {
+  if (secret !== undefined && verify !== undefined) invalid("verify", "it goes without `secret`");
+  if (verify !== undefined) {
+    if (typeof verify !== "function") invalid("verify", "it is no function");
+    return (body, request) => allowed(verify, body, request);
+  }
+  if (secret === undefined) invalid("secret", "it is missing; say `verify: () => true` for requests that nobody signs");
+  if (typeof secret !== "string" || secret === "") return invalid("secret", "it must be a text");
+  if (scheme === "github") return byGithub(secret);
+  return scheme === "standard" ? byStandard(keyOfSecret(secret)) : invalid("scheme", "it is one of github, standard");
+}
+
+type OwnVerify = (body: Uint8Array, request: Request) => Awaitable<boolean>;
+/** What throws while it looks at a request does not let it in. */
+async function allowed(verify: OwnVerify, body: Uint8Array, request: Request): Promise<string | undefined> {
+  try {
+    return (await verify(body, request)) === true ? undefined : "`verify` did not return true";
+  } catch (error) {
+    return `\`verify\` threw: ${describeThrown(error)}`;
+  }
+}
+
+const byGithub =
+  (secret: string): Verify =>
+  (body, { headers }) => {
+    const [, hex] = /^sha256=([\da-f]{64})$/i.exec(headers.get("x-hub-signature-256") ?? "") ?? [];
+    if (hex === undefined) return "there is no signature in x-hub-signature-256";
+    const isRight = timingSafeEqual(createHmac("sha256", secret).update(body).digest(), Buffer.from(hex, "hex"));
+    return isRight ? undefined : "the signature is another one";
+  };
+
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+const byStandard =
+  (key: Uint8Array): Verify =>
+  (body, { headers }, now) => {
+    const [id, sentAt, given] = ["id", "timestamp", "signature"].map((name) => headers.get(`webhook-${name}`) ?? "");
+    if (!id || !sentAt || !given) return "webhook-id, webhook-timestamp or webhook-signature is missing";
+    if (!/^\d{1,12}$/.test(sentAt) || Math.abs(now - Number(sentAt) * 1_000) > TOLERANCE_MS)
+      return "it was signed more than 5 minutes ago, or by another clock";
+    const wanted = createHmac("sha256", key).update(`${id}.${sentAt}.`).update(body).digest();
+    // A sender that changes its secret signs with both.
+    const isRight = given.split(" ").some((each) => {
+      const [, base64] = /^v1,([\w+/]{43}=)$/.exec(each) ?? [];
+      return base64 !== undefined && timingSafeEqual(wanted, Buffer.from(base64, "base64"));
+    });
+    return isRight ? undefined : "the signature is another one";
+  };
+
+function keyOfSecret(secret: string): Uint8Array {
+  const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
+  if (base64 === undefined) return Buffer.from(secret);
+  const isBase64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(base64) && base64 !== "";
+  return isBase64 ? Buffer.from(base64, "base64") : invalid("secret", "after `whsec_` it must be Base64");
+}
