@@ -9,16 +9,21 @@ const EXAMPLE_MS = 60_000;
 
 const vitest = (...args) => node(["node_modules/vitest/vitest.mjs", "run", ...args], { stdio: "inherit" });
 
-const steps = {
-  "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
-  types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
-  tests: () => vitest(),
-  build: () => node(["node_modules/tsdown/dist/run.mjs"]),
-  "unused code": () => node(["node_modules/knip/bin/knip.js", "--no-config-hints"]),
-  package: checkPackage,
-  "public surface": () => node(["scripts/api.mjs"]),
-  examples: runExamples,
-};
+// The steps of a stage run side by side. The tests have the machine to themselves, as some of them look at the time.
+const stages = [
+  {
+    "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
+    types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
+    build: () => node(["node_modules/tsdown/dist/run.mjs"]),
+    "public surface": () => node(["scripts/api.mjs"]),
+  },
+  { tests: () => vitest() },
+  {
+    "unused code": () => node(["node_modules/knip/bin/knip.js", "--no-config-hints"]),
+    package: checkPackage,
+    examples: runExamples,
+  },
+];
 
 const chosen = process.argv.slice(2);
 if (chosen.length > 0) {
@@ -26,15 +31,18 @@ if (chosen.length > 0) {
   process.exit(ok ? 0 : 1);
 }
 
-for (const [name, check] of Object.entries(steps)) {
+for (const stage of stages) {
+  const passed = await Promise.all(Object.entries(stage).map(([name, check]) => passes(name, check)));
+  if (passed.includes(false)) process.exit(1);
+}
+
+async function passes(name, check) {
   const started = performance.now();
   const { ok, output } = await check();
-  if (!ok) {
-    if (output) console.error(output.trimEnd());
-    console.error(`✗ ${name}`);
-    process.exit(1);
-  }
-  console.log(`✓ ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  if (!ok && output) console.error(output.trimEnd());
+  if (ok) console.log(`✓ ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  else console.error(`✗ ${name}`);
+  return ok;
 }
 
 async function checkPackage() {

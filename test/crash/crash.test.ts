@@ -8,7 +8,8 @@ afterAll(() => built[Symbol.dispose]());
 const { execArgv } = built;
 
 test("D3 D6 a worker that slept past its lease does nothing more, and two workers share the work", async () => {
-  const report = await crashTest(["pay-once", "ten-tools"].map(scenario), { execArgv, kills: 0, stops: 3, pairs: 1 });
+  const amounts = { kills: 0, stops: 3, pairs: 1, parallel: 4 }; // Most of them sleep.
+  const report = await crashTest(["pay-once", "ten-tools"].map(scenario), { ...amounts, execArgv });
   expect(report.violations).toEqual([]);
   expect(report.rows.map(({ stops }) => stops)).toEqual([3, 3]);
 }, 120_000);
@@ -16,7 +17,7 @@ test("D3 D6 a worker that slept past its lease does nothing more, and two worker
 test("D3 J5 a worker that slept past its time does no step of a job again, and begins no function of a lost turn", async () => {
   // After a claim, and before the answers are written that begin jobs.
   const trials = [7, 18, 43].map((at) => ({ kind: "stop", at }) as const);
-  const report = await crashTest(scenario("job-spawned"), { execArgv, trials });
+  const report = await crashTest(scenario("job-spawned"), { execArgv, trials, parallel: 3 });
   expect(report.violations).toEqual([]);
 }, 60_000);
 

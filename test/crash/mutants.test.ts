@@ -24,7 +24,7 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["bound-job-rerun", "job-spawned", { kills: 4 }, "different"],
   ["step-not-recorded", "job-steps", { kills: 8 }, "different"],
   ["delivery-without-key", "job-wakes", { kills: 4 }, "different"],
-  ["wake-in-a-second-write", "job-wakes", { trials: killsBetween(37, 40), timeoutMs: 6_000 }, "stuck"],
+  ["wake-in-a-second-write", "job-wakes", { trials: killsBetween(37, 40), timeoutMs: 6_000, parallel: 4 }, "stuck"],
   ["claim-without-fence", "job-steps", { trials: [{ kind: "pair", at: 1_000 }] }, "repeated"],
 ];
 
@@ -44,7 +44,7 @@ test.each(MUTANTS)(
   60_000,
 );
 
-test.each([
+test.concurrent.each([
   ["resolve-does-not-wake", "parked"],
   ["job-park-ignores-mail", "job-approval"],
 ])(

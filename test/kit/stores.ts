@@ -1,12 +1,10 @@
-/** Stores for tests: the cast that tests of any store run on, files, and stores in which something happens. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** Stores for tests: the cast that tests of any store run on, and stores in which something happens. */
 import type { Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
-import { afterAll } from "vitest";
 import { ticks } from "./reading.ts";
+
+export { file } from "./files.ts";
 
 // ── The cast ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -30,19 +28,6 @@ export const KEPT: Cast = [
   ["in a store that answers later", later],
   ["in SQLite", inSqlite],
 ];
-
-// ── Files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-let folder: string | undefined;
-let files = 0;
-afterAll(() => {
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-});
-/** A database that is not there yet. */
-export function file(): string {
-  folder ??= mkdtempSync(join(tmpdir(), "bowline-test-"));
-  return join(folder, `${++files}.db`);
-}
 
 // ── Stores in which something happens ───────────────────────────────────────────────────────────────────────────────
 

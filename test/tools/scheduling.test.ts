@@ -213,12 +213,12 @@ test("T7 each word of progress starts the time anew", async () => {
     "steady",
     async (_, { progress }) => {
       for (let step = 0; step < 6; step++) {
-        await passed(25);
+        await passed(60);
         progress("Getting on.");
       }
       return "done";
     },
-    { timeoutMs: 60 },
+    { timeoutMs: 300 },
   );
   await using world = await opened({ tools: [steady] });
   expect((await within(did(world.session, "steady"))).shown).toEqual(["steady ok: done"]);
