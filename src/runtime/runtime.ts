@@ -5,7 +5,7 @@
 // R2 The store closes last: turns that are stopped, and plugins that close, may still write.
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
-import { type Composition, compose } from "../kernel/compose.ts";
+import { compose } from "../kernel/compose.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
@@ -219,7 +219,6 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const sessions = new OpenSessions(() => core);
   const every = { id: asSessionId("every"), isRoot: true };
-  const ofEvery = (): Composition => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace));
   const core: Core = {
     door: { isClosed: false },
     store,
@@ -236,9 +235,13 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
       () => core,
       (id) => sessions.takeUp(id),
     ),
-    jobs: new Desk(() => core, ofEvery, { [WATCH]: (...claimed) => new MonitorRun(...claimed) }),
+    jobs: new Desk(
+      () => core,
+      () => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace)),
+      { [WATCH]: (...claimed) => new MonitorRun(...claimed) },
+    ),
     monitors: new MonitorDesk(() => core),
-    triggers: new TriggerDesk(() => core, ofEvery),
+    triggers: new TriggerDesk(() => core),
     spenders: new Set(),
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),

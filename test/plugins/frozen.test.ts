@@ -96,7 +96,17 @@ function meddle(event: object, change: (typeof CHANGES)[number]): readonly strin
   }
   return changed;
 }
-const SERVICES = new Set(["graph", "jobs", "complete", "membership", "blobs", "trace", "state"]);
+const SERVICES = new Set([
+  "graph",
+  "jobs",
+  "complete",
+  "membership",
+  "blobs",
+  "trace",
+  "monitors",
+  "triggers",
+  "state",
+]);
 
 const look = defineTool({
   name: "look",

@@ -147,6 +147,7 @@ test("K1 a plugin is told where it is: session, turn, what was said, and nothing
     "sessions",
     "signal",
     "trace",
+    "triggers",
     "turnId",
   ]);
   expect(Object.keys(seen[1] ?? {}).sort()).toEqual([

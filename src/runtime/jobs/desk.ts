@@ -6,13 +6,13 @@
 // D4 A job that could not be gone on with is given back: it is tried again a while later, here or elsewhere.
 // D5 Whoever awaits jobs is told by those that end here, and by the feed of the store for all others: one read for all.
 import type { Composition } from "../../kernel/compose.ts";
-import { checkedInput, wireName } from "../../kernel/operation.ts";
+import { wireName } from "../../kernel/operation.ts";
 import { type Jobs, unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
-import { describeThrown, type Json } from "../../model/json.ts";
+import { describeThrown } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
@@ -82,11 +82,18 @@ export class Desk {
     this.#registered = new Registered(core);
   }
 
+  /** What the plugins give to a session without options of its own. */
+  get composition(): Composition {
+    this.#composition ??= this.#compose();
+    return this.#composition;
+  }
+  #composition: Composition | undefined;
+
   /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
   get operations(): readonly string[] {
     this.#operations ??= [
       ...Object.keys(this.#builtIn),
-      ...[...this.#compose().operations.values()].flatMap(({ plugin, name, operation }) =>
+      ...[...this.composition.operations.values()].flatMap(({ plugin, name, operation }) =>
         operation.kind === "task" ? [wireName(plugin, name)] : [],
       ),
     ];
@@ -138,21 +145,6 @@ export class Desk {
   beginAll(spawning: readonly Spawning[]): void {
     for (const each of spawning) this.unbegun.set(each.job.id, each);
     this.begin(spawning.map(({ job }) => job));
-  }
-
-  /** Throws when the task, or its input (unless it comes later), cannot be right. Where its plugin is not here, nobody knows. */
-  async requireTask(sessionId: SessionId, operation: string, input: Json | undefined, isLater = false): Promise<void> {
-    const core = this.#core();
-    const plugin = operation.slice(0, operation.lastIndexOf("."));
-    if (!core.plugins.some(({ id }) => id === plugin)) {
-      core.trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
-      return;
-    }
-    const open = core.sessions.find(sessionId);
-    const found = (open?.composition ?? this.#compose()).operations.get(operation);
-    if (found?.operation.kind !== "task")
-      throw new RuntimeError("operation.unknown", { name: operation, known: this.operations });
-    if (!isLater) checkedInput(found, input);
   }
 
   /** Begins a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */

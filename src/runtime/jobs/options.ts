@@ -1,9 +1,10 @@
 // What a job is made from, checked for callers without types.
+import { checkedInput } from "../../kernel/operation.ts";
 import type { JobCompletion, JobContext, JobOptions, TaskJobOptions } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asJobId, asSessionId } from "../../model/ids.ts";
+import { asJobId, asSessionId, type SessionId } from "../../model/ids.ts";
 import type { JobEnd, NewJob } from "../../model/job.ts";
 import { defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
@@ -38,6 +39,24 @@ export const invalid = (problem: string): never => {
 export const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
   if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
 };
+
+/** Throws when the task, or its input (unless it comes later), cannot be right. Where its plugin is not here, nobody knows. */
+export function requireTask(
+  { plugins, sessions, jobs, trace }: Core,
+  sessionId: SessionId,
+  operation: string,
+  input: Json | undefined,
+  isLater = false,
+): void {
+  const plugin = operation.slice(0, operation.lastIndexOf("."));
+  if (!plugins.some(({ id }) => id === plugin))
+    return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
+  const { operations } = sessions.find(sessionId)?.composition ?? jobs.composition;
+  const found = operations.get(operation);
+  if (found?.operation.kind !== "task")
+    throw new RuntimeError("operation.unknown", { name: operation, known: jobs.operations });
+  if (!isLater) checkedInput(found, input);
+}
 
 /** A value that goes into the record: JSON, and not too large. */
 export function recordable({ limits }: Core, what: string, value: unknown): Json {

@@ -43,6 +43,7 @@ import {
   oneOf,
   recordable,
   requireList,
+  requireTask,
   requireWorkLater,
   TASK,
   VISIBILITIES,
@@ -112,7 +113,7 @@ export class SessionJobs implements Jobs {
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
       requireOptions("jobs.spawn", options, TASK);
-      return this.#begin(options, await this.#task(options as TaskJobOptions), {});
+      return this.#begin(options, this.#task(options as TaskJobOptions), {});
     });
   }
 
@@ -130,12 +131,12 @@ export class SessionJobs implements Jobs {
   }
 
   /** What names the task, checked where its plugin is here: elsewhere the job itself would fail. */
-  async #task({ operation, input, notBefore }: TaskJobOptions): Promise<Partial<NewJob> & Pick<NewJob, "recovery">> {
+  #task({ operation, input, notBefore }: TaskJobOptions): Partial<NewJob> & Pick<NewJob, "recovery"> {
     const { plugin } = this.#place;
     if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
     if (plugin === APP && !operation.includes(".")) invalid("`operation` must say whose task it is: `plugin.task`");
     const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
-    await this.#core.jobs.requireTask(this.#session, wire, input);
+    requireTask(this.#core, this.#session, wire, input);
     const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
     const time = notBefore instanceof Date ? notBefore.getTime() : notBefore;
     if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` is a date, or a time in milliseconds");

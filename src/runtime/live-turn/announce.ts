@@ -52,7 +52,7 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
   const { watch, triggers } = session.core;
-  triggers.committed();
+  if (triggers.hasCommits) watch.attend(0);
   if (watch.followed.size > 0) watch.forget(session);
   if (parent !== undefined) watch.childEnded(parent);
 }

@@ -151,7 +151,7 @@ export class SessionMonitors implements Monitors {
     const job = this.#job(id, spec, input, before);
     const spawning: Spawning = { job, plugin, isNamed: true };
     if (await beginJob(this.#place, spawning)) return startingOf(job);
-    await this.#forgetOld(runs);
+    await this.#forgetOld();
     const stored = await core.store.jobs.load(job.id);
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
   }
@@ -184,15 +184,15 @@ export class SessionMonitors implements Monitors {
     };
   }
 
-  /** Records of runs that are over are shown for a while, and of each monitor the latest. */
-  async #forgetOld(latest: ReadonlyMap<string, JobRecord>): Promise<void> {
+  /** Of each monitor the latest run is shown, and of those that are over the newest. */
+  async #forgetOld(): Promise<void> {
     const { store } = this.#core;
-    const over = await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
-    const own = over.map(({ record }) => record).filter((record) => record.operation === WATCH && isOver(record));
-    const shown = new Set(
-      own.filter(({ id }) => [...latest.values()].some((record) => record.id === id)).slice(-OVER_MAX),
-    );
-    for (const record of own) if (!shown.has(record)) await store.jobs.remove(record.id);
+    const latest = new Set([...(await this.#runs()).values()].map(({ id }) => id));
+    const over = (await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity }))
+      .map(({ record }) => record)
+      .filter((record) => record.operation === WATCH && isOver(record));
+    const shown = new Set(over.filter(({ id }) => latest.has(id)).slice(-OVER_MAX));
+    for (const record of over) if (!shown.has(record)) await store.jobs.remove(record.id);
   }
 
   // ── Stopping ────────────────────────────────────────────────────────────────────────────────────────────────────

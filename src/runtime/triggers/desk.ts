@@ -6,7 +6,6 @@
 // R2 A time that occurred is known by its name. When the clock goes back, what occurred does not occur again, and what did
 //    not still does.
 // R3 One subscription that cannot be served does not keep the others from it.
-import type { Composition } from "../../kernel/compose.ts";
 import { unavailable } from "../../kernel/services.ts";
 import type { TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
 import { hashOf } from "../../model/hash.ts";
@@ -29,19 +28,17 @@ const AGAIN_MS = 10_000;
 
 export class TriggerDesk {
   readonly #core: () => Core;
-  readonly #compose: () => Composition;
-  #composition: Composition | undefined;
   /** Up to which fact commits are served. */
   #served: Cursor | undefined;
-  #hasCommits = false;
+  /** Subscriptions wait for commits: whoever commits a turn lets the watch look at once. */
+  hasCommits = false;
   /** The latest time that was seen here. */
   #now: number | undefined;
   /** R3: by incarnation, until when. */
   readonly #left = new Map<string, number>();
 
-  constructor(core: () => Core, compose: () => Composition) {
+  constructor(core: () => Core) {
     this.#core = core;
-    this.#compose = compose;
   }
 
   of(site: SessionSite, plugin: string): Triggers {
@@ -58,17 +55,12 @@ export class TriggerDesk {
 
   /** The events that are declared in a session; without one, or when it is not open, those of every session. */
   declared(sessionId?: SessionId): readonly TriggerDeclaration[] {
-    const open = sessionId === undefined ? undefined : this.#core().sessions.find(sessionId);
-    this.#composition ??= this.#compose();
-    return (open?.composition ?? this.#composition).triggers.map(({ value }) => value);
+    const { sessions, jobs } = this.#core();
+    const open = sessionId === undefined ? undefined : sessions.find(sessionId);
+    return (open?.composition ?? jobs.composition).triggers.map(({ value }) => value);
   }
 
   // ── Looking (R1) ────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** A turn was committed here. */
-  committed(): void {
-    if (this.#hasCommits) this.#core().watch.attend(0);
-  }
 
   /** With what the store has to do. Answers whether more is due at once. */
   async look(agenda: Agenda): Promise<boolean> {
@@ -78,8 +70,8 @@ export class TriggerDesk {
     const before = this.#now;
     this.#now = now;
     if (before === undefined ? agenda.next !== undefined : now < before - LATE_MS) await this.#wentBack(now);
-    this.#hasCommits = agenda.hasCommits === true;
-    if (this.#hasCommits && agenda.latest !== this.#served) await this.#serveCommits(agenda.latest);
+    this.hasCommits = agenda.hasCommits === true;
+    if (this.hasCommits && agenda.latest !== this.#served) await this.#serveCommits(agenda.latest);
     return agenda.hasSchedules === true && this.#serveSchedules(now);
   }
 

@@ -7,6 +7,7 @@ import type { MissedRuns, TriggerSource, TriggerTarget } from "../../model/trigg
 import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
+import { requireTask } from "../jobs/options.ts";
 import { requireSchedule, type Schedule } from "./schedule.ts";
 import type { TriggersPlace } from "./service.ts";
 
@@ -90,11 +91,11 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
 }
 
 /** What it starts; what is left out of a change stays. */
-export async function targetOf(
+export function targetOf(
   { core, sessionId, plugin }: TriggersPlace,
   { send, operation, input, wake }: SubscribeOptions | SubscriptionPatch,
   before?: TriggerTarget,
-): Promise<TriggerTarget> {
+): TriggerTarget {
   if (send !== undefined && operation !== undefined) return invalid("it has both `send` and `operation`");
   const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
   if (isTurn && (input !== undefined || wake !== undefined)) return invalid("`input` and `wake` go with `operation`");
@@ -113,7 +114,7 @@ export async function targetOf(
   if (!["none", "notify", "wake"].includes(end)) return invalid("its wake is one of none, notify, wake");
   const json = input === undefined ? old?.input : recordable(core, "its input", input);
   // Without an input the task is given what happened, which nobody knows yet.
-  await core.jobs.requireTask(sessionId, wire, json, json === undefined);
+  requireTask(core, sessionId, wire, json, json === undefined);
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 

@@ -127,7 +127,7 @@ export class SessionTriggers implements Triggers {
     requireWords("label", label);
     if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
     const on = sourceOf(options.on, this.declared(), now);
-    const starts = await targetOf(this.#place, options);
+    const starts = targetOf(this.#place, options);
     const incarnation = core.world.id("sub");
     const made = { id, sessionId: this.#session, revision: 1, incarnation, label, on, starts, isEnabled };
     return this.#placed({ ...made, createdAt: now, changedAt: now }, now);
@@ -169,7 +169,7 @@ export class SessionTriggers implements Triggers {
     requireWords("label", label);
     if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
     const on = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
-    const starts = await targetOf(this.#place, patch, before.starts);
+    const starts = targetOf(this.#place, patch, before.starts);
     const after = { ...before, label, isEnabled, on, starts, revision: before.revision + 1, changedAt: now };
     // What happened while it was not enabled is not its business.
     const isMoved = patch.on !== undefined || (isEnabled && !before.isEnabled);
