@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { later } from "../../test/stores/later.ts";
+import { capabilitiesOf } from "../../test/stores/titles.ts";
 import { hasCode } from "../model/errors.ts";
 import { asEffectName, asInputId, asTurnId, type EffectName, type InputId } from "../model/ids.ts";
 import { alice, ann, ben, ended, inputId, newInput, newSession, opening, slept } from "../testing/cast.ts";
@@ -9,7 +10,7 @@ import { storeLaws } from "../testing/store-laws.ts";
 import { memory } from "./memory.ts";
 import { LEASE_MS, type Lease, type Owner, type PendingAppend, type PendingInput, type Store } from "./store.ts";
 
-for (const { law, check } of storeLaws) test(`D5 memory: ${law}`, () => check(memory()));
+for (const each of storeLaws) test(`${capabilitiesOf(each)} memory: ${each.law}`, () => each.check(memory()));
 
 test("D5 memory: every law holds where all answers come later, as from another machine", async () => {
   for (const { check } of storeLaws) await check(later(memory()));

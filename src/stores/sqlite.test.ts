@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { capabilitiesOf } from "../../test/stores/titles.ts";
 import { asBlobHash, asEffectName, asInputId, asTurnId, asWaitKey, type WaitKey } from "../model/ids.ts";
 import { waitIdOf } from "../model/wait.ts";
 import {
@@ -42,9 +43,10 @@ const newFile = (): string => join(folder, `${++files}.db`);
 // In a file each law is held in one strength in turn, and leaves a sound file; `npm run test:long` has them all.
 const STRENGTHS = ["power", "process", "power-all"] as const;
 
-for (const [index, { law, check }] of storeLaws.entries()) {
-  test(`D5 sqlite in memory: ${law}`, () => check(sqlite(":memory:")));
-  test(`D5 sqlite in a file: ${law}`, async () => {
+for (const [index, each] of storeLaws.entries()) {
+  const { law, check } = each;
+  test(`${capabilitiesOf(each)} sqlite in memory: ${law}`, () => check(sqlite(":memory:")));
+  test(`${capabilitiesOf(each)} sqlite in a file: ${law}`, async () => {
     const path = newFile();
     const store = sqlite(path, { strength: STRENGTHS[index % STRENGTHS.length] });
     await check(store);
@@ -80,7 +82,7 @@ class Strict implements Database {
 
 test("D5 sqlite: every law holds on a database that was handed in, used as better-sqlite3 allows", async () => {
   for (const { check } of storeLaws) await check(sqlite(new Strict(":memory:")));
-}, 30_000);
+}, 60_000);
 
 // What is written is there for another store that opens the file.
 

@@ -358,6 +358,8 @@ export interface MovedTrigger {
   readonly sessionId: SessionId;
   readonly id: string;
   readonly incarnation: string;
+  /** What it waits for was read at this revision: by another one, `to` could be no time of it. */
+  readonly revision: number;
   /** Where it must stand, and where it then stands: both fields are compared, and both are set. */
   readonly from: Pick<Subscription, "next" | "after">;
   readonly to: Pick<Subscription, "next" | "after">;
@@ -843,8 +845,8 @@ export interface Store {
     load(session: SessionId, id: string): Awaitable<Subscription | undefined>;
     /**
      * Ascending by session and id. `event`: only enabled ones that such an event meets: from `source`, those that name it
-     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. None come after one that is
-     * not there any more.
+     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. `after` need not be there any
+     * more: whoever reads page by page misses none because another one was removed.
      */
     list(page: {
       readonly session?: SessionId;
@@ -860,13 +862,16 @@ export interface Store {
      * what has happened stays.
      */
     remove(session: SessionId, id: string, revision?: number): Awaitable<boolean>;
-    /** Sets when a schedule occurs next, or up to where commits are told, unless it stands elsewhere by now. */
+    /**
+     * Sets when a schedule occurs next, or up to where commits are told; unless it stands elsewhere by now, is at another
+     * revision, or is another one. Answers whether it did.
+     */
     move(moved: MovedTrigger): Awaitable<boolean>;
     /**
      * Keeps what happened and begins the jobs of its deliveries, and moves on the subscription that it is of, in one
      * write. `known`: it was kept before; only the move is made, unless it was too, and the answer is what was started
      * then. `stale`: nothing was written, for a subscription is not this one at this revision or not enabled any more, or
-     * the one to be moved stands elsewhere. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
+     * the one to be moved cannot be. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
      * Throws `session.unknown` for a job of another session that is not there.
      *
      * The newest `max` occurrences of its source are kept, in the order in which they came; with an older one go the jobs

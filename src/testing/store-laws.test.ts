@@ -1,18 +1,10 @@
 import { expect, test } from "vitest";
+import { broken, over } from "../../test/stores/mutant.ts";
 import type { JobId, SessionId } from "../model/ids.ts";
 import type { JobEvent, NewJob } from "../model/job.ts";
 import { memory } from "../stores/memory.ts";
 import type { JobLease, JobSpawn, KeyedEvent, Lease, Store, StoredJobEvent } from "../stores/store.ts";
 import { storeLaws } from "./store-laws.ts";
-
-/** The same store, with some of its methods replaced. */
-const over = (store: Store, own: Partial<Store>): Store =>
-  new Proxy(store, {
-    get(target, key) {
-      const found: unknown = Reflect.get(Object.hasOwn(own, key) ? own : target, key);
-      return typeof found === "function" ? found.bind(target) : found;
-    },
-  });
 
 /** The store without a word of some sessions in its agenda, once they were passed to the returned function. */
 function silent(inner: Store): { readonly agenda: Store["agenda"]; readonly forget: (id?: SessionId) => void } {
@@ -391,25 +383,14 @@ function withoutParents(inner: Store, isMeant: (parent: NonNullable<NewJob["pare
   };
 }
 
-async function broken(make: () => Store): Promise<readonly string[]> {
-  const found: string[] = [];
-  for (const { law, check } of storeLaws)
-    try {
-      await check(make());
-    } catch {
-      found.push(law);
-    }
-  return found;
-}
-
 test("D5 the laws of stores hold for a store that is only passed on", async () => {
-  expect(await broken(() => over(memory(), {}))).toEqual([]);
+  expect(await broken(storeLaws, () => over(memory(), {}))).toEqual([]);
 });
 
 test.each(Object.entries({ ...MUTANTS, ...JOB_MUTANTS }))(
   "D4 the laws of stores are broken where %s",
   async (_, mutant) => {
-    const found = await broken(() => {
+    const found = await broken(storeLaws, () => {
       const inner = memory();
       return over(inner, mutant(inner));
     });

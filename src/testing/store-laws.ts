@@ -72,6 +72,8 @@ import {
 } from "./cast.ts";
 import { jobLaws } from "./job-laws.ts";
 import { law, refused, type StoreLaw } from "./law.ts";
+import { lineLaws } from "./line-laws.ts";
+import { triggerLaws } from "./trigger-laws.ts";
 
 export type { StoreLaw } from "./law.ts";
 
@@ -3836,5 +3838,7 @@ export const storeLaws: readonly StoreLaw[] = [
   ...optionLaws,
   ...operationLaws,
   ...jobLaws,
+  ...lineLaws,
+  ...triggerLaws,
   ...closeLaws,
 ];

@@ -9,6 +9,11 @@ export interface SimulatedWorld extends World {
    * without another sleep has happened before the next one wakes.
    */
   advance(ms: number): Promise<void>;
+  /**
+   * Sets the clock so much ahead, or with a negative number back, as on a machine that slept or whose clock was put right.
+   * Ahead, all sleepers that are due by then wake at the new time; back, they sleep as long as they would have.
+   */
+  jump(ms: number): Promise<void>;
   /** How many sleeps are under way, without those of work that comes again and again. */
   readonly asleep: number;
 }
@@ -44,6 +49,14 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
     now = end;
   }
 
+  async function leap(ms: number): Promise<void> {
+    await calm();
+    now += ms;
+    if (ms < 0) for (const each of sleepers) each.due += ms;
+    for (const each of [...sleepers].sort((a, b) => a.due - b.due)) if (each.due <= now) each.wake();
+    await calm();
+  }
+
   function sleep(ms: number, signal: AbortSignal | undefined, isResting: boolean): Promise<void> {
     if (!(ms > 0) || signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
@@ -72,6 +85,11 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
       moving = moving.then(() => pass(ms)); // In turn, also when a sleeper advances.
       return moving;
     },
+    jump(ms) {
+      if (!Number.isFinite(ms)) throw new RangeError(`Time cannot move by ${ms} ms.`);
+      moving = moving.then(() => leap(ms));
+      return moving;
+    },
     get asleep() {
       return [...sleepers].filter(({ isResting }) => !isResting).length;
     },
@@ -79,7 +97,7 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
 }
 
 interface Sleeper {
-  readonly due: number;
+  due: number;
   readonly isResting: boolean;
   wake(): void;
 }
@@ -91,5 +109,9 @@ function firstDue(sleepers: ReadonlySet<Sleeper>, end: number): Sleeper | undefi
   return first;
 }
 
-/** Resolves after all promises that follow from one another without waiting. */
-const calm = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Resolves after all that follows from one another without waiting for time or for the system. */
+async function calm(): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) await new Promise((resolve) => setImmediate(resolve));
+}
+/** A store, a queue and a watch pass work on to each other through the event loop, a few times in a row. */
+const ROUNDS = 4;

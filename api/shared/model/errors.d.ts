@@ -412,6 +412,48 @@ declare const ERRORS: {
     id: string;
     step: string;
   }) => Said;
+  readonly "trigger.unknown": (d: {
+    event: string;
+    known: readonly string[];
+  }) => Said;
+  readonly "trigger.payload": (d: {
+    event: string;
+    problem: string;
+  }) => Said;
+  readonly "trigger.invalid": (d: {
+    problem: string;
+  }) => Said;
+  readonly "trigger.conflict": (d: {
+    id: string;
+    revision?: number;
+  }) => Said;
+  readonly "trigger.full": (d: {
+    max: number;
+  }) => Said;
+  readonly "trigger.missing": (d: {
+    id: string;
+    session: string;
+  }) => Said;
+  readonly "trigger.occurred": (d: {
+    event: string;
+    key: string;
+  }) => Said;
+  readonly "monitor.unknown": (d: {
+    id: string;
+    session: string;
+  }) => Said;
+  readonly "monitor.invalid": (d: {
+    problem: string;
+  }) => Said;
+  readonly "monitor.conflict": (d: {
+    id: string;
+  }) => Said;
+  readonly "monitor.failed": (d: {
+    problem: string;
+  }) => Said;
+  readonly "monitor.timeout": (d: {
+    ms: number;
+  }) => Said;
   readonly "limit.rounds": (d: {
     max: number;
   }) => Said;

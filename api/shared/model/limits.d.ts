@@ -50,6 +50,10 @@ interface Limits {
   readonly jobStepsMax: number;
   /** How often one job may tell its session something; more is lost, and its record says so. Default: 1,000. */
   readonly jobWakesMax: number;
+  /** Subscriptions of one session; a further one is refused with `trigger.full`. Default: 1,000. */
+  readonly subscriptionsMax: number;
+  /** Occurrences that are kept of each event and each schedule, with the jobs that they started. Default: 1,000. */
+  readonly occurrencesMax: number;
   /** Events kept for one reader that is behind; beyond that it gets a `gap`. Default: 10,000. */
   readonly unreadEventsMax: number;
 }

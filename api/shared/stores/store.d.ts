@@ -13,6 +13,7 @@ import {
   WaitKey,
 } from "../model/ids.js";
 import { CancelAnswer, CancelRequest, TurnOutcome } from "../model/outcome.js";
+import { Delivery, NewOccurrence, Occurrence, Subscription } from "../model/trigger.js";
 import { Draft } from "../model/message.js";
 import { Entry } from "../model/node.js";
 import { JobEvent, JobKind, JobRecord, NewJob } from "../model/job.js";
@@ -292,6 +293,30 @@ interface JobWrites {
   readonly wakesMax?: number;
   /** Gives up the lease: the job only waits. */
   readonly parks?: ParkedJob;
+  /** Lines that the job says. They are no events: no fold and no feed tells of them, and old ones are dropped. */
+  readonly says?: Saying;
+}
+/** A line that a job has said, for example one that the command of a monitor has printed. */
+interface JobLine {
+  /** Counts up from 1 in the job, with gaps where lines were dropped. */
+  readonly n: number;
+  readonly at: number;
+  /** What the command prints, its errors, or what its watcher says about it. */
+  readonly channel: "out" | "err" | "note";
+  readonly text: string;
+}
+interface Saying {
+  /** Those with a number that is not above the last one of the job were said before, and are passed over. */
+  readonly lines: readonly JobLine[];
+  /** The newest so many lines of the job are kept, taken or not. */
+  readonly max: number;
+}
+/** What is left of what a job has said. */
+interface JobLines {
+  /** Oldest first. */
+  readonly lines: readonly JobLine[];
+  /** The number of the last line that somebody took; 0 before. */
+  readonly taken: number;
 }
 /** A job that does nothing but wait. Only rerunnable ones are parked: nobody could go on with another. */
 interface ParkedJob {
@@ -325,6 +350,29 @@ interface JobsPage {
   readonly after?: JobId;
   readonly max: number;
 }
+interface NewDelivery extends Delivery {
+  /** Of the subscription: its revision alone could be that of another one, which was made under the same id since. */
+  readonly incarnation: string;
+  /** The job that it is, of the id `jobId`. */
+  readonly job?: NewJob;
+}
+/** A subscription goes on to its next time, or its next commit. */
+interface MovedTrigger {
+  readonly sessionId: SessionId;
+  readonly id: string;
+  readonly incarnation: string;
+  /** What it waits for was read at this revision: by another one, `to` could be no time of it. */
+  readonly revision: number;
+  /** Where it must stand, and where it then stands: both fields are compared, and both are set. */
+  readonly from: Pick<Subscription, "next" | "after">;
+  readonly to: Pick<Subscription, "next" | "after">;
+}
+type OccurAnswer = {
+  readonly kind: "occurred" | "known";
+  readonly occurrence: Occurrence;
+} | {
+  readonly kind: "stale";
+};
 /** What becomes of something that is sent to a job by others than its holder. */
 interface JobSent {
   /** `known`: an event of this key was there. `over`: it had ended. `bound`: only its holder may say this. */
@@ -339,10 +387,14 @@ interface Agenda {
    * mail: a cancel, an answer to an open wait, turns that have ended, or its time has come.
    */
   readonly sessions: readonly SessionId[];
-  /** The earliest time at which a parked turn, or a job that was asked about, will have something to do by itself. */
+  /** The earliest time at which a parked turn, a schedule, or a job that was asked about has something to do by itself. */
   readonly next?: number;
   /** There are jobs to claim, of those that were asked about. */
   readonly hasJobs?: true;
+  /** Schedules are due; `next` tells of those that will be. */
+  readonly hasSchedules?: true;
+  /** Some enabled subscription waits for commits. */
+  readonly hasCommits?: true;
   /** The latest event of a job. */
   readonly jobs?: JobCursor;
   /** The cursor of the latest fact, as `latest()` answers it. */
@@ -560,8 +612,9 @@ interface Store {
    */
   setOptions(session: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
   /**
-   * Final. Waits are revoked, pending inputs dropped, jobs removed: their holders lose the lease. The id is never used
-   * again; shared history of forks stays.
+   * Final. Waits are revoked, pending inputs dropped, jobs and subscriptions removed: holders of jobs lose the lease. Of
+   * what has happened its deliveries go, and what only its own subscriptions waited for. The id is never used again; shared
+   * history of forks stays.
    */
   delete(id: SessionId): Awaitable<void>;
   /**
@@ -683,8 +736,8 @@ interface Store {
   /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
   /**
-   * What is to be done now, with at most `max` sessions; and whether there are jobs to claim, for a process that has
-   * these `operations`. Cheap where nothing is: every runtime asks once a second.
+   * What is to be done now, with at most `max` sessions; whether schedules are due; and whether there are jobs to claim,
+   * for a process that has these `operations`. Cheap where nothing is: every runtime asks once a second.
    */
   agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
   /**
@@ -760,6 +813,73 @@ interface Store {
       readonly session?: SessionId;
       readonly max: number;
     }): Awaitable<readonly StoredJob[]>;
+    /** What is left of what a job has said, taken or not; also when it is over. */
+    lines(id: JobId): Awaitable<JobLines>;
+    /**
+     * Takes the lines that nobody has taken, oldest first: each is given to one call. The key of the latest call again is
+     * given the same lines, as far as they are left. None when there is no such job.
+     */
+    take(id: JobId, key: string): Awaitable<readonly JobLine[]>;
+  };
+  /** What starts work by itself: who is subscribed to what, and what has happened. */
+  readonly triggers: {
+    /**
+     * Writes a subscription as it is given. `before` is the revision that it replaces; without it there must be none of
+     * this id in the session. Throws `session.unknown`, `trigger.conflict` when the revision is another one (or there is
+     * none), and `trigger.full` when a new one would be more than `max` in the session.
+     */
+    put(subscription: Subscription, before: number | undefined, max: number): Awaitable<void>;
+    load(session: SessionId, id: string): Awaitable<Subscription | undefined>;
+    /**
+     * Ascending by session and id. `event`: only enabled ones that such an event meets: from `source`, those that name it
+     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. `after` need not be there any
+     * more: whoever reads page by page misses none because another one was removed.
+     */
+    list(page: {
+      readonly session?: SessionId;
+      readonly event?: {
+        readonly name: string;
+        readonly source?: string;
+      };
+      readonly kinds?: readonly Subscription["on"]["kind"][];
+      readonly after?: {
+        readonly session: SessionId;
+        readonly id: string;
+      };
+      readonly max: number;
+    }): Awaitable<readonly Subscription[]>;
+    /** Enabled schedules whose time has come, the longest due first; of the same time, the one that was made first. */
+    due(now: number, max: number): Awaitable<readonly Subscription[]>;
+    /**
+     * Answers whether there was one. With a revision, another one is `trigger.conflict`. The jobs that it started go on, and
+     * what has happened stays.
+     */
+    remove(session: SessionId, id: string, revision?: number): Awaitable<boolean>;
+    /**
+     * Sets when a schedule occurs next, or up to where commits are told; unless it stands elsewhere by now, is at another
+     * revision, or is another one. Answers whether it did.
+     */
+    move(moved: MovedTrigger): Awaitable<boolean>;
+    /**
+     * Keeps what happened and begins the jobs of its deliveries, and moves on the subscription that it is of, in one
+     * write. `known`: it was kept before; only the move is made, unless it was too, and the answer is what was started
+     * then. `stale`: nothing was written, for a subscription is not this one at this revision or not enabled any more, or
+     * the one to be moved cannot be. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
+     * Throws `session.unknown` for a job of another session that is not there.
+     *
+     * The newest `max` occurrences of its source are kept, in the order in which they came; with an older one go the jobs
+     * that it started, those that are over.
+     */
+    occur(occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger): Awaitable<OccurAnswer>;
+    /**
+     * What has happened, newest first: everything, or what came of one source; what came before `before` (an id) if given,
+     * and nothing where that is not there any more.
+     */
+    occurrences(page: {
+      readonly source?: string;
+      readonly before?: string;
+      readonly max: number;
+    }): Awaitable<readonly Occurrence[]>;
   };
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn

@@ -40,6 +40,7 @@ export class MonitorRun extends HeldJob {
   #shell: Shell | undefined;
   #nap = new AbortController();
   #flushing: Promise<void> | undefined;
+  #isRunning = false;
   #isLeaving = false;
 
   constructor(core: Core, { lease, record, events }: ClaimedJob) {
@@ -54,7 +55,7 @@ export class MonitorRun extends HeldJob {
       const group = groupIn(event.value);
       if (group !== undefined && group.mark !== this.#mark) this.#earlier.push(group);
     }
-    if (event.kind === "woke" && event.lost === undefined) this.#telling.told(event.inputId);
+    if (event.kind === "woke" && event.lost === undefined && !this.#isRunning) this.#telling.told(event.inputId);
     super.learn(event);
   }
   get #mark(): string {
@@ -76,6 +77,7 @@ export class MonitorRun extends HeldJob {
   // ── Running ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async run(): Promise<void> {
+    this.#isRunning = true;
     try {
       for (const group of this.#earlier) await endGroup(group); // M1
       const { lines } = await this.core.store.jobs.lines(this.id);

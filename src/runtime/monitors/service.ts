@@ -135,7 +135,7 @@ export class SessionMonitors implements Monitors {
   async #start(spec: CheckedMonitor): Promise<MonitorStatus> {
     if (process.platform === "win32")
       throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
-    const { core, plugin } = this.#place;
+    const { core, plugin, site } = this.#place;
     const id = spec.id ?? this.#freshId();
     const input = ownJson({ ...spec, id });
     const runs = await this.#runs();
@@ -149,6 +149,8 @@ export class SessionMonitors implements Monitors {
     const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
     if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
     const job = this.#job(id, spec, input, before);
+    const known = site?.job?.steps === undefined ? undefined : await core.store.jobs.load(job.id);
+    if (known !== undefined) return this.#statusOf(known.record); // A rerun of the task that has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
     if (await beginJob(this.#place, spawning)) return startingOf(job);
     await this.#forgetOld();
@@ -162,13 +164,15 @@ export class SessionMonitors implements Monitors {
     return key === undefined ? core.world.id("mon") : `mon_${hashOf(`monitor/${key}`).slice(0, 12)}`;
   }
 
-  /** Named after the run before: of two that start it at once, both name the same job. */
+  /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step. */
   #job(id: string, { label, wake }: CheckedMonitor, input: Json, before: JobRecord | undefined): NewJob {
-    const { core, site } = this.#place;
+    const { core, site, plugin } = this.#place;
     const turnId = site?.turn?.live.turnId;
     const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+    const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin);
+    const name = step ?? `${this.#session}/${id}/${before?.id ?? ""}`;
     return {
-      id: asJobId(`job_${hashOf(`monitor/${this.#session}/${id}/${before?.id ?? ""}`).slice(0, 26)}`),
+      id: asJobId(`job_${hashOf(`monitor/${name}`).slice(0, 26)}`),
       sessionId: this.#session,
       kind: "monitor",
       label,

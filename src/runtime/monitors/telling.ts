@@ -20,7 +20,7 @@ const TOLD_MAX = 20;
 interface Told {
   readonly inputId: InputId;
   readonly isNotice: boolean;
-  /** The last line of which it tells. */
+  /** The last line of which it tells; 0 where that is not known. */
   readonly upTo: number;
 }
 
@@ -62,8 +62,7 @@ export class Telling {
   }
   /** An earlier run has told this: whether as a wake is not known, so nothing else is before it is acknowledged. */
   told(inputId: InputId): void {
-    if (this.#wake?.inputId !== inputId && this.#notice?.inputId !== inputId)
-      this.#wake = { inputId, isNotice: false, upTo: this.#n };
+    this.#wake = { inputId, isNotice: false, upTo: 0 };
   }
 
   hear(channel: JobLine["channel"], text: string): void {

@@ -11,8 +11,10 @@ import type { Core } from "../core.ts";
 /** The origin of the messages that triggers send. */
 const TRIGGERS = "bowline/triggers";
 
+/** Ids of deliveries begin with a mark of their subscription: it knows by it what it has started. */
+const markOf = (incarnation: string): string => hashOf(`subscription/${incarnation}`).slice(0, 12);
 const idIn = (occurrence: string, { incarnation }: Subscription): string =>
-  hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 26);
+  `${markOf(incarnation)}${hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 14)}`;
 
 export async function deliveryOf(
   core: Core,
@@ -74,8 +76,5 @@ function whatOf({ at, payload }: NewOccurrence, { on }: Subscription): string {
 }
 
 /** Whether the subscription has started this turn. */
-export async function hasStarted({ store }: Core, subscription: Subscription, turnId: TurnId): Promise<boolean> {
-  const job = await store.jobs.load(asJobId(turnId.replace(/^trn_/, "job_")));
-  const about = (job?.record.about ?? {}) as { readonly trigger?: unknown };
-  return job?.record.sessionId === subscription.sessionId && about.trigger === subscription.id;
-}
+export const hasStarted = ({ incarnation }: Subscription, turnId: TurnId): boolean =>
+  turnId.startsWith(`trn_${markOf(incarnation)}`);

@@ -8,6 +8,7 @@
 // R3 One subscription that cannot be served does not keep the others from it.
 import { unavailable } from "../../kernel/services.ts";
 import type { TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown, type Json, ownJson } from "../../model/json.ts";
@@ -21,6 +22,7 @@ import { dueAt, LATE_MS, nextAfter, type Schedule } from "./schedule.ts";
 import { SessionTriggers, type TriggersPlace } from "./service.ts";
 
 const PAGE = 100;
+const FACTS = 1_000;
 /** How many times of schedules are served in one look; the next look follows at once. */
 const SERVED_MAX = 500;
 /** One that failed is tried again so much later. */
@@ -78,29 +80,32 @@ export class TriggerDesk {
   async #serveSchedules(now: number): Promise<boolean> {
     const { store } = this.#core();
     for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
+    const passed = new Set(this.#left.keys());
     for (let served = 0; served < SERVED_MAX; ) {
-      const due = (await store.triggers.due(now, PAGE + this.#left.size)).filter(
-        ({ incarnation }) => !this.#left.has(incarnation),
-      );
-      if (due.length === 0) return false;
-      for (const subscription of due) await this.#surely(subscription, () => this.#serveSchedule(subscription, now));
-      served += due.length;
+      const due = await store.triggers.due(now, PAGE + passed.size);
+      const ours = due.filter(({ incarnation }) => !passed.has(incarnation));
+      if (ours.length === 0) return false;
+      for (const subscription of ours) {
+        const isServed = await this.#surely(subscription, () => this.#serveSchedule(subscription, now));
+        if (!isServed) passed.add(subscription.incarnation); // It failed, or others are at it.
+      }
+      served += ours.length;
     }
     return true;
   }
 
-  async #serveSchedule(subscription: Subscription, now: number): Promise<void> {
+  async #serveSchedule(subscription: Subscription, now: number): Promise<boolean> {
     const { store } = this.#core();
     const { next: from } = subscription;
-    if (from === undefined || from > now) return;
+    if (from === undefined || from > now) return false;
     const { at, next } = dueAt(subscription.on as Schedule, from, now);
     const moved = moving(subscription, { next: from }, next === undefined ? {} : { next });
     if (at === undefined) {
       this.#trace("trigger.missed", subscription, { from, until: now });
-      await store.triggers.move(moved);
-      return;
+      return store.triggers.move(moved);
     }
-    await this.#occur(subscription, `${at}`, { at, time: new Date(at).toISOString() }, at, moved);
+    const payload = { at, time: new Date(at).toISOString() };
+    return (await this.#occur(subscription, `${at}`, payload, at, moved)) !== undefined;
   }
 
   /** Something that only this subscription waits for. */
@@ -126,40 +131,66 @@ export class TriggerDesk {
 
   async #serveCommits(latest: Cursor | undefined): Promise<void> {
     const { store } = this.#core();
+    const moved = this.#served === undefined ? undefined : await this.#committedAfter(this.#served);
     let isWhole = true;
-    for (let after: { readonly session: SessionId; readonly id: string } | undefined; ; ) {
-      const page = { kinds: ["commits"], max: PAGE, ...(after === undefined ? {} : { after }) } as const;
-      const found = await store.triggers.list(page);
-      for (const subscription of found)
-        isWhole = (await this.#surely(subscription, () => this.#serveCommitsOf(subscription))) && isWhole;
-      const last = found.at(-1);
-      if (found.length < PAGE || last === undefined) break;
-      after = { session: last.sessionId, id: last.id };
-    }
+    const serve = async (subscription: Subscription): Promise<void> => {
+      isWhole = (await this.#surely(subscription, () => this.#serveCommitsOf(subscription))) && isWhole;
+    };
+    const kinds = ["commits"] as const;
+    if (moved === undefined) await this.#each(kinds, serve);
+    for (const session of moved ?? [])
+      for (const each of await store.triggers.list({ session, kinds, max: Infinity })) await serve(each);
     if (isWhole) this.#served = latest;
   }
 
-  async #serveCommitsOf(subscription: Subscription): Promise<void> {
+  /** A new subscription may be behind what is served. */
+  subscribed(): void {
+    this.#served = undefined;
+  }
+
+  async #committedAfter(cursor: Cursor): Promise<ReadonlySet<SessionId>> {
+    const sessions = new Set<SessionId>();
+    for (let after = cursor; ; ) {
+      const facts = await this.#core().store.changes(after, { max: FACTS });
+      for (const fact of facts) if (fact.kind === "committed" && fact.by === "turn") sessions.add(fact.sessionId);
+      after = facts.at(-1)?.cursor ?? after;
+      if (facts.length < FACTS) return sessions;
+    }
+  }
+
+  /** All enabled subscriptions of these kinds. */
+  async #each(kinds: readonly Subscription["on"]["kind"][], see: (each: Subscription) => Promise<void>): Promise<void> {
+    for (let after: { readonly session: SessionId; readonly id: string } | undefined; ; ) {
+      const page = { kinds, max: PAGE, ...(after === undefined ? {} : { after }) };
+      const found = await this.#core().store.triggers.list(page);
+      for (const subscription of found) await see(subscription);
+      const last = found.at(-1);
+      if (found.length < PAGE || last === undefined) return;
+      after = { session: last.sessionId, id: last.id };
+    }
+  }
+
+  async #serveCommitsOf(subscription: Subscription): Promise<boolean> {
     const { store, world } = this.#core();
     const { sessionId } = subscription;
     for (let at = subscription.after; ; ) {
       const facts = await store.changes(at, { session: sessionId, max: PAGE });
       for (const fact of facts) {
         if (fact.kind !== "committed" || fact.by !== "turn") continue;
-        if (await hasStarted(this.#core(), subscription, fact.turnId)) continue;
+        if (hasStarted(subscription, fact.turnId)) continue;
         const { turnId, outcome, cursor } = fact;
         const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: cursor });
         const payload = ownJson({ sessionId, turnId, outcome });
-        if ((await this.#occur(subscription, cursor, payload, world.now(), moved)) === undefined) return;
+        if ((await this.#occur(subscription, cursor, payload, world.now(), moved)) === undefined) return false;
         at = cursor;
       }
       const last = facts.at(-1)?.cursor;
       if (last !== undefined && last !== at) {
         const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: last });
-        if (!(await store.triggers.move(moved))) return;
+        if (!(await store.triggers.move(moved))) return false;
         at = last;
       }
-      if (facts.length < PAGE) return;
+      if (facts.length < PAGE) return true;
     }
   }
 
@@ -168,28 +199,20 @@ export class TriggerDesk {
   /** Schedules that were served by a clock which was ahead would be silent until this one has caught up. */
   async #wentBack(now: number): Promise<void> {
     const { store } = this.#core();
-    for (let after: { readonly session: SessionId; readonly id: string } | undefined; ; ) {
-      const kinds = ["cron", "interval"] as const;
-      const found = await store.triggers.list({ kinds, max: PAGE, ...(after === undefined ? {} : { after }) });
-      for (const subscription of found)
-        await this.#surely(subscription, async () => {
-          const next = nextAfter(subscription.on as Schedule, now);
-          const { next: kept } = subscription;
-          if (next === undefined || (kept !== undefined && kept - next <= LATE_MS)) return;
-          this.#trace("trigger.clock", subscription, { next, ...(kept === undefined ? {} : { kept }) });
-          await store.triggers.move(moving(subscription, kept === undefined ? {} : { next: kept }, { next }));
-        });
-      const last = found.at(-1);
-      if (found.length < PAGE || last === undefined) return;
-      after = { session: last.sessionId, id: last.id };
-    }
+    const putBack = async (subscription: Subscription): Promise<boolean> => {
+      const next = nextAfter(subscription.on as Schedule, now);
+      const { next: kept } = subscription;
+      if (next === undefined || (kept !== undefined && kept - next <= LATE_MS)) return true;
+      this.#trace("trigger.clock", subscription, { next, ...(kept === undefined ? {} : { kept }) });
+      return store.triggers.move(moving(subscription, kept === undefined ? {} : { next: kept }, { next }));
+    };
+    await this.#each(["cron", "interval"], async (each) => void (await this.#surely(each, () => putBack(each))));
   }
 
-  /** R3 */
-  async #surely(subscription: Subscription, serve: () => Promise<void>): Promise<boolean> {
+  /** R3: whether it was served. */
+  async #surely(subscription: Subscription, serve: () => Awaitable<boolean>): Promise<boolean> {
     try {
-      await serve();
-      return true;
+      return await serve();
     } catch (error) {
       this.#left.set(subscription.incarnation, this.#core().world.now() + AGAIN_MS);
       this.#trace("trigger.failed", subscription, { problem: describeThrown(error) });
@@ -203,7 +226,7 @@ export class TriggerDesk {
 }
 
 const moving = (
-  { sessionId, id, incarnation }: Subscription,
+  { sessionId, id, incarnation, revision }: Subscription,
   from: MovedTrigger["from"],
   to: MovedTrigger["to"],
-): MovedTrigger => ({ sessionId, id, incarnation, from, to });
+): MovedTrigger => ({ sessionId, id, incarnation, revision, from, to });

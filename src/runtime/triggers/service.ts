@@ -186,9 +186,11 @@ export class SessionTriggers implements Triggers {
 
   /** The watch of this process looks at its time. */
   #attend({ next, on }: Subscription): void {
-    const { watch, world } = this.#core;
+    const { watch, world, triggers } = this.#core;
     if (next !== undefined) watch.attend(Math.max(0, next - world.now()));
-    else if (on.kind === "commits") watch.attend(0);
+    if (on.kind !== "commits") return;
+    triggers.subscribed();
+    watch.attend(0);
   }
 
   // ── Events (E1, E2) ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -56,7 +56,6 @@ export class Triggers {
   }
 
   list({ session, event, kinds, after, max }: Listed): readonly Subscription[] {
-    if (after !== undefined && this.#find(after.session, after.id) === undefined) return [];
     return this.#candidates(session, event?.name)
       .map(({ subscription }) => subscription)
       .filter((it) => session === undefined || it.sessionId === session)
@@ -102,12 +101,12 @@ export class Triggers {
     return true;
   }
 
-  /** The subscription that is to be moved, unless it stands elsewhere. */
-  #standing({ sessionId, id, incarnation, from }: MovedTrigger): Row | undefined {
+  /** The subscription that is to be moved, unless it was changed or stands elsewhere. */
+  #standing({ sessionId, id, incarnation, revision, from }: MovedTrigger): Row | undefined {
     const row = this.#find(sessionId, id);
     const it = row?.subscription;
-    const stands = it?.incarnation === incarnation && it.next === from.next && it.after === from.after;
-    return stands ? row : undefined;
+    if (it?.incarnation !== incarnation || it.revision !== revision) return undefined;
+    return it.next === from.next && it.after === from.after ? row : undefined;
   }
 
   #find(session: SessionId, id: string): Row | undefined {

@@ -328,7 +328,7 @@ export class Jobs {
 
   /** Removes those of these jobs that are over. */
   forgetOver(ids: readonly JobId[]): void {
-    const rows = ids.flatMap((id) => jobRow(this.#db, id) ?? []).filter(({ state }) => state === OVER);
+    const rows = [...new Set(ids)].flatMap((id) => jobRow(this.#db, id) ?? []).filter(({ state }) => state === OVER);
     if (rows.length > 0) this.#forget(rows);
     for (const { session } of rows) countRows(this.#db, session, -1);
   }

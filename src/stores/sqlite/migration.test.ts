@@ -9,6 +9,7 @@ import {
   asBlobHash,
   asEffectName,
   asInputId,
+  asJobId,
   asSessionId,
   asTurnId,
   asWaitKey,
@@ -18,6 +19,7 @@ import {
 } from "../../model/ids.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import {
+  ann,
   ben,
   commit,
   inputId,
@@ -30,9 +32,20 @@ import {
   slept,
   turnId,
 } from "../../testing/cast.ts";
-import { newJob } from "../../testing/job-cast.ts";
+import { jobId, newJob } from "../../testing/job-cast.ts";
+import { moved, occur, scheduled } from "../../testing/trigger-cast.ts";
 import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
-import type { Change, NewInput, Segment, StoredSession, StoredWait, Terminal } from "../store.ts";
+import type {
+  Agenda,
+  Change,
+  NewInput,
+  Segment,
+  StoredJob,
+  StoredJobEvent,
+  StoredSession,
+  StoredWait,
+  Terminal,
+} from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-migration-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -387,4 +400,43 @@ test("D8 sqlite: what a file of schema 7 knows of deleted sessions stays damaged
   const store = sqlite(path);
   expect(await store.check()).toMatchObject([{ item: "What is known of deleted sessions" }]);
   await store.close();
+});
+
+test("D8 J7 J4 sqlite: a file of schema 8 is brought to today's, says what it said, and keeps triggers and lines", async () => {
+  const path = ofVersion(8);
+  const before = JSON.parse(fixture("v8.json")) as Answers & {
+    readonly changes: readonly Change[];
+    readonly waits: readonly StoredWait[];
+    readonly jobs: readonly StoredJob[];
+    readonly events: { readonly [job: string]: readonly StoredJobEvent[] };
+    readonly agenda: Agenda;
+  };
+  const store = sqlite(path);
+  await expectAnswers(store, before);
+  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
+  expect(await store.jobs.list({ max: 100 })).toEqual(before.jobs);
+  for (const [id, events] of Object.entries(before.events))
+    expect(await store.jobs.events(asJobId(id), 0)).toEqual(events);
+  expect(await store.agenda(NOW, 10, ["notes.index", "acme/notes.sum"])).toEqual(before.agenda);
+  expect(await store.triggers.list({ max: 10 })).toEqual([]);
+  expect(await store.jobs.lines(jobId("held"))).toEqual({ lines: [], taken: 0 });
+  expect(await store.check({ deep: true })).toEqual([]);
+
+  // A job that was held then says something, and a session of then is subscribed.
+  const lease = { jobId: jobId("held"), generation: 1, owner: ann };
+  const line = { n: 1, at: NOW, channel: "out", text: "hello" } as const;
+  await store.jobs.append(lease, [], NOW, { says: { lines: [line], max: 9 } });
+  expect(await store.jobs.take(lease.jobId, "k")).toEqual([line]);
+  const clock = await scheduled(store, "clock", NOW, { sessionId: main });
+  expect(await store.agenda(NOW, 10)).toMatchObject({ hasSchedules: true });
+  expect(await occur(store, "tick", [clock], { moved: moved(clock, { next: NOW + 10 }) })).toMatchObject({
+    kind: "occurred",
+  });
+  expect(await store.jobs.load(jobId("tick-clock"))).toMatchObject({ record: { sessionId: main } });
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.delete(main);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+  expect(schemaOf(path)).toEqual(await newSchema());
 });

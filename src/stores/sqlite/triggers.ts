@@ -85,7 +85,6 @@ export class Triggers {
   }
 
   list({ session, event, kinds, after, max }: Listed): readonly Subscription[] {
-    if (after !== undefined && this.#find(after.session, after.id) === undefined) return [];
     const terms: readonly (readonly [string, readonly Value[] | undefined])[] = [
       ["u.session = (SELECT n FROM session WHERE id = ?)", session && [session]],
       [
@@ -141,11 +140,17 @@ export class Triggers {
     return true;
   }
 
-  /** The subscription that is to be moved, unless it stands elsewhere. */
-  #standing({ sessionId, id, incarnation, from }: MovedTrigger): FoundRow | undefined {
-    const row = this.#find(sessionId, id);
+  /** The subscription that is to be moved, unless it was changed or stands elsewhere. */
+  #standing({ sessionId, id, incarnation, revision, from }: MovedTrigger): FoundRow | undefined {
+    const row = this.#at(sessionId, id, incarnation, revision);
+    return row?.next === (from.next ?? null) && row.after === (from.after ?? null) ? row : undefined;
+  }
+
+  /** The subscription, if it is still this one at this revision. */
+  #at(session: SessionId, id: string, incarnation: string, revision: number): FoundRow | undefined {
+    const row = this.#find(session, id);
     if (row === undefined || requireSubscription(row).incarnation !== keyText(incarnation)) return undefined;
-    return row.next === (from.next ?? null) && row.after === (from.after ?? null) ? row : undefined;
+    return row.revision === revision ? row : undefined;
   }
 
   #find(session: SessionId, id: string): FoundRow | undefined {
@@ -188,9 +193,8 @@ export class Triggers {
 
   /** The subscription that something is delivered to, if it is still that one. */
   #current({ sessionId, subscription, incarnation, revision }: NewDelivery): FoundRow | undefined {
-    const row = this.#find(sessionId, subscription);
-    if (row === undefined || requireSubscription(row).incarnation !== keyText(incarnation)) return undefined;
-    return row.revision === revision && row.is_enabled === 1 ? row : undefined;
+    const row = this.#at(sessionId, subscription, incarnation, revision);
+    return row?.is_enabled === 1 ? row : undefined;
   }
 
   /** A session is about to be deleted, and with it its subscriptions, and what was delivered to it. */
