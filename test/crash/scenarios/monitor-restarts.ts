@@ -27,7 +27,8 @@ export default defineScenario({
     await using runtime = await createRuntime({ store, host, model, tools: [watch] });
     await runtime.recover(); // Whoever finds the command of a dead process goes on with it at once.
     const session = await runtime.session("desk");
-    await session.turn("Watch it.", { key: "watch" }).result();
+    const { outcome } = await session.turn("Watch it.", { key: "watch" }).result();
+    assert.equal(outcome.kind, "answered");
     for (;;) {
       const [job] = await session.jobs.list();
       assert.ok(job, "There is no job.");

@@ -35,7 +35,8 @@ export default defineScenario({
     await using runtime = await createRuntime({ store, host, model, tools: [watch] });
     await runtime.recover(); // Whoever finds the command of a dead process ends it at once.
     const session = await runtime.session("desk");
-    await session.turn("Watch it.", { key: "watch" }).result();
+    const { outcome } = await session.turn("Watch it.", { key: "watch" }).result();
+    assert.equal(outcome.kind, "answered");
     // The command of a dead process is not told to end: that is up to whoever goes on with its job.
     const isHeard = async ({ id, starts }: JobRecord): Promise<boolean> =>
       (await session.read()).turns >= 2 && runsOf(folder).includes(`${id}/${starts}`);
