@@ -29,7 +29,9 @@ export interface ProtocolOptions {
 }
 
 /** What `beforeAsk` is given. */
-export interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | "jobs" | "complete"> {
+export interface BeforeAsk
+  extends ProtocolPlace,
+    Pick<Services, "session" | "graph" | "jobs" | "triggers" | "complete"> {
   readonly turnId: TurnId;
   readonly round: number;
   /** The request that would be sent, before `request` hooks. */

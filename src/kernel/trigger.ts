@@ -53,7 +53,7 @@ export type TriggerOn =
   | { readonly cron: string; readonly timeZone?: string | undefined; readonly missed?: MissedRuns | undefined }
   /** At least 1,000. */
   | { readonly everyMs: number; readonly missed?: MissedRuns | undefined }
-  /** The turns of the session that are committed, but for those that the subscription started. */
+  /** The turns of the session that are committed. What opens turns itself is not told of those that triggers opened. */
   | { readonly commits: true };
 
 /** What a subscription is made from. It starts a turn (`send`) or a job (`operation`). */

@@ -19,7 +19,7 @@ export type TriggerSource =
   | { readonly kind: "cron"; readonly cron: string; readonly timeZone: string; readonly missed: MissedRuns }
   /** Every so many milliseconds after `from`. */
   | { readonly kind: "interval"; readonly everyMs: number; readonly from: number; readonly missed: MissedRuns }
-  /** The turns of its own session that are committed, but for those that it started. */
+  /** The turns of its own session that are committed. One that opens turns is not told of those that triggers opened. */
   | { readonly kind: "commits" };
 
 /** What it starts in its session. */

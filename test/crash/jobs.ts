@@ -1,6 +1,6 @@
 // What the scenarios of jobs have in common.
 import { setTimeout as sleep } from "node:timers/promises";
-import { hasCode, type JobRecord, type Runtime, type Session } from "bowline";
+import { hasCode, type JobRecord, type Runtime, type Session, type Store } from "bowline";
 
 /** Settles when all jobs of a session are over that are there now or come meanwhile. */
 export async function allOver({ jobs }: Session): Promise<readonly JobRecord[]> {
@@ -8,6 +8,19 @@ export async function allOver({ jobs }: Session): Promise<readonly JobRecord[]> 
     const live = await jobs.list({ isLive: true });
     if (live.length === 0) return jobs.list();
     await jobs.await(live.map(({ id }) => id));
+  }
+}
+
+export const isOver = ({ endedAt }: JobRecord): boolean => endedAt !== undefined;
+
+/** Settles when a session has nothing to do any more: no live job, no input that would open a turn, no turn. */
+export async function quiet(store: Store, session: Session): Promise<void> {
+  for (;;) {
+    await allOver(session); // What it tells its session is there with its end.
+    const waiting = await store.inputs.list(session.id);
+    const isOpen = (await store.load(session.id))?.openTurn !== undefined;
+    if (!isOpen && waiting.every(({ place }) => place === "injected")) return;
+    await sleep(5);
   }
 }
 

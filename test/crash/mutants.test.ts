@@ -25,6 +25,15 @@ const MUTANTS: readonly (readonly [mutant: string, scenario: string, CrashOption
   ["step-not-recorded", "job-steps", { kills: 8 }, "different"],
   ["delivery-without-key", "job-wakes", { kills: 4 }, "different"],
   ["wake-in-a-second-write", "job-wakes", { trials: killsBetween(37, 40), timeoutMs: 6_000, parallel: 4 }, "stuck"],
+  ["schedule-before-occurrence", "trigger-schedule", { trials: killsBetween(7, 8) }, "different"],
+  ["occurrence-without-key", "trigger-event", { trials: killsBetween(33, 36) }, "different"],
+  ["delivery-in-a-second-write", "trigger-event", { trials: killsBetween(13, 14) }, "lost"],
+  ["commits-from-memory", "trigger-commits", { trials: killsBetween(40, 41), timeoutMs: 6_000, parallel: 4 }, "stuck"],
+  ["lines-told-in-a-second-write", "monitor", { trials: killsBetween(30, 31) }, "different"],
+  ["group-not-recorded", "monitor", { trials: killsBetween(29, 31) }, "failed"],
+  ["earlier-group-not-ended", "monitor", { trials: killsBetween(35, 36) }, "failed"],
+  ["earlier-group-not-ended", "monitor-restarts", { trials: killsBetween(30, 31) }, "failed"],
+  ["restarted-unasked", "monitor", { trials: killsBetween(35, 36) }, "failed"],
   ["claim-without-fence", "job-steps", { trials: [{ kind: "pair", at: 1_000 }] }, "repeated"],
 ];
 
@@ -47,6 +56,7 @@ test.each(MUTANTS)(
 test.concurrent.each([
   ["resolve-does-not-wake", "parked"],
   ["job-park-ignores-mail", "job-approval"],
+  ["schedule-not-advanced", "trigger-schedule"],
 ])(
   "D4 D6 the crash kit catches %s on %s, and needs no kill for it",
   async (mutant, name) => {

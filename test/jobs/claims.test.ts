@@ -4,7 +4,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { around } from "../kit/stores.ts";
-import { running } from "../kit/worlds.ts";
+import { quickWorld, running } from "../kit/worlds.ts";
 
 const ELSEWHERE = { id: "elsewhere", process: "another machine" };
 const HOUR_MS = 3_600_000;
@@ -90,5 +90,28 @@ test("J5 a job whose processes die before it records anything is given up, and s
   }
   await runtime.recover();
   expect(await jobs.get("one")).toMatchObject({ state: "failed", error: { code: "job.crash-loop" }, starts: 7 });
+  expect(runs).toEqual([]);
+});
+
+test("J5 D3 a process that sleeps right after it prolonged its time begins no step of a job that another one has by then", async () => {
+  const inner = sqlite(":memory:");
+  const world = quickWorld();
+  const taken: string[] = [];
+  const store: Store = around(inner, {
+    "jobs.renew": async (act) => {
+      const answer = await act();
+      if (taken.length > 0) return answer;
+      world.pass(HOUR_MS);
+      const claimed = await inner.jobs.claim(ELSEWHERE, world.now(), 1, ["test/slow.work"]);
+      taken.push(...claimed.map(({ record }) => record.id));
+      return answer;
+    },
+  });
+  const { plugin, runs } = slow();
+  await using runtime = await running({ store, plugins: [plugin], world, recover: "manual" });
+  const { jobs } = await runtime.session("s");
+  await jobs.spawn({ id: "one", label: "One", operation: "test/slow.work", input: { isSlow: false } });
+  await runtime.recover();
+  expect(taken).toEqual(["one"]);
   expect(runs).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { definePlugin, defineTool, type MonitorStatus, type Session } from "bowline";
-import { calls, recited, says } from "bowline/testing";
+import { both, calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
@@ -248,6 +248,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await session.monitors.stop("acme/watch/armed")).toMatchObject({ state: "stopped" });
     expect((await session.monitors.snapshot()).active).toBe(1); // What was stopped is not armed any more.
     expect(await codeOf(session.monitors.start("acme/watch/none"))).toBe("monitor.unknown");
+    expect(await codeOf(session.monitors.start({ id: "acme/watch/armed", command: "true" }))).toBe("monitor.conflict");
   });
 
   test("J4 K18 in a turn a monitor begins with the answer of its tool, and not at all when that fails", async () => {
@@ -276,6 +277,29 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await ended(session, "kept")).toMatchObject({ state: "exited", lastLine: "seen" });
     expect((await session.monitors.snapshot()).monitors.map(({ id }) => id)).toEqual(["kept"]);
     expect(readFileSync(path, "utf8")).toBe("kept\n");
+  });
+
+  test("J4 of two calls of one reply that start one id with two commands, one starts it and the other is told", async () => {
+    const watch = defineTool({
+      name: "watch",
+      description: "Watches.",
+      input: z.object({ command: z.string() }),
+      execute: async ({ command }, { monitors }) =>
+        monitors.start({ id: "one", command, wake: "none" }).then(
+          ({ state }) => state,
+          (error: { readonly code: string }) => error.code,
+        ),
+    });
+    const model = recited(
+      both(calls("watch", { command: "sleep 60" }, "1"), calls("watch", { command: "sleep 61" }, "2")),
+      says("Done."),
+    );
+    await using world = await open(model, { store: store(), tools: [watch] });
+    await world.session.turn("Watch.").result();
+    const { messages } = await world.session.read();
+    const answers = JSON.stringify(messages);
+    expect([answers.includes("starting"), answers.includes("monitor.conflict")]).toEqual([true, true]);
+    await eventually(async () => ((await world.session.monitors.snapshot()).active === 1 ? true : undefined));
   });
 
   test("J4 cancelling its job stops a monitor, and deleting its session ends the command", async () => {

@@ -138,6 +138,25 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await session.triggers.occurrences({ subscription: "index" })).toHaveLength(2);
   });
 
+  test("J7 subscriptions to commits do not start each other: what opens turns is not told of what triggers opened", async () => {
+    const read: unknown[] = [];
+    await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
+    const { session } = world;
+    const on = { commits: true } as const;
+    for (const id of ["one", "two"]) await session.triggers.subscribe({ id, on, send: `Review ${id}.` });
+    await session.triggers.subscribe({ id: "wakes", on, operation: "acme/mail.read", wake: "wake" });
+    await session.triggers.subscribe({ id: "index", on, operation: "acme/mail.read" });
+    await session.turn("Hello.").result();
+    // The turn itself, two reviews, and one that the end of the job opened: all of them are indexed.
+    await eventually(async () =>
+      (await session.triggers.occurrences({ subscription: "index" })).length === 4 ? 1 : undefined,
+    );
+    for (const id of ["one", "two", "wakes"])
+      expect(await session.triggers.occurrences({ subscription: id })).toHaveLength(1);
+    await eventually(() => (read.length === 5 ? true : undefined));
+    expect((await session.read()).turns).toBe(4);
+  });
+
   test("J7 K18 in a turn an event and a subscription are named after the call: a rerun repeats neither", async () => {
     const tell = defineTool({
       name: "tell",

@@ -84,7 +84,7 @@ export async function beginJob({ core, sessionId, site }: JobsPlace, spawning: S
 }
 
 /** Where jobs are kept until what begins them is recorded; undefined where they begin at once. */
-const carriedAt = (site: SessionSite | undefined): Spawning[] | undefined =>
+export const carriedAt = (site: SessionSite | undefined): Spawning[] | undefined =>
   site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
 
 export class SessionJobs implements Jobs {

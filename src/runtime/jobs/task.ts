@@ -100,7 +100,7 @@ export class TaskJobRun extends HeldJob {
       const input = checkedInput(owned, this.record.input);
       const site = new SessionSite(session, undefined, this, undefined, undefined, this);
       const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
-      await this.#ready();
+      while (!this.#isReady) await this.#ready();
       if (isChanging(ran))
         await this.step("kept", async () => {
           await keepTask(session, owned, ran, { id: this.id, isOver: () => this.isOver });
@@ -183,7 +183,7 @@ export class TaskJobRun extends HeldJob {
     if (this.#steps.size >= limits.jobStepsMax) throw new RuntimeError("job.steps", { max: limits.jobStepsMax });
     this.#active++;
     try {
-      await this.#ready();
+      while (!this.#isReady) await this.#ready();
       const found = toJson(await make());
       if ("problem" in found)
         throw new RuntimeError("job.invalid", {
@@ -205,7 +205,10 @@ export class TaskJobRun extends HeldJob {
     }
   }
 
-  /** T2 */
+  /** T2: looked at once more when it was not: the process may have slept meanwhile, and nothing may come in between. */
+  get #isReady(): boolean {
+    return this.core.jobs.isInTime && !this.isOver;
+  }
   async #ready(): Promise<void> {
     if (!this.core.jobs.isInTime) await this.core.jobs.renew();
     if (this.isOver) await forever();
@@ -216,7 +219,7 @@ export class TaskJobRun extends HeldJob {
     if (this.isOver || this.#isLeaving) return forever();
     this.#active++;
     try {
-      await this.#ready();
+      while (!this.#isReady) await this.#ready();
       return await run();
     } finally {
       this.#active--;

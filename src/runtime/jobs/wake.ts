@@ -10,6 +10,9 @@ import type { Core } from "../core.ts";
 
 export type WakeInput = NewInput & { readonly key: string };
 
+/** In the ids of jobs that triggers begin, and of turns that these open: a trigger knows by it what one has started. */
+export const OF_TRIGGER = "trg_";
+
 /** The origin of such messages. */
 const JOBS = "bowline/jobs";
 
@@ -21,7 +24,7 @@ export function wakeInput(core: Core, record: JobRecord, name: string, text: str
   const bytes = bytesOver(text, max);
   if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "The wake", bytes, max });
   const key = `job:${record.id}:${name}`;
-  const hash = hashOf(key).slice(0, 26);
+  const hash = `${record.id.startsWith(`job_${OF_TRIGGER}`) ? OF_TRIGGER : ""}${hashOf(key).slice(0, 26)}`;
   const id = asInputId(`inp_${hash}`);
   return {
     id,

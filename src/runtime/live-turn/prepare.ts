@@ -233,6 +233,7 @@ async function beforeAsk(
         session: services,
         graph: graphUntil(scope, here, plugin, "beforeAsk"),
         jobs: jobsIn(scope, here, plugin, "beforeAsk"),
+        triggers: here.service("triggers", plugin),
         complete: here.service("complete", plugin),
         signal: scope.signal,
       });

@@ -80,6 +80,8 @@ export class MonitorRun extends HeldJob {
     this.#isRunning = true;
     try {
       for (const group of this.#earlier) await endGroup(group); // M1
+      const { lines } = await this.core.store.jobs.lines(this.id);
+      this.#telling.goOnAfter(lines.at(-1)?.n ?? 0); // Also for the last word of one that is not started again.
       if (this.isCancelling) await this.end("cancelled", {});
       else if (this.#earlier.length > 0 && !this.#spec.restarts)
         await this.#abandon(); // M4
@@ -96,9 +98,7 @@ export class MonitorRun extends HeldJob {
   }
 
   async #watch(): Promise<void> {
-    const { world, store } = this.core;
-    const { lines } = await store.jobs.lines(this.id);
-    this.#telling.goOnAfter(lines.at(-1)?.n ?? 0);
+    const { world } = this.core;
     const shell = await Shell.open(this.#spec, this.#mark, (channel, line) => {
       this.#telling.hear(channel, line);
       this.#flush();

@@ -23,7 +23,7 @@ import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { cancelJob } from "../jobs/cancel.ts";
 import type { Spawning } from "../jobs/desk.ts";
-import { beginJob, type JobsPlace } from "../jobs/service.ts";
+import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
 import { requireStored } from "../services/reading.ts";
 import type { LiveSession } from "../session/session.ts";
 import { WATCH } from "./run.ts";
@@ -99,11 +99,13 @@ export class SessionMonitors implements Monitors {
     for (const { record } of stored) if (record.operation === WATCH) runs.set(specOf(record).id ?? record.id, record);
     return runs;
   }
+  /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
   #unbegun(): readonly Spawning[] {
-    const { site } = this.#place;
-    const carried =
-      site?.turn === undefined ? site?.working?.spawns : site.turn.live.carrying?.get(site.turn.effect)?.spawns;
-    return (carried ?? []).filter(({ job }) => job.operation === WATCH);
+    const { site, core } = this.#place;
+    const { live } = site?.turn ?? {};
+    const carried = live === undefined ? [site?.working] : [...(live.carrying?.values() ?? [])];
+    const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.jobs.unbegun.values()];
+    return all.filter(({ job }) => job.operation === WATCH && job.sessionId === this.#session);
   }
 
   async #statusOf(record: JobRecord): Promise<MonitorStatus> {
@@ -116,13 +118,21 @@ export class SessionMonitors implements Monitors {
   start(spec: MonitorSpec | string): Promise<MonitorStatus> {
     return unwaited(async () => {
       await requireStored(this.#core, this.#session);
-      if (typeof spec !== "string") return frozen(await this.#start(checkedMonitor(spec)));
+      if (typeof spec !== "string") return frozen(await this.#start(this.#undeclared(checkedMonitor(spec))));
       const declared = this.#declared.get(spec);
       if (declared !== undefined) return frozen(await this.#start(fromDeclared(spec, declared)));
       const before = (await this.#runs()).get(spec);
       if (before === undefined) throw new RuntimeError("monitor.unknown", { id: spec, session: this.#session });
       return frozen(await this.#start(specOf(before)));
     });
+  }
+
+  /** The names of declared monitors are theirs. */
+  #undeclared(spec: CheckedMonitor): CheckedMonitor {
+    const declared = this.#declared.get(spec.id ?? "");
+    if (declared !== undefined && !isDeepStrictEqual(fromDeclared(spec.id as string, declared), spec))
+      throw new RuntimeError("monitor.conflict", { id: spec.id as string });
+    return spec;
   }
 
   async #startArmed(): Promise<void> {
@@ -152,10 +162,19 @@ export class SessionMonitors implements Monitors {
     const known = site?.job?.steps === undefined ? undefined : await core.store.jobs.load(job.id);
     if (known !== undefined) return this.#statusOf(known.record); // A rerun of the task that has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
-    if (await beginJob(this.#place, spawning)) return startingOf(job);
+    if (await beginJob(this.#place, spawning)) return startingOf(this.#alone(spawning).job);
     await this.#forgetOld();
     const stored = await core.store.jobs.load(job.id);
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
+  }
+
+  /** Two calls of one reply may start it at the same time, each with a command of its own. */
+  #alone(own: Spawning): Spawning {
+    const other = this.#unbegun().find((each) => each !== own && each.job.id === own.job.id);
+    if (other === undefined || isDeepStrictEqual(other.job.input, own.job.input)) return own;
+    const carried = carriedAt(this.#place.site);
+    carried?.splice(carried.indexOf(own), 1);
+    throw new RuntimeError("monitor.conflict", { id: specOf(own.job).id ?? own.job.id });
   }
 
   #freshId(): string {

@@ -7,14 +7,13 @@ import { TEXTS } from "../../model/texts.ts";
 import type { NewOccurrence, Subscription } from "../../model/trigger.ts";
 import type { NewDelivery } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
+import { OF_TRIGGER } from "../jobs/wake.ts";
 
 /** The origin of the messages that triggers send. */
 const TRIGGERS = "bowline/triggers";
 
-/** Ids of deliveries begin with a mark of their subscription: it knows by it what it has started. */
-const markOf = (incarnation: string): string => hashOf(`subscription/${incarnation}`).slice(0, 12);
 const idIn = (occurrence: string, { incarnation }: Subscription): string =>
-  `${markOf(incarnation)}${hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 14)}`;
+  `${OF_TRIGGER}${hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 26)}`;
 
 export async function deliveryOf(
   core: Core,
@@ -75,6 +74,9 @@ function whatOf({ at, payload }: NewOccurrence, { on }: Subscription): string {
   return `${on.event} ${JSON.stringify(payload satisfies Json)}`;
 }
 
-/** Whether the subscription has started this turn. */
-export const hasStarted = ({ incarnation }: Subscription, turnId: TurnId): boolean =>
-  turnId.startsWith(`trn_${markOf(incarnation)}`);
+/**
+ * Whether a subscription that opens turns is not told of this one: what a trigger started would start it again, and so on
+ * for ever.
+ */
+export const isPassedBy = ({ starts }: Subscription, turnId: TurnId): boolean =>
+  (starts.kind === "turn" || starts.wake === "wake") && turnId.startsWith(`trn_${OF_TRIGGER}`);

@@ -17,7 +17,7 @@ import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
-import { deliveryOf, hasStarted } from "./delivery.ts";
+import { deliveryOf, isPassedBy } from "./delivery.ts";
 import { dueAt, LATE_MS, nextAfter, type Schedule } from "./schedule.ts";
 import { SessionTriggers, type TriggersPlace } from "./service.ts";
 
@@ -177,7 +177,7 @@ export class TriggerDesk {
       const facts = await store.changes(at, { session: sessionId, max: PAGE });
       for (const fact of facts) {
         if (fact.kind !== "committed" || fact.by !== "turn") continue;
-        if (hasStarted(subscription, fact.turnId)) continue;
+        if (isPassedBy(subscription, fact.turnId)) continue;
         const { turnId, outcome, cursor } = fact;
         const moved = moving(subscription, at === undefined ? {} : { after: at }, { after: cursor });
         const payload = ownJson({ sessionId, turnId, outcome });

@@ -37,6 +37,11 @@ const WRITES: ReadonlySet<string> = new Set([
   "jobs.leave",
   "jobs.transfer",
   "jobs.remove",
+  "jobs.take",
+  "triggers.put",
+  "triggers.remove",
+  "triggers.move",
+  "triggers.occur",
 ]);
 
 /** Wraps a store with boundaries. It keeps answering at once where the store does. */

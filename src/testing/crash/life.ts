@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EffectHost } from "../../hosts/host.ts";
 import { journal } from "../../hosts/journal.ts";
@@ -17,6 +19,8 @@ export interface CrashWorld {
   readonly life: number;
   /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
+  /** A folder that this trial alone has, in all its lives: for what the scenario itself keeps. */
+  readonly folder: string;
   /**
    * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
    * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.
@@ -73,12 +77,15 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
     },
   };
   const real = sqlite(database);
+  const folder = join(dirname(database), "own");
+  mkdirSync(folder, { recursive: true });
   const host = journal();
   const world: CrashWorld = {
     store: watchedStore(around.store?.(real) ?? real, watch),
     host: watchedHost(around.host?.(host) ?? host, watch),
     life,
     worker,
+    folder,
     act: (what, of) => watch.tell({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
   };
   watch.tell({ kind: "ready" });

@@ -12,6 +12,7 @@ import { sqlite } from "../../stores/sqlite.ts";
 import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
+import { type PictureOfOccurrence, type PictureOfSubscription, remainingTriggers } from "./triggers.ts";
 
 /** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 export interface Picture {
@@ -20,6 +21,10 @@ export interface Picture {
   readonly outcomes: readonly Json[];
   /** All jobs that are there, in the order in which they were begun. */
   readonly jobs: readonly PictureOfJob[];
+  /** By session and id. */
+  readonly subscriptions: readonly PictureOfSubscription[];
+  /** What has happened, in that order. */
+  readonly occurrences: readonly PictureOfOccurrence[];
 }
 export interface PictureOfSession {
   readonly parentId?: string;
@@ -172,8 +177,11 @@ export async function remainsOf(store: Store): Promise<Remains> {
   for (const { sessionId, effect } of await store.waits.list({ max: 1_000 }))
     wrong.push({ kind: "stuck", problem: `somebody is still asked for ${effect} of session ${sessionId}` });
   const left = await remainingJobs(store, inputs, new Set(Object.keys(sessions)));
-  wrong.push(...left.wrong);
-  return { picture: numbered({ sessions, outcomes, jobs: left.jobs }), wrong, inputs };
+  const triggers = await remainingTriggers(store);
+  wrong.push(...left.wrong, ...triggers.wrong);
+  const { subscriptions, occurrences } = triggers;
+  const picture = numbered({ sessions, outcomes, jobs: left.jobs, subscriptions, occurrences });
+  return { picture, wrong, inputs };
 }
 
 function waitIn(fact: Change): readonly string[] {
@@ -263,7 +271,7 @@ function withoutIds(outcome: Json): Json {
 }
 
 /** Made of time and chance, 24 digits, or of a hash, 26. */
-const GENERATED = /\b(trn|inp|ses|can|opr|job)_(?:[0-9a-hjkmnp-tv-z]{24}|[\w-]{26})(?![\w-])/g;
+const GENERATED = /\b(trn|inp|ses|can|opr|job|sub|occ)_(?:[0-9a-hjkmnp-tv-z]{24}|[\w-]{26})(?![\w-])/g;
 
 /** Replaces generated ids by numbers, in the order of their first appearance. */
 function numbered(picture: Picture): Picture {

@@ -49,7 +49,7 @@ export function planned(places: readonly string[], amounts: Amounts, seed: numbe
 
 /** Boundaries at which a process may be stopped until its lease has lapsed. */
 export const STOPPABLE =
-  /^(before|after) (append|park|commit|inputs\.claim|waits\.resolve|jobs\.append)$|^after (r\d+\.|jobs\.claim)/;
+  /^(before|after) (append|park|commit|inputs\.claim|waits\.resolve|jobs\.append|triggers\.(occur|move))$|^after (r\d+\.|jobs\.claim)/;
 
 /** Chooses `count` items, one from each of as many equal parts of the list. */
 function spread<T>(from: readonly T[], count: "all" | number, random: () => number): readonly T[] {

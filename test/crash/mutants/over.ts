@@ -7,6 +7,15 @@ export const over = (store: Store, own: Partial<Store>): Store => replaced(store
 export const overJobs = (store: Store, own: Partial<Store["jobs"]>): Store =>
   over(store, { jobs: replaced(store.jobs, own) });
 
+/** The same store, with some of its methods about triggers replaced. */
+export const overTriggers = (store: Store, own: Partial<Store["triggers"]>): Store =>
+  over(store, { triggers: replaced(store.triggers, own) });
+
+/** Long enough for whoever awaits an answer to be killed with it, and too short for anybody to miss what comes then. */
+export async function moment(): Promise<void> {
+  for (let n = 0; n < 10; n++) await undefined;
+}
+
 const replaced = <T extends object>(of: T, own: Partial<T>): T =>
   new Proxy(of, {
     get(target, key) {
