@@ -26,7 +26,7 @@ interface ProtocolOptions {
   setAll(value: Json): void;
 }
 /** What `beforeAsk` is given. */
-interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | "jobs" | "complete"> {
+interface BeforeAsk extends ProtocolPlace, Pick<Services, "session" | "graph" | "jobs" | "triggers" | "complete"> {
   readonly turnId: TurnId;
   readonly round: number;
   /** The request that would be sent, before `request` hooks. */

@@ -44,7 +44,7 @@ type TriggerOn =
   readonly everyMs: number;
   readonly missed?: MissedRuns | undefined;
 } |
-/** The turns of the session that are committed, but for those that the subscription started. */
+/** The turns of the session that are committed. What opens turns itself is not told of those that triggers opened. */
 {
   readonly commits: true;
 };

@@ -26,7 +26,7 @@ type TriggerSource =
   readonly from: number;
   readonly missed: MissedRuns;
 } |
-/** The turns of its own session that are committed, but for those that it started. */
+/** The turns of its own session that are committed. One that opens turns is not told of those that triggers opened. */
 {
   readonly kind: "commits";
 };

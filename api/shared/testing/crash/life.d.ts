@@ -9,6 +9,8 @@ interface CrashWorld {
   readonly life: number;
   /** 0; 1 in a second process that runs beside the first. */
   readonly worker: number;
+  /** A folder that this trial alone has, in all its lives: for what the scenario itself keeps. */
+  readonly folder: string;
   /**
    * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
    * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.

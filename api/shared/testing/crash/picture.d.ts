@@ -1,6 +1,7 @@
 import { Json } from "../../model/json.js";
 import { NodeBody } from "../../model/node.js";
 import { PictureOfJob } from "./jobs.js";
+import { PictureOfOccurrence, PictureOfSubscription } from "./triggers.js";
 /** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
 interface Picture {
   readonly sessions: {
@@ -10,6 +11,10 @@ interface Picture {
   readonly outcomes: readonly Json[];
   /** All jobs that are there, in the order in which they were begun. */
   readonly jobs: readonly PictureOfJob[];
+  /** By session and id. */
+  readonly subscriptions: readonly PictureOfSubscription[];
+  /** What has happened, in that order. */
+  readonly occurrences: readonly PictureOfOccurrence[];
 }
 interface PictureOfSession {
   readonly parentId?: string;
