@@ -41,6 +41,8 @@ export class MonitorRun extends HeldJob {
   #nap = new AbortController();
   #flushing: Promise<void> | undefined;
   #isRunning = false;
+  /** The command has: what is left to tell goes with the end of the job, and does not wait for the session. */
+  #hasEnded = false;
   #isLeaving = false;
 
   constructor(core: Core, { lease, record, events }: ClaimedJob) {
@@ -112,6 +114,8 @@ export class MonitorRun extends HeldJob {
     if (!this.isStopped) shell.go(); // M2
     const how = await this.#until(shell);
     await shell.end();
+    this.#hasEnded = true;
+    this.#nap.abort();
     await this.#flushing;
     if (!this.isOver && !this.#isLeaving) await this.#conclude(how);
   }
@@ -172,7 +176,7 @@ export class MonitorRun extends HeldJob {
 
   /** Writes what was printed, and tells the session, until there is nothing left to write and to tell. */
   async #flushAll(): Promise<void> {
-    while (this.#telling.hasMore && !this.isOver && !this.isStopped) {
+    while (this.#telling.hasMore && !this.#isQuiet) {
       await this.#rest(BATCH_MS);
       const isNew = this.#telling.hasLines;
       try {
@@ -192,7 +196,10 @@ export class MonitorRun extends HeldJob {
 
   async #rest(ms: number): Promise<void> {
     if (this.#nap.signal.aborted) this.#nap = new AbortController();
-    if (!this.isStopped && !this.isOver) await this.core.world.rest(ms, this.#nap.signal);
+    if (!this.#isQuiet) await this.core.world.rest(ms, this.#nap.signal);
+  }
+  get #isQuiet(): boolean {
+    return this.isStopped || this.isOver || this.#hasEnded;
   }
 
   /** The end of the job carries the last lines, and one word of it. */
