@@ -334,17 +334,17 @@ export class Desk {
   }
 
   /** Prolongs the time of this process, and takes in what others sent to its jobs. */
-  async renew(): Promise<void> {
+  async renew(mayBeGone = false): Promise<void> {
     const { store, owner, world } = this.#core();
     const now = world.now();
-    // Past its time others may have taken jobs, and no event tells it of that: it asks for all that it still holds.
-    const isLate = !this.isInTime;
-    const before = isLate ? [...this.held.values()] : [];
-    const { until, changed, cursor } = await store.jobs.renew(owner, now, isLate ? undefined : this.#mail);
+    // Past its time others may have taken jobs, or deleted them, and no event tells of that: it asks for all that it holds.
+    const asksAll = mayBeGone || !this.isInTime;
+    const before = asksAll ? [...this.held.values()] : [];
+    const { until, changed, cursor } = await store.jobs.renew(owner, now, asksAll ? undefined : this.#mail);
     this.#until = until;
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
-    const ours = new Set(isLate ? changed.map(({ jobId }) => jobId) : []);
+    const ours = new Set(asksAll ? changed.map(({ jobId }) => jobId) : []);
     for (const job of before) if (!ours.has(job.id)) job.lose();
     for (const { jobId, seq } of changed) {
       const job = this.held.get(jobId);
@@ -358,7 +358,8 @@ export class Desk {
     if (this.#isClosed) return;
     const isMoved = this.feed.isBehind(agenda.jobs);
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
-    if (this.held.size > 0 && (isMoved || isDue)) await this.renew();
+    const hasGone = this.feed.hasGone(agenda.gone);
+    if (this.held.size > 0 && (isMoved || isDue || hasGone)) await this.renew(hasGone);
     if (this.feed.size + this.#registered.size === 0) this.feed.pass(agenda.jobs);
     else if (isMoved)
       await this.feed.read(agenda.jobs, this.#registered.ids, (record) => this.#registered.heard(record));

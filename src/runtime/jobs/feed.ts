@@ -50,6 +50,11 @@ export class JobFeed {
     for (const id of [...this.#waiters.keys()]) this.notify(id);
   }
 
+  /** Whether sessions were deleted since the last look, and their jobs with them. */
+  hasGone(gone: number): boolean {
+    return gone !== this.#gone;
+  }
+
   /** Nothing in the feed tells of jobs that are not there any more: those who watch look for themselves then. */
   tellOfGone(gone: number): void {
     const now = this.#core().world.now();

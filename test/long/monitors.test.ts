@@ -1,0 +1,18 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { build } from "../crash/build.ts";
+import { cases, expected, judged, titleOf, ways } from "../monitors/kills.ts";
+
+const built = build();
+afterAll(() => built[Symbol.dispose]());
+
+const all = cases.flatMap((of) => ways.map((way) => [titleOf(of, way), of, way] as const));
+
+describe.concurrent("after a kill", () => {
+  test.each(all)(
+    "J4 D2 a monitor is gone on with or ended, and its command runs once or not at all: %s",
+    async (_, of, way) => {
+      expect(await judged(of, way, built.execArgv)).toEqual(expected(of, way));
+    },
+    60_000,
+  );
+});
