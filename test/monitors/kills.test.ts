@@ -45,6 +45,7 @@ describe.concurrent("without a kill", () => {
     ["close", "one whose children outlive it"],
     ["exit", "one that ignores TERM"],
     ["exit", "one whose children outlive it"],
+    ["SIGTERM", "one that ignores TERM"],
   ] as const)(
     "J4 D2 a process that leaves with %s leaves nothing of its command: %s",
     async (leaves, command) => {

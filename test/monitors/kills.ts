@@ -74,7 +74,8 @@ export async function left(of: Case, execArgv: readonly string[]): Promise<Left>
   const timer = setTimeout(() => child.kill("SIGTERM"), WATCHER_MS);
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
   clearTimeout(timer);
-  const isAsOrdered = dies === undefined ? code === 0 : signal === "SIGKILL";
+  const by = dies === undefined ? (leaves === "SIGTERM" ? leaves : null) : "SIGKILL";
+  const isAsOrdered = signal === by && (by !== null || code === 0);
   if (!isAsOrdered) throw new Error(`The watcher was to end ${dies ?? leaves}, and ended with ${signal ?? code}.`);
   const opened: Runtime[] = [];
   return {

@@ -21,7 +21,7 @@ export interface WatcherOrders {
   /** Where the process kills itself. */
   readonly dies?: Place;
   /** What it does when there is a line that the session was not told of. */
-  readonly leaves?: "stop" | "close" | "exit";
+  readonly leaves?: "stop" | "close" | "exit" | "SIGTERM";
 }
 
 const orders = JSON.parse(process.argv[2] ?? "") as WatcherOrders;
@@ -78,6 +78,7 @@ const session = await runtime.session("desk");
 await session.monitors.start({ id: "watch", command, env, restarts, wake: "wake", isPersistent: true });
 await lines.promise;
 if (leaves === "exit") process.exit(0);
+if (leaves === "SIGTERM") process.kill(process.pid, leaves);
 if (leaves === "stop") await session.monitors.stop("watch");
 if (leaves === "close") {
   await runtime.close();
