@@ -48,6 +48,7 @@ const FIELDS = [
   "sessions",
   "signal",
   "trace",
+  "triggers",
   "turnId",
 ];
 

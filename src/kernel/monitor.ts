@@ -56,6 +56,8 @@ export interface MonitorStatus {
   readonly exitCode?: number;
   /** Why it failed. */
   readonly error?: JobError;
+  /** How often a process began with it: more than once, if it was restarted. */
+  readonly starts: number;
   readonly startedAt?: number;
   readonly endedAt?: number;
 }

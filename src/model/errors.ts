@@ -574,15 +574,15 @@ const ERRORS = {
     ),
   "trigger.invalid": (d: { problem: string }) =>
     said(
-      `This cannot be a subscription: ${d.problem}.`,
-      "Say what it waits for (`on`: event, cron, everyMs or commits) and what it starts (`send` or `operation`).",
+      `This cannot be a trigger: ${d.problem}.`,
+      "A subscription says what it waits for (`on`: event, cron, everyMs or commits) and what it starts (`send` or `operation`).",
     ),
   "trigger.conflict": (d: { id: string; revision?: number }) =>
     d.revision === undefined
       ? said(`There is no subscription ${d.id} at that revision: it was removed.`, "Subscribe again.", "unchanged")
       : said(
-          `The subscription ${d.id} is at revision ${d.revision} by now.`,
-          "Read it again and decide again, or change it with triggers.update.",
+          `There is a subscription ${d.id} at revision ${d.revision}, which is not what was asked for.`,
+          "Read it again and decide again, change it with triggers.update, or take another id.",
           "unchanged",
         ),
   "trigger.full": (d: { max: number }) =>
@@ -635,9 +635,13 @@ const ERRORS = {
       "Take an id from monitors.snapshot(), or start one with a command.",
     ),
   "monitor.invalid": (d: { problem: string }) =>
-    said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and a timeoutMs of at most an hour."),
+    said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and options as MonitorSpec has them."),
   "monitor.conflict": (d: { id: string }) =>
-    said(`The monitor ${d.id} runs already, with another command.`, "Stop it first, or take another id.", "unchanged"),
+    said(
+      `The name ${d.id} is that of another monitor, or of this one with other options.`,
+      "Stop it first, or take another id.",
+      "unchanged",
+    ),
   "monitor.full": (d: { max: number }) =>
     said(`${d.max} monitors of the session run already.`, "Stop some of them with monitors.stop.", "unchanged"),
   "monitor.failed": (d: { problem: string }) =>

@@ -76,6 +76,7 @@ export const TEXTS = {
   monitorEnded: (label: string, id: string, how: string, lines: readonly string[], dropped: number) =>
     `[Monitor] "${label}" (${id}) is over. ${how}${lines.length === 0 ? "" : `\nIts last lines:\n${printed(lines, dropped)}`}`,
   monitorOver: (state: string) => (state === "cancelled" ? "It was stopped." : "The command has ended."),
+  monitorRestarted: "Its process was gone, and the command was started again. What happened in between was not seen.",
   monitorAbandoned: "The process that watched the command is gone, and the command was ended.",
   triggered: (text: string, label: string, what: string) => `${text}\n\n[Trigger] "${label}": ${what}`,
 

@@ -8,6 +8,7 @@ import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
+import type { Monitors } from "../kernel/monitor.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
 import type { PluginOptions, SessionReading } from "../kernel/services.ts";
@@ -130,6 +131,10 @@ export interface Runtime extends AsyncDisposable {
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
   readonly jobs: AppJobs;
+  readonly monitors: {
+    /** The commands that are watched for a session, without opening it. */
+    of(session: string): Monitors;
+  };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
   /**
@@ -344,6 +349,12 @@ class RuntimeHandle implements Runtime {
 
   readonly waits: Waits = waitsOf(() => this.#open());
   readonly jobs: AppJobs = appJobs(() => this.#open());
+  readonly monitors = {
+    of: (session: string): Monitors => {
+      if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
+      return this.#open().monitors.ofApp(asSessionId(session));
+    },
+  };
   readonly triggers: AppTriggers = appTriggers(() => this.#open());
 
   async recover(): Promise<Recovered> {

@@ -889,6 +889,8 @@ export interface Store {
      */
     occurrences(page: {
       readonly source?: string;
+      /** Only what was delivered to this session, or to one subscription of it. */
+      readonly to?: { readonly session: SessionId; readonly subscription?: string };
       readonly before?: string;
       readonly max: number;
     }): Awaitable<readonly Occurrence[]>;

@@ -620,7 +620,7 @@ test("K13 each kind is given its services: queries read, commands change, tasks 
   });
   await using world = await open(echo(), { plugins: [plugin] });
   const common = ["input", "read", "sessionId", "signal", "state"];
-  const reads = ["blobs", "catalog", "jobs", "session"];
+  const reads = ["blobs", "catalog", "jobs", "monitors", "session", "triggers"];
   const changes = ["configure", "emit", "graph", "membership", "queueTurn", "sessions", "trace"];
   const { session } = world;
   expect(await session.query(plugin, "query")).toEqual([...common, ...reads].sort());

@@ -83,8 +83,8 @@ interface EmitOptions {
 }
 interface OccurrencesFilter {
   /** Only occurrences of this event. */
-  readonly event?: string | undefined;
-  /** Only what this subscription of the session alone waits for: its schedule, or commits. */
+  readonly event?: string | Trigger<never> | undefined;
+  /** Only what was delivered to this subscription of the session. */
   readonly subscription?: string | undefined;
   /** Only older ones than this occurrence. */
   readonly before?: string | undefined;
@@ -99,7 +99,7 @@ interface TriggersView {
   list(): Promise<readonly Subscription[]>;
   /** Throws `trigger.missing`. */
   get(id: string): Promise<Subscription>;
-  /** What has happened, newest first, and what it started in whatever session. */
+  /** What has happened and was delivered to the session, newest first, and what it started there. */
   occurrences(filter?: OccurrencesFilter): Promise<readonly Occurrence[]>;
 }
 /** What starts work of a session by itself. */

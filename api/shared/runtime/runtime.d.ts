@@ -10,6 +10,7 @@ import { InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
+import { Monitors } from "../kernel/monitor.js";
 import { Optional } from "../model/known.js";
 import { Plugin } from "../kernel/plugin.js";
 import { PluginOptions, SessionReading } from "../kernel/services.js";
@@ -96,6 +97,10 @@ interface Runtime extends AsyncDisposable {
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
   readonly jobs: AppJobs;
+  readonly monitors: {
+    /** The commands that are watched for a session, without opening it. */
+    of(session: string): Monitors;
+  };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
   /**

@@ -877,6 +877,11 @@ interface Store {
      */
     occurrences(page: {
       readonly source?: string;
+      /** Only what was delivered to this session, or to one subscription of it. */
+      readonly to?: {
+        readonly session: SessionId;
+        readonly subscription?: string;
+      };
       readonly before?: string;
       readonly max: number;
     }): Awaitable<readonly Occurrence[]>;

@@ -97,8 +97,7 @@ test("J4 a line of a monitor that only notifies opens no turn, and the next one 
   expect(await saidIn(session)).toEqual(["Go"]);
   await within(session.turn("Well?").result());
   const told = (await saidIn(session)).join("\n");
-  expect(told).toMatch(/"Build" \(mon_[\w-]+\) has printed:\nbuilt/);
-  expect(told).toMatch(/"Build" \(mon_[\w-]+\) is over\. .*exit code 3/);
+  expect(told).toMatch(/"Build" \(mon_[\w-]+\) is over\. .*exit code 3\.\nIts last lines:\nbuilt/);
 });
 
 test("J4 what a model asks for wrongly is refused by name, and starts nothing", async () => {

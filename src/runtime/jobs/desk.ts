@@ -22,7 +22,7 @@ import { requestCancel } from "./cancel.ts";
 import { abandon, deliver, endOf } from "./ends.ts";
 import { JobFeed } from "./feed.ts";
 import { FunctionJob, outside, type Work } from "./function.ts";
-import { type HeldJob, problemOf } from "./held.ts";
+import { type BuiltIn, type HeldJob, problemOf } from "./held.ts";
 import { type OnCancel, Registered } from "./registered.ts";
 import { type JobsPlace, SessionJobs } from "./service.ts";
 import { JobSessions } from "./sessions.ts";
@@ -38,12 +38,6 @@ export interface Spawning {
   /** Called here when a registered job is cancelled. */
   readonly cancel?: OnCancel;
 }
-
-/** Work that every process can do, by the operation that its jobs name. It takes no place of a task. */
-export interface BuiltIn {
-  readonly [operation: string]: (core: Core, claimed: ClaimedJob) => BuiltInJob;
-}
-type BuiltInJob = HeldJob & { run(): Promise<void> };
 
 const PAGE = 256;
 /** D4 */
@@ -80,6 +74,11 @@ export class Desk {
     this.sessions = new JobSessions(core);
     this.feed = new JobFeed(core);
     this.#registered = new Registered(core);
+  }
+
+  /** Work that no plugin has: nobody names it but what made it. */
+  isBuiltIn(operation: string): boolean {
+    return Object.hasOwn(this.#builtIn, operation);
   }
 
   /** What the plugins give to a session without options of its own. */
@@ -318,9 +317,9 @@ export class Desk {
   #runClaimed(claimed: ClaimedJob): void {
     const { jobId } = claimed.lease;
     this.held.get(jobId)?.lose();
-    const builtIn = this.#builtIn[claimed.record.operation ?? ""];
-    if (builtIn === undefined) return this.#run(new TaskJobRun(this.#core(), claimed));
-    const job = builtIn(this.#core(), claimed);
+    const operation = claimed.record.operation ?? "";
+    if (!this.isBuiltIn(operation)) return this.#run(new TaskJobRun(this.#core(), claimed));
+    const job = this.#builtIn[operation]!(this.#core(), claimed);
     if (this.#isClosed || job.isOver) return;
     this.held.set(job.id, job);
     this.#core().watch.attend();

@@ -12,7 +12,7 @@ import { describeThrown, type Json, toJson } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { ToolError } from "../../model/tool.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
-import type { JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
+import type { ClaimedJob, JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { endWake, type WakeInput, wakeInput } from "./wake.ts";
 
@@ -31,6 +31,12 @@ export function problemOf(error: unknown): JobError {
   }
   return { code: "job.failed", message: describeThrown(error) };
 }
+
+/** Work that every process can do, by the operation that its jobs name. It takes no place of a task. */
+export interface BuiltIn {
+  readonly [operation: string]: (core: Core, claimed: ClaimedJob) => BuiltInJob;
+}
+type BuiltInJob = HeldJob & { run(): Promise<void> };
 
 export abstract class HeldJob {
   readonly core: Core;

@@ -48,13 +48,14 @@ export function requireTask(
   input: Json | undefined,
   isLater = false,
 ): void {
+  const known = jobs.operations.filter((name) => !jobs.isBuiltIn(name));
+  if (jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", { name: operation, known });
   const plugin = operation.slice(0, operation.lastIndexOf("."));
   if (!plugins.some(({ id }) => id === plugin))
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
   const { operations } = sessions.find(sessionId)?.composition ?? jobs.composition;
   const found = operations.get(operation);
-  if (found?.operation.kind !== "task")
-    throw new RuntimeError("operation.unknown", { name: operation, known: jobs.operations });
+  if (found?.operation.kind !== "task") throw new RuntimeError("operation.unknown", { name: operation, known });
   if (!isLater) checkedInput(found, input);
 }
 

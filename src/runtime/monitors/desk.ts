@@ -6,11 +6,11 @@ import { isOver, type JobRecord } from "../../model/job.ts";
 import type { Store } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
+import type { JobsPlace } from "../jobs/service.ts";
 import type { SessionSite } from "../services/site.ts";
-import type { LiveSession } from "../session/session.ts";
 import { endGroup, groupIn } from "./group.ts";
 import { WATCH } from "./run.ts";
-import { type MonitorsPlace, SessionMonitors } from "./service.ts";
+import { SessionMonitors } from "./service.ts";
 
 export class MonitorDesk {
   readonly #core: () => Core;
@@ -21,18 +21,18 @@ export class MonitorDesk {
 
   /** The service at a place of a session. */
   of(site: SessionSite, plugin: string): Monitors {
-    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site, live: site.session });
+    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
   }
-  ofApp(live: LiveSession): Monitors {
-    return this.#at({ core: live.core, sessionId: live.id, plugin: APP, live });
+  ofApp(sessionId: SessionId): Monitors {
+    return this.#at({ core: this.#core(), sessionId, plugin: APP });
   }
   /** For queries: reading starts nothing. */
   view(site: SessionSite, plugin: string): MonitorsView {
-    const place = { core: site.core, sessionId: site.sessionId, plugin, site, live: site.session };
+    const place = { core: site.core, sessionId: site.sessionId, plugin, site };
     return { snapshot: () => new SessionMonitors(place).look() };
   }
   /** A store of before there were monitors keeps no lines. */
-  #at(place: MonitorsPlace): Monitors {
+  #at(place: JobsPlace): Monitors {
     const { jobs } = place.core.store as Partial<Store>;
     return typeof jobs?.lines === "function" ? new SessionMonitors(place) : unavailable("monitors", place.plugin);
   }

@@ -28,9 +28,24 @@ const live = new Set<number>();
 const endLive = (): void => {
   for (const pid of live) signal(pid, "SIGKILL");
 };
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** An app that listens to the signal closes its runtime itself; for any other the process ends, as it would have. */
+const onSignal = (name: (typeof SIGNALS)[number]): void => {
+  if (process.listenerCount(name) > 1) return;
+  endLive();
+  attend("off");
+  process.kill(process.pid, name);
+};
+function attend(how: "on" | "off"): void {
+  process[how]("exit", endLive);
+  for (const name of SIGNALS) process[how](name, onSignal);
+}
 export function started(pid: number): void {
-  if (live.size === 0) process.on("exit", endLive);
+  if (live.size === 0) attend("on");
   live.add(pid);
+}
+function ended(pid: number): void {
+  if (live.delete(pid) && live.size === 0) attend("off");
 }
 
 /**
@@ -48,8 +63,7 @@ export async function endGroup(group: Group): Promise<void> {
       await isGone(pid, group, KILLED_MS);
     }
   }
-  live.delete(pid);
-  if (live.size === 0) process.off("exit", endLive);
+  ended(pid);
 }
 
 function pidOf(leader: string): number | undefined {

@@ -21,8 +21,8 @@ import { Telling } from "./telling.ts";
 export const WATCH = "bowline/monitors.watch";
 
 const BEGUN = "begun/";
-/** Lines that come in a burst are written together, and no more often than this. */
-const BATCH_MS = 20;
+/** Lines that come in a burst are written together, with the end of a command that is soon over, and no more often than this. */
+const BATCH_MS = 100;
 const PACE_MS = 200;
 /** How often it is looked whether the session has taken in what it was told, while there is more to tell. */
 const ACK_MS = 500;
@@ -107,11 +107,13 @@ export class MonitorRun extends HeldJob {
     });
     this.#shell = shell;
     if (this.isOver) return shell.end();
+    if (this.#earlier.length > 0) this.#telling.hear("note", TEXTS.monitorRestarted);
     const value = { leader: shell.group.leader, mark: shell.group.mark };
     const at = world.now();
     const name = `${BEGUN}${this.lease.generation}`;
     await this.write([{ key: name, event: { at, kind: "stepped", name, value } }]);
     if (!this.isStopped) shell.go(); // M2
+    this.#flush();
     const how = await this.#until(shell);
     await shell.end();
     this.#hasEnded = true;
@@ -178,6 +180,7 @@ export class MonitorRun extends HeldJob {
   async #flushAll(): Promise<void> {
     while (this.#telling.hasMore && !this.#isQuiet) {
       await this.#rest(BATCH_MS);
+      if (this.#isQuiet) return; // The end of the job carries the rest.
       const isNew = this.#telling.hasLines;
       try {
         const writes = await this.#telling.next();

@@ -25,22 +25,16 @@ import { cancelJob } from "../jobs/cancel.ts";
 import type { Spawning } from "../jobs/desk.ts";
 import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
 import { requireStored } from "../services/reading.ts";
-import type { LiveSession } from "../session/session.ts";
 import { WATCH } from "./run.ts";
 
 /** Monitors of one session that run at the same time, and those that are over and still shown. */
 const LIVE_MAX = 64;
 const OVER_MAX = 100;
 
-/** Where the service is used. */
-export interface MonitorsPlace extends JobsPlace {
-  readonly live: LiveSession;
-}
-
 export class SessionMonitors implements Monitors {
-  readonly #place: MonitorsPlace;
+  readonly #place: JobsPlace;
 
-  constructor(place: MonitorsPlace) {
+  constructor(place: JobsPlace) {
     this.#place = place;
   }
 
@@ -51,7 +45,9 @@ export class SessionMonitors implements Monitors {
     return this.#place.sessionId;
   }
   get #declared(): ReadonlyMap<string, MonitorDeclaration> {
-    return new Map([...this.#place.live.composition.monitors].map(([id, { value }]) => [id, value]));
+    const { sessions, jobs } = this.#core;
+    const { monitors } = sessions.find(this.#session)?.composition ?? jobs.composition;
+    return new Map([...monitors].map(([id, { value }]) => [id, value]));
   }
 
   // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -67,9 +63,10 @@ export class SessionMonitors implements Monitors {
   async look(): Promise<MonitorSnapshot> {
     await requireStored(this.#core, this.#session);
     const runs = await this.#runs();
-    const statuses = [...runs.values()].map((record) => this.#statusOf(record));
-    const idle = [...this.#declared].filter(([id]) => !runs.has(id)).map(([id, spec]) => idleOf(id, spec));
-    const monitors = [...(await Promise.all(statuses)), ...idle].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const found = new Map([...this.#declared].map(([id, spec]) => [id, idleOf(id, spec)]));
+    for (const [id, record] of runs) found.set(id, await this.#statusOf(record));
+    for (const { job } of this.#unbegun()) if (!runs.has(nameOf(job))) found.set(nameOf(job), startingOf(job));
+    const monitors = [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const active = monitors.filter(({ state }) => state === "running").length;
     return frozen({ revision: hashOf(JSON.stringify(monitors)), active, monitors });
   }
@@ -96,7 +93,7 @@ export class SessionMonitors implements Monitors {
   async #runs(): Promise<Map<string, JobRecord>> {
     const stored = await this.#core.store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
     const runs = new Map<string, JobRecord>();
-    for (const { record } of stored) if (record.operation === WATCH) runs.set(specOf(record).id ?? record.id, record);
+    for (const { record } of stored) if (record.operation === WATCH) runs.set(nameOf(record), record);
     return runs;
   }
   /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
@@ -174,7 +171,7 @@ export class SessionMonitors implements Monitors {
     if (other === undefined || isDeepStrictEqual(other.job.input, own.job.input)) return own;
     const carried = carriedAt(this.#place.site);
     carried?.splice(carried.indexOf(own), 1);
-    throw new RuntimeError("monitor.conflict", { id: specOf(own.job).id ?? own.job.id });
+    throw new RuntimeError("monitor.conflict", { id: nameOf(own.job) });
   }
 
   #freshId(): string {
@@ -237,6 +234,7 @@ export class SessionMonitors implements Monitors {
   }
 }
 
+const nameOf = (job: Pick<NewJob, "id" | "input">): string => specOf(job).id ?? job.id;
 const specOf = ({ input }: Pick<NewJob, "input">): CheckedMonitor => input as unknown as CheckedMonitor;
 
 const fromDeclared = (id: string, { isArmed: _, ...spec }: MonitorDeclaration): CheckedMonitor =>
@@ -256,7 +254,7 @@ function statusOf(record: JobRecord, lines: readonly JobLine[]): MonitorStatus {
   const { exitCode } = (isObject(record.result) ? record.result : {}) as { readonly exitCode?: number };
   const printed = lines.filter(({ channel }) => channel !== "note");
   return {
-    id: specOf(record).id ?? record.id,
+    id: nameOf(record),
     jobId: record.id,
     label,
     command,
@@ -264,6 +262,7 @@ function statusOf(record: JobRecord, lines: readonly JobLine[]): MonitorStatus {
     isPersistent,
     state: STATES[record.state],
     lines: printed.at(-1)?.n ?? 0,
+    starts: record.starts,
     ...defined({
       lastLine: printed.at(-1)?.text,
       exitCode,
@@ -276,10 +275,10 @@ function statusOf(record: JobRecord, lines: readonly JobLine[]): MonitorStatus {
 
 const idleOf = (id: string, given: MonitorDeclaration): MonitorStatus => {
   const { label, command, wake, isPersistent } = fromDeclared(id, given);
-  return { id, label, command, wake, isPersistent, state: "idle", lines: 0 };
+  return { id, label, command, wake, isPersistent, state: "idle", lines: 0, starts: 0 };
 };
 
 const startingOf = (job: Pick<NewJob, "id" | "input">): MonitorStatus => {
   const { id = job.id, label, command, wake, isPersistent } = specOf(job);
-  return { id, jobId: job.id, label, command, wake, isPersistent, state: "starting", lines: 0 };
+  return { id, jobId: job.id, label, command, wake, isPersistent, state: "starting", lines: 0, starts: 0 };
 };

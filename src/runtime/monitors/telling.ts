@@ -137,9 +137,8 @@ export class Telling {
   }
 
   async #isAcknowledged(told: Told | undefined, taken: number): Promise<boolean> {
-    if (told === undefined) return false;
+    if (told === undefined || (await this.#isWaiting(told))) return false; // Whoever takes it in will be told the rest.
     if (told.upTo > 0 && told.upTo <= taken) return true;
-    if (await this.#isWaiting(told)) return false;
     const turn = await this.#core.store.find(asTurnId(told.inputId.replace(/^inp_/, "trn_")));
     return turn === undefined || turn.state === "ended" || turn.state === "withdrawn";
   }
@@ -167,4 +166,5 @@ export class Telling {
   }
 }
 
-const shown = ({ channel, text }: JobLine): string => (channel === "err" ? `(error output) ${text}` : text);
+const MARKS = { out: "", err: "(error output) ", note: "(note) " } as const;
+const shown = ({ channel, text }: JobLine): string => `${MARKS[channel]}${text}`;

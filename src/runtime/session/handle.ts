@@ -262,8 +262,8 @@ export class SessionHandle implements Session {
   }
 
   get monitors(): Monitors {
-    const session = this.#open();
-    return session.core.monitors.ofApp(session);
+    const { core, id } = this.#open();
+    return core.monitors.ofApp(id);
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {

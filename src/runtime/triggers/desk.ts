@@ -18,7 +18,7 @@ import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { SessionSite } from "../services/site.ts";
 import { deliveryOf, isPassedBy } from "./delivery.ts";
-import { dueAt, LATE_MS, nextAfter, type Schedule } from "./schedule.ts";
+import { dueAt, LATE_MS, nextAfter, occasionOf, type Schedule } from "./schedule.ts";
 import { SessionTriggers, type TriggersPlace } from "./service.ts";
 
 const PAGE = 100;
@@ -104,8 +104,7 @@ export class TriggerDesk {
       this.#trace("trigger.missed", subscription, { from, until: now });
       return store.triggers.move(moved);
     }
-    const payload = { at, time: new Date(at).toISOString() };
-    return (await this.#occur(subscription, `${at}`, payload, at, moved)) !== undefined;
+    return (await this.#occur(subscription, `${at}`, occasionOf(at), at, moved)) !== undefined;
   }
 
   /** Something that only this subscription waits for. */

@@ -3,12 +3,12 @@ import type { SubscribeOptions, SubscriptionPatch, TriggerDeclaration, TriggerOn
 import { RuntimeError } from "../../model/errors.ts";
 import { defined, isObject, type Json, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
-import type { MissedRuns, TriggerSource, TriggerTarget } from "../../model/trigger.ts";
+import { isSchedule, type MissedRuns, type TriggerSource, type TriggerTarget } from "../../model/trigger.ts";
 import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { requireTask } from "../jobs/options.ts";
-import { requireSchedule, type Schedule } from "./schedule.ts";
+import { occasionOf, requireSchedule, type Schedule } from "./schedule.ts";
 import type { TriggersPlace } from "./service.ts";
 
 export const SUBSCRIBE: Known<SubscribeOptions> = {
@@ -94,6 +94,7 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
 export function targetOf(
   { core, sessionId, plugin }: TriggersPlace,
   { send, operation, input, wake }: SubscribeOptions | SubscriptionPatch,
+  on: TriggerSource,
   before?: TriggerTarget,
 ): TriggerTarget {
   if (send !== undefined && operation !== undefined) return invalid("it has both `send` and `operation`");
@@ -113,14 +114,15 @@ export function targetOf(
   const end = wake ?? old?.wake ?? "none";
   if (!["none", "notify", "wake"].includes(end)) return invalid("its wake is one of none, notify, wake");
   const json = input === undefined ? old?.input : recordable(core, "its input", input);
-  // Without an input the task is given what happened, which nobody knows yet.
-  requireTask(core, sessionId, wire, json, json === undefined);
+  // Without an input the task is given what happened: of a schedule it is known what that will be.
+  const given = json ?? (isSchedule(on) ? occasionOf(0) : undefined);
+  requireTask(core, sessionId, wire, given, given === undefined);
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 
-export function recordable({ limits }: Core, what: string, value: unknown): Json {
+export function recordable({ limits }: Core, what: string, value: unknown, wrong = invalid): Json {
   const found = toJson(value);
-  if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  if ("problem" in found) return wrong(`${what} is not JSON: ${found.path}: ${found.problem}`);
   const max = limits.inputBytesMax;
   const bytes = Buffer.byteLength(JSON.stringify(found.json));
   if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The trigger: ${what}`, bytes, max });

@@ -66,6 +66,12 @@ function latestAt(on: Schedule, time: number): number | undefined {
     ?.getTime();
 }
 
+/** What happened when a schedule occurs. */
+export const occasionOf = (at: number): { readonly at: number; readonly time: string } => ({
+  at,
+  time: new Date(at).toISOString(),
+});
+
 /** What to do for a schedule whose time has come: occur, or pass by; and when it is due again. */
 export interface Due {
   /** The time that occurs now; left out when all that were due are passed by. */

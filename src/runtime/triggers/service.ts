@@ -19,7 +19,7 @@ import { hashOf } from "../../model/hash.ts";
 import type { SessionId } from "../../model/ids.ts";
 import { defined, frozen, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
-import { isSchedule, type Occurrence, type Subscription } from "../../model/trigger.ts";
+import { isSchedule, type Occurrence, type Subscription, type TriggerSource } from "../../model/trigger.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
@@ -85,9 +85,13 @@ export class SessionTriggers implements Triggers {
     return unwaited(async () => {
       requireOptions("triggers.occurrences", filter, FILTER);
       const { subscription, ...page } = filter;
-      if (subscription === undefined) return occurrencesOf(this.#core, page);
-      const { incarnation } = await this.#require(subscription);
-      return occurrencesOf(this.#core, page, `subscription:${incarnation}`);
+      if (subscription !== undefined) requireWords("subscription", subscription, ID_MAX);
+      await requireStored(this.#core, this.#session);
+      const to = { session: this.#session, ...defined({ subscription }) };
+      const found = await occurrencesOf(this.#core, page, to);
+      // What it has started in other sessions is theirs.
+      const isOurs = ({ sessionId }: Occurrence["deliveries"][number]): boolean => sessionId === this.#session;
+      return frozen(found.map((each) => ({ ...each, deliveries: each.deliveries.filter(isOurs) })));
     });
   }
 
@@ -127,7 +131,7 @@ export class SessionTriggers implements Triggers {
     requireWords("label", label);
     if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
     const on = sourceOf(options.on, this.declared(), now);
-    const starts = targetOf(this.#place, options);
+    const starts = targetOf(this.#place, options, on);
     const incarnation = core.world.id("sub");
     const made = { id, sessionId: this.#session, revision: 1, incarnation, label, on, starts, isEnabled };
     return this.#placed({ ...made, createdAt: now, changedAt: now }, now);
@@ -136,6 +140,7 @@ export class SessionTriggers implements Triggers {
   /** Where a subscription that is new, or waits for something new, begins. */
   async #placed(given: Subscription, now: number): Promise<Subscription> {
     const { next: _, after: __, ...bare } = given;
+    if (!given.isEnabled) return bare;
     if (isSchedule(given.on)) return { ...bare, ...defined({ next: nextAfter(given.on as Schedule, now) }) };
     if (given.on.kind !== "commits") return bare;
     return { ...bare, ...defined({ after: await this.#core.store.latest() }) };
@@ -151,6 +156,7 @@ export class SessionTriggers implements Triggers {
         const { revision = before.revision } = options;
         if (revision !== before.revision) throw new RuntimeError("trigger.conflict", { id, revision: before.revision });
         const after = await this.#patched(before, patch);
+        if (after === before) return frozen(before);
         try {
           await this.#core.store.triggers.put(after, before.revision, Infinity);
         } catch (error) {
@@ -168,11 +174,13 @@ export class SessionTriggers implements Triggers {
     const { label = before.label, isEnabled = before.isEnabled } = patch;
     requireWords("label", label);
     if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
-    const on = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
-    const starts = targetOf(this.#place, patch, before.starts);
+    const given = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
+    const on = isSameSource(given, before.on) ? before.on : given;
+    const starts = targetOf(this.#place, patch, on, before.starts);
     const after = { ...before, label, isEnabled, on, starts, revision: before.revision + 1, changedAt: now };
+    if (isSame(before, after) && isEnabled === before.isEnabled) return before;
     // What happened while it was not enabled is not its business.
-    const isMoved = patch.on !== undefined || (isEnabled && !before.isEnabled);
+    const isMoved = on !== before.on || isEnabled !== before.isEnabled;
     return isMoved ? this.#placed(after, now) : after;
   }
 
@@ -258,33 +266,37 @@ async function checkedPayload(
   const found = declared.find(({ name }) => name === event);
   if (found === undefined)
     throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
-  const payload = recordable(core, event, given);
+  const payload = recordable(core, "it", given, (problem) => {
+    throw new RuntimeError("trigger.payload", { event, problem });
+  });
   if (found.payload === undefined) return payload;
   const checked = await validatorOf(found.payload, `the trigger ${event}`)(payload);
   if (!checked.ok) throw new RuntimeError("trigger.payload", { event, problem: checked.problem });
   return payload;
 }
 
-/** What has happened, of one source or of all. */
+/** What has happened: all of it, or what was delivered to one session. */
 export async function occurrencesOf(
   { store }: Core,
   { event, before, max = LIST_MAX }: Omit<OccurrencesFilter, "subscription">,
-  of?: string,
+  to?: { readonly session: SessionId; readonly subscription?: string },
 ): Promise<readonly Occurrence[]> {
   if (!(typeof max === "number" && max >= 1))
     throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
-  const source = of ?? (event === undefined ? undefined : `event:${event}`);
-  return frozen(await store.triggers.occurrences({ max, ...defined({ source, before }) }));
+  const source = event === undefined ? undefined : `event:${nameOf(event)}`;
+  return frozen(await store.triggers.occurrences({ max, ...defined({ source, before, to }) }));
 }
 
 /** A subscription that is there, if it is what is asked for. */
 function sameAs(known: Subscription, made: Subscription): Subscription {
-  const wanted = ({ label, on, starts }: Subscription): unknown => ({
-    label,
-    starts,
-    on: on.kind === "interval" ? { ...on, from: 0 } : on,
-  });
-  if (!isDeepStrictEqual(wanted(known), wanted(made)))
-    throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision });
+  if (!isSame(known, made)) throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision });
   return known;
 }
+
+/** Whether they wait for the same, and start the same. */
+const isSame = (one: Subscription, other: Subscription): boolean =>
+  one.label === other.label && isSameSource(one.on, other.on) && isDeepStrictEqual(one.starts, other.starts);
+
+/** When an interval began does not matter. */
+const isSameSource = (one: TriggerSource, other: TriggerSource): boolean =>
+  isDeepStrictEqual({ ...one, from: 0 }, { ...other, from: 0 });

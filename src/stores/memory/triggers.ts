@@ -187,12 +187,13 @@ export class Triggers {
     return it?.incarnation === incarnation && it.revision === revision && it.isEnabled;
   }
 
-  occurrences({ source, before, max }: Parameters<Store["triggers"]["occurrences"]>[0]): readonly Occurrence[] {
+  occurrences({ source, to, before, max }: Parameters<Store["triggers"]["occurrences"]>[0]): readonly Occurrence[] {
     const all = [...this.#occurrences.values()];
     const end = before === undefined ? all.length : all.findIndex(({ id }) => id === before);
     return all
       .slice(0, Math.max(end, 0))
       .filter((it) => source === undefined || it.source === source)
+      .filter((it) => to === undefined || it.deliveries.some((each) => isTo(each, to)))
       .reverse()
       .slice(0, max);
   }
@@ -233,6 +234,11 @@ export class Triggers {
 /** What begins the source of everything that only one subscription waits for. */
 const OWN = "subscription:";
 const ownSource = ({ incarnation }: Subscription): string => OWN + incarnation;
+
+const isTo = (
+  { sessionId, subscription }: Occurrence["deliveries"][number],
+  to: NonNullable<Parameters<Store["triggers"]["occurrences"]>[0]["to"]>,
+): boolean => sessionId === to.session && (to.subscription === undefined || to.subscription === subscription);
 
 const conflict = (id: string, row: Row | undefined): RuntimeError =>
   new RuntimeError("trigger.conflict", row === undefined ? { id } : { id, revision: row.subscription.revision });

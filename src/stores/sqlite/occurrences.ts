@@ -92,16 +92,20 @@ const NEWEST = "ORDER BY n DESC LIMIT ?";
 
 export function listOccurrences(
   db: Connection,
-  { source, before, max }: Parameters<Store["triggers"]["occurrences"]>[0],
+  { source, to, before, max }: Parameters<Store["triggers"]["occurrences"]>[0],
 ): readonly Occurrence[] {
   const first = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(db, before);
   if (first === undefined) return [];
-  const rows =
-    source === undefined
-      ? db.rows<OccurrenceRow>(`${BEFORE} ${NEWEST}`, first, limit(max))
-      : db.rows<OccurrenceRow>(`${BEFORE} AND source = ? ${NEWEST}`, first, keyText(source), limit(max));
-  return rows.map((row) => occurrenceOf(db, row));
+  const of = source === undefined ? [] : [keyText(source)];
+  const from =
+    to === undefined ? [] : [to.session, ...(to.subscription === undefined ? [] : [keyText(to.subscription)])];
+  const sql = [BEFORE, source === undefined ? "" : "AND source = ?", to === undefined ? "" : deliveredTo(to), NEWEST];
+  return db.rows<OccurrenceRow>(sql.join(" "), first, ...of, ...from, limit(max)).map((row) => occurrenceOf(db, row));
 }
+
+const deliveredTo = ({ subscription }: { readonly subscription?: string }): string =>
+  `AND n IN (SELECT occurrence FROM delivery WHERE session = (SELECT n FROM session WHERE id = ?)
+    ${subscription === undefined ? "" : "AND subscription = ?"})`;
 
 const numberOf = (db: Connection, id: string): number | undefined =>
   db.row<{ n: number }>("SELECT n FROM occurrence WHERE id = ?", keyText(id))?.n;
