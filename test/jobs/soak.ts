@@ -1,15 +1,13 @@
 // Many jobs through several processes that are killed again and again: what `processes.test.ts` does with a few and
 // `test/long/jobs.test.ts` with a thousand.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { createRuntime, type Store } from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { recited } from "bowline/testing";
+import { Crew } from "../kit/crew.ts";
 import type { SoakLine, SoakOrders } from "./soak-worker.ts";
 
 export interface SoakOptions {
@@ -46,7 +44,8 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
   const database = join(folder, "agent.db");
   const ledger = join(folder, "ledger.jsonl");
   const started = performance.now();
-  const crew = new Crew({ database, ledger, stepMs: options.stepMs }, options.execArgv);
+  const orders: SoakOrders = { database, ledger, stepMs: options.stepMs };
+  const crew = new Crew(new URL("./soak-worker.ts", import.meta.url), orders, options.execArgv);
   try {
     await using runtime = await createRuntime({ store: sqlite(database), model: recited(), recover: "manual" });
     for (let n = 0; n < jobs; n++) {
@@ -75,44 +74,6 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
     await crew.dismiss();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** The processes that do the work. */
-class Crew {
-  readonly #orders: SoakOrders;
-  readonly #execArgv: readonly string[];
-  readonly #all: ChildProcess[] = [];
-
-  constructor(orders: SoakOrders, execArgv: readonly string[]) {
-    this.#orders = orders;
-    this.#execArgv = execArgv;
-  }
-
-  hire(): void {
-    this.#all.push(this.#begin());
-  }
-
-  #begin(): ChildProcess {
-    const program = fileURLToPath(new URL("./soak-worker.ts", import.meta.url));
-    const given = [...this.#execArgv, "--disable-warning=ExperimentalWarning", program, JSON.stringify(this.#orders)];
-    return spawn(process.execPath, given, { stdio: ["ignore", "ignore", "inherit"] });
-  }
-
-  async replace(place: number): Promise<void> {
-    const child = this.#all[place];
-    if (child !== undefined) await killed(child);
-    this.#all[place] = this.#begin();
-  }
-
-  async dismiss(): Promise<void> {
-    await Promise.all(this.#all.splice(0).map(killed));
-  }
-}
-
-async function killed(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) throw new Error("A worker ended by itself.");
-  child.kill("SIGKILL");
-  await once(child, "exit");
 }
 
 const linesOf = (ledger: string): readonly SoakLine[] =>

@@ -28,7 +28,7 @@ export default defineScenario({
     await runtime.recover(); // Whoever finds the command of a dead process goes on with it at once.
     const session = await runtime.session("desk");
     const { outcome } = await session.turn("Watch it.", { key: "watch" }).result();
-    assert.equal(outcome.kind, "answered");
+    assert.ok((await session.jobs.list()).length === 1, outcome.kind); // A turn that was given up may have started none.
     for (;;) {
       const [job] = await session.jobs.list();
       assert.ok(job, "There is no job.");

@@ -36,7 +36,7 @@ export default defineScenario({
     await runtime.recover(); // Whoever finds the command of a dead process ends it at once.
     const session = await runtime.session("desk");
     const { outcome } = await session.turn("Watch it.", { key: "watch" }).result();
-    assert.equal(outcome.kind, "answered");
+    assert.ok((await session.jobs.list()).length === 1, outcome.kind); // A turn that was given up may have started none.
     // The command of a dead process is not told to end: that is up to whoever goes on with its job.
     const isHeard = async ({ id, starts }: JobRecord): Promise<boolean> =>
       (await session.read()).turns >= 2 && runsOf(folder).includes(`${id}/${starts}`);
