@@ -72,7 +72,7 @@ export interface Delivery {
   readonly jobId?: JobId;
   /** The turn that it opens. */
   readonly turnId?: TurnId;
-  /** Nothing was started: the session had too many jobs that are not over. */
+  /** Nothing was started: the session had too many jobs that are not over, or inputs that wait. */
   readonly lost?: "full";
 }
 

@@ -157,7 +157,7 @@ function settled(runtime: Runtime, { runs }: Left, isEnding: boolean): Promise<J
   return eventually(async () => {
     const [job] = await runtime.jobs.list();
     if (job === undefined) throw new Error("There is no job.");
-    const isRunning = !isEnding && runs().includes(`${job.id}/${job.starts}`);
+    const isRunning = !isEnding && runs().some((run) => run.startsWith(`${job.id}/${job.starts}/`));
     return job.endedAt !== undefined || isRunning ? job : undefined;
   }, SETTLED_MS);
 }

@@ -1,4 +1,4 @@
-import { createRuntime, type Store } from "bowline";
+import { createRuntime, definePlugin, type Store } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { recited } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -45,3 +45,18 @@ test.each([
     expect((await session.monitors.takeUpdates()).map(({ text }) => text)).toEqual(said);
   },
 );
+
+test("J4 a monitor of which nothing can be read fails alone, and jobs that were claimed with it run", async () => {
+  const store = memory();
+  const id = await leftIn(store, { command: 7 });
+  const done = Promise.withResolvers<void>();
+  const work = definePlugin({
+    id: "test/work",
+    setup: ({ task }) => ({ operations: { work: task({ run: () => done.resolve() }) } }),
+  });
+  await using runtime = await createRuntime({ store, model: recited(), plugins: [work] });
+  const session = await runtime.session("desk");
+  await session.jobs.spawn({ label: "Work", operation: "test/work.work" });
+  await done.promise;
+  expect((await session.jobs.await([id]))[0]).toMatchObject({ state: "failed", error: { code: "monitor.failed" } });
+});

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { definePlugin, defineTool, type MonitorStatus, type Session } from "bowline";
+import { definePlugin, defineTool, type MonitorStatus, RuntimeError, type Session } from "bowline";
 import { both, calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
 import { codeOf, eventually as comes, saidIn, signalOf } from "../kit/reading.ts";
-import { file, STORES } from "../kit/stores.ts";
+import { file, over, STORES } from "../kit/stores.ts";
 import { open, runningOn } from "../kit/worlds.ts";
 
 const eventually: typeof comes = (look, ms = 8_000) => comes(look, ms);
@@ -202,6 +202,75 @@ describe.each(STORES)("on %s", (_, store) => {
     await session.monitors.start({ id: "leaves", command: leaves, wake: "none" });
     expect(await ended(session, "leaves")).toMatchObject({ state: "exited", exitCode: 0, lastLine: "left" });
     for (const pid of pidsIn(orphans)) await gone(pid);
+  });
+
+  test.runIf(process.platform === "linux")(
+    "J4 what has left the group, or has another environment, ends with the command too",
+    async () => {
+      const path = file();
+      await using world = await open(listener(), { store: store() });
+      const { session } = world;
+      const inner = `sh -c 'echo $$ >> ${path}; exec sleep 60'`;
+      const command = `timeout 60 ${inner} & env -i PATH="$PATH" ${inner} & echo up; exec sleep 60`;
+      await session.monitors.start({ id: "strays", command, wake: "none" });
+      await eventually(() => {
+        try {
+          return pidsIn(path).length === 2 ? true : undefined;
+        } catch {
+          return undefined;
+        }
+      });
+      await session.monitors.stop("strays");
+      for (const pid of pidsIn(path)) await gone(pid);
+    },
+  );
+
+  test("J4 J3 a monitor that is handed over keeps its name, which must be free there, and is free here then", async () => {
+    await using world = await open(listener(), { store: store() });
+    const { session, runtime } = world;
+    const other = await runtime.session("other");
+    const watch = { id: "log", command: "sleep 60", wake: "none" } as const;
+    const first = await session.monitors.start(watch);
+    await other.monitors.start(watch);
+    expect(await codeOf(session.jobs.transfer(session.id, "other", [first.jobId ?? ""]))).toBe("monitor.conflict");
+    await other.monitors.stop("log");
+    await session.jobs.transfer(session.id, "other", [first.jobId ?? ""]);
+    const second = await session.monitors.start(watch);
+    expect(second.jobId).not.toBe(first.jobId);
+    await eventually(async () => ((await session.monitors.snapshot()).active === 1 ? true : undefined));
+    expect((await other.monitors.stop("log")).jobId).toBe(first.jobId);
+  });
+
+  test("J4 one that is started while it is being stopped is started again", async () => {
+    await using world = await open(listener(), { store: store() });
+    const { monitors } = world.session;
+    const watch = { id: "log", command: "trap '' TERM; while :; do sleep 1; done", wake: "none" } as const;
+    const first = await monitors.start(watch);
+    const stopping = monitors.stop("log");
+    await eventually(async () => (await world.session.jobs.get(first.jobId ?? "")).cancel && true);
+    const second = await monitors.start(watch);
+    expect(second).toMatchObject({ state: "running" });
+    expect(second.jobId).not.toBe(first.jobId);
+    expect((await stopping).state).toBe("stopped");
+  });
+
+  test("J4 a fault of the store at the last write does not change how a command ended", async () => {
+    let faults = 0;
+    const real = store();
+    const failing = over(real, {
+      jobs: {
+        ...real.jobs,
+        append: (...given) => {
+          if (given[1].some(({ event }) => event.kind === "ended") && faults++ === 0)
+            throw new RuntimeError("store.locked", { path: "agent.db", ms: 5 });
+          return real.jobs.append(...given);
+        },
+      },
+    });
+    await using world = await open(listener(), { store: failing });
+    await world.session.monitors.start({ id: "log", command: "echo done", wake: "none", restarts: true });
+    expect(await ended(world.session, "log")).toMatchObject({ state: "exited", exitCode: 0, starts: 1, lines: 1 });
+    expect(faults).toBe(2);
   });
 
   test("J4 a command that does not exist, a directory that is not there, and lines without end are bounded and told", async () => {

@@ -10,7 +10,7 @@ export interface Found {
   readonly isGate: boolean;
   /** The process that started it is stopped, so that it waits with it. */
   readonly isHeldUp: boolean;
-  /** The run of the monitor that it belongs to, as `<job>/<generation>`. */
+  /** The run of the monitor that it belongs to, as `<job>/<generation>/<its own>`. */
   readonly run: string;
 }
 

@@ -5,7 +5,7 @@ import { calls, recited, says, simulatedWorld } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
-import { codeOf, eventually as comes, saidIn } from "../kit/reading.ts";
+import { codeOf, eventually as comes, saidIn, signalOf } from "../kit/reading.ts";
 import { file, STORES } from "../kit/stores.ts";
 import { open, running, runningOn } from "../kit/worlds.ts";
 
@@ -26,6 +26,7 @@ const mailing = (read: unknown[] = []) =>
       triggers: [mail, { name: "mail.lost" }],
       operations: {
         read: task({ input: z.any(), run: ({ input }) => void read.push(input) }),
+        clean: task({ run: () => void read.push("cleaned") }),
         sort: task({ input: z.object({ from: z.string() }), run: () => {} }),
       },
     }),
@@ -160,6 +161,69 @@ describe.each(STORES)("on %s", (_, store) => {
       expect(await session.triggers.occurrences({ subscription: id })).toHaveLength(1);
     await eventually(() => (read.length === 5 ? true : undefined));
     expect((await session.read()).turns).toBe(4);
+  });
+
+  test("J7 a task that takes no input is started by events and schedules all the same", async () => {
+    const read: unknown[] = [];
+    await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
+    const { triggers } = world.session;
+    await triggers.subscribe({ id: "event", on: { event: mail }, operation: "acme/mail.clean" });
+    await triggers.subscribe({ id: "time", on: { everyMs: 1_000 }, operation: "acme/mail.clean" });
+    await triggers.emit(mail, LETTER);
+    await eventually(() => (read.length === 2 ? true : undefined));
+    await triggers.remove("time");
+  });
+
+  test("J7 a key that is used again when its occurrence is not kept any more starts work anew", async () => {
+    await using world = await open(listener(), {
+      store: store(),
+      plugins: [mailing()],
+      limits: { occurrencesMax: 1 },
+    });
+    const { session, runtime } = world;
+    await session.triggers.subscribe({ id: "s", on: { event: mail }, send: "Answer." });
+    for (const [at, key] of ["one", "two", "one"].entries()) {
+      const { deliveries } = await runtime.triggers.emit(mail, { ...LETTER, subject: `${at}` }, { key });
+      await session.jobs.await(deliveries.flatMap(({ jobId }) => jobId ?? []));
+    }
+    const third = async () => ((await saidIn(session)).length === 3 ? true : undefined);
+    await eventually(third);
+  });
+
+  test("J7 deliveries fill half of what may wait in a session: the rest is for people", async () => {
+    const free = signalOf();
+    await using world = await open(
+      listener(() => free.promise),
+      { store: store(), plugins: [mailing()], limits: { pendingInputsMax: 6 } },
+    );
+    const { session, runtime } = world;
+    await session.triggers.subscribe({ id: "s", on: { event: mail }, send: "Answer." });
+    const turn = session.turn("Wait.");
+    await turn.id;
+    const lost: unknown[] = [];
+    for (let at = 0; at < 8; at++) {
+      const [delivery] = (await runtime.triggers.emit(mail, LETTER)).deliveries;
+      lost.push(delivery?.lost);
+      if (delivery?.jobId !== undefined) await session.jobs.await([delivery.jobId]);
+    }
+    expect(lost.filter((each) => each === "full").length).toBeGreaterThanOrEqual(4);
+    await session.send("I am a person.");
+    free.resolve();
+    await turn.result();
+  });
+
+  test("J7 a payload of megabytes without a space is kept in no time, also after a blob was put", async () => {
+    const put = defineTool({
+      name: "put",
+      description: "Puts.",
+      input: z.object({}),
+      execute: async (_, { blobs }) => blobs.put(new Uint8Array(10)),
+    });
+    const model = recited(calls("put", {}, "1"), says("Put."));
+    await using world = await open(model, { store: store(), plugins: [mailing()], tools: [put] });
+    await world.session.turn("Put.").result();
+    const { payload } = await world.runtime.triggers.emit("mail.lost", "x".repeat(7_000_000));
+    expect((payload as string).length).toBe(7_000_000);
   });
 
   test("J7 K18 in a turn an event and a subscription are named after the call: a rerun repeats neither", async () => {
@@ -352,6 +416,26 @@ test.each([
   },
 );
 
+test("J7 a clock that goes back further than what is kept repeats nothing", async () => {
+  const world = simulatedWorld();
+  await using runtime = await running({
+    store: memory(),
+    world,
+    model: listener(),
+    plugins: [mailing()],
+    limits: { occurrencesMax: 5 },
+  });
+  const session = await runtime.session("s");
+  await session.triggers.subscribe({ id: "tick", on: { cron: "* * * * *" }, send: "Tick." });
+  for (let minute = 0; minute < 20; minute++) await world.jump(60_000);
+  await world.jump(-20 * 60_000);
+  await world.advance(1_000);
+  for (let minute = 0; minute < 22; minute++) await world.jump(60_000);
+  const said = await saidIn(session);
+  expect(said.length).toBeGreaterThanOrEqual(21);
+  expect(new Set(said).size).toBe(said.length);
+});
+
 test("J7 a process that comes with a clock an hour behind is not silent until it has caught up", async () => {
   const path = file();
   {
@@ -382,6 +466,7 @@ test.each([
   ["a zone on Mars", { on: { cron: "0 0 * * *", timeZone: "Mars/Olympus" }, send: "Hi." }, "trigger.invalid"],
   ["a zone for an interval", { on: { everyMs: 5_000, timeZone: "UTC" }, send: "Hi." }, "trigger.invalid"],
   ["an interval of nothing", { on: { everyMs: 0 }, send: "Hi." }, "trigger.invalid"],
+  ["an interval of ages", { on: { everyMs: 9e15 }, send: "Hi." }, "trigger.invalid"],
   ["an interval without end", { on: { everyMs: Infinity }, send: "Hi." }, "trigger.invalid"],
   ["an unknown policy", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "trigger.invalid"],
   ["an unknown event", { on: { event: "mail.burnt" }, send: "Hi." }, "trigger.unknown"],

@@ -40,13 +40,16 @@ export const oneOf = (what: string, value: unknown, known: readonly string[]): v
   if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
 };
 
-/** Throws when the task, or its input (unless it comes later), cannot be right. Where its plugin is not here, nobody knows. */
+/**
+ * Throws when the task, or its input, cannot be right. Where its plugin is not here, nobody knows. `offered` is what it is
+ * given instead of an input, if it takes one; `later` when that is not known yet.
+ */
 export function requireTask(
   { plugins, sessions, jobs, trace }: Core,
   sessionId: SessionId,
   operation: string,
   input: Json | undefined,
-  isLater = false,
+  offered?: Json | "later",
 ): void {
   const known = jobs.operations.filter((name) => !jobs.isBuiltIn(name));
   if (jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", { name: operation, known });
@@ -56,7 +59,9 @@ export function requireTask(
   const { operations } = sessions.find(sessionId)?.composition ?? jobs.composition;
   const found = operations.get(operation);
   if (found?.operation.kind !== "task") throw new RuntimeError("operation.unknown", { name: operation, known });
-  if (!isLater) checkedInput(found, input);
+  const isFree = input === undefined && offered !== undefined;
+  if (isFree && (offered === "later" || found.operation.spec.input === undefined)) return;
+  checkedInput(found, isFree ? offered : input);
 }
 
 /** A value that goes into the record: JSON, and not too large. */

@@ -354,6 +354,7 @@ export class SessionJobs implements Jobs {
       if (from !== this.#session && to !== this.#session)
         throw new RuntimeError("job.foreign", { id: ids[0] ?? "", session: this.#session });
       await requireStored(core, from);
+      for (const id of ids) await core.monitors.requireFree(id, asSessionId(to));
       const moved = await core.store.jobs.transfer(asSessionId(from), asSessionId(to), ids, core.world.now());
       for (const { record } of moved) {
         await core.jobs.find(record.id)?.look();

@@ -24,6 +24,7 @@ import type { LiveSession } from "../session/session.ts";
 import { CHILD_MS, isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
 import { forever, HeldJob } from "./held.ts";
+import { OF_TRIGGER } from "./wake.ts";
 
 /** The step in which the current code runs. */
 interface Within {
@@ -97,7 +98,7 @@ export class TaskJobRun extends HeldJob {
     try {
       const owned = this.#operation(session);
       if (owned === undefined) return;
-      const input = checkedInput(owned, this.record.input);
+      const input = checkedInput(owned, this.#inputFor(owned));
       const site = new SessionSite(session, undefined, this, undefined, undefined, this);
       const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
       while (!this.#isReady) await this.#ready();
@@ -110,6 +111,12 @@ export class TaskJobRun extends HeldJob {
     } catch (error) {
       await this.failed(error);
     }
+  }
+
+  /** What happened is given to every task that a trigger starts, and not every one wants it. */
+  #inputFor({ operation }: OwnedOperation): Json | undefined {
+    const isUnwanted = operation.spec.input === undefined && this.id.startsWith(`job_${OF_TRIGGER}`);
+    return isUnwanted ? undefined : this.record.input;
   }
 
   /** A task that is not here, though its plugin is, may be elsewhere: the job is left to others for a while. */

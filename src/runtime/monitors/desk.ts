@@ -1,8 +1,9 @@
 // The monitors of a process: where their service is made, and how commands end whose watcher is gone.
 import type { Monitors, MonitorsView } from "../../kernel/monitor.ts";
 import { unavailable } from "../../kernel/services.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
-import { isOver, type JobRecord } from "../../model/job.ts";
+import type { JobRecord } from "../../model/job.ts";
 import type { Store } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
@@ -10,7 +11,7 @@ import type { JobsPlace } from "../jobs/service.ts";
 import type { SessionSite } from "../services/site.ts";
 import { endGroup, groupIn } from "./group.ts";
 import { WATCH } from "./run.ts";
-import { SessionMonitors } from "./service.ts";
+import { nameOf, SessionMonitors } from "./service.ts";
 
 export class MonitorDesk {
   readonly #core: () => Core;
@@ -50,11 +51,22 @@ export class MonitorDesk {
     return events.flatMap(({ event }) => (event.kind === "stepped" ? (groupIn(event.value) ?? []) : []));
   }
 
+  /** Throws `monitor.conflict` when the job is a monitor, and the session has one of its name that runs. */
+  async requireFree(id: JobId, session: SessionId): Promise<void> {
+    const { store } = this.#core();
+    const record = (await store.jobs.load(id))?.record;
+    if (record?.operation !== WATCH || record.sessionId === session) return;
+    const name = nameOf(record);
+    const live = await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity });
+    if (live.some(({ record: other }) => other.operation === WATCH && nameOf(other) === name))
+      throw new RuntimeError("monitor.conflict", { id: name });
+  }
+
   /** A session is about to be deleted, and its jobs with it. */
   async endLeftOf(session: SessionId): Promise<void> {
     const { store } = this.#core();
     if ((store as Partial<Store>).jobs === undefined) return;
-    for (const { record } of await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity }))
-      if (!isOver(record)) await this.endLeft(record);
+    const live = await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity });
+    await Promise.all(live.map(({ record }) => this.endLeft(record)));
   }
 }

@@ -49,21 +49,48 @@ function ended(pid: number): void {
 }
 
 /**
- * Ends all processes of a group and settles when none is left: asks them first, and kills them after 200 ms. A group of
- * another machine, or of an earlier start of this one, is not here, and a number that other processes have now is left
- * alone.
+ * Ends all processes of a group and settles when none is left: asks them first, and kills them after 200 ms. On Linux also
+ * those that have left it and still bear its mark, as `timeout` lets its command do. A group of another machine, or of an
+ * earlier start of this one, is not here, and a number that other processes have now is left alone.
  */
-export async function endGroup(group: Group): Promise<void> {
+export async function endGroup(group: Group, isOwn = false): Promise<void> {
   const pid = pidOf(group.leader);
   if (pid === undefined || !isHere(group.leader)) return;
-  if (isLeft(pid, group)) {
-    signal(pid, "SIGTERM");
-    if (!(await isGone(pid, group, GRACE_MS))) {
-      signal(pid, "SIGKILL");
-      await isGone(pid, group, KILLED_MS);
-    }
+  for (const name of ["SIGTERM", "SIGKILL", "SIGKILL"] as const) {
+    const found = find(pid, group, isOwn);
+    if (!found.hasGroup && found.strays.length === 0) break;
+    if (found.hasGroup) signal(pid, name);
+    for (const stray of found.strays) end(stray, name);
+    await areGone(found, name === "SIGTERM" ? GRACE_MS : KILLED_MS);
   }
   ended(pid);
+}
+
+/** What is left of a group. */
+interface Left {
+  /** Some process is in it by its number. */
+  readonly hasGroup: boolean;
+  /** Processes of it, in the group or not: outside of Linux they cannot be found out. */
+  readonly processes: readonly number[];
+  /** Those of them that are in other groups. */
+  readonly strays: readonly number[];
+  readonly pid: number;
+}
+
+function find(pid: number, { leader, mark }: Group, isOwn: boolean): Left {
+  if (process.platform !== "linux") return { hasGroup: signal(pid, 0), processes: [], strays: [], pid };
+  const now = statOf(pid);
+  // The number of a group is not given to a new process before the whole group is gone.
+  const isReused = now !== undefined && processName(pid) !== leader;
+  const isCertain = isOwn || (now !== undefined && !now.isZombie && !isReused);
+  const all = readdirSync("/proc").flatMap((name) => {
+    const stat = /^\d+$/.test(name) ? statOf(name) : undefined;
+    return stat === undefined || stat.isZombie ? [] : [{ id: Number(name), isIn: stat.group === pid }];
+  });
+  const inside = isReused ? [] : all.filter(({ id, isIn }) => isIn && (isCertain || isMarked(id, mark)));
+  const strays = all.filter(({ id, isIn }) => !isIn && id !== process.pid && isMarked(id, mark));
+  const [processes, outside] = [[...inside, ...strays], strays].map((list) => list.map(({ id }) => id));
+  return { hasGroup: inside.length > 0, processes: processes as number[], strays: outside as number[], pid };
 }
 
 function pidOf(leader: string): number | undefined {
@@ -74,22 +101,11 @@ function pidOf(leader: string): number | undefined {
 const placeOf = (name: string): string => name.split("/").slice(0, -2).join("/");
 const isHere = (leader: string): boolean => placeOf(leader) === placeOf(processName());
 
-async function isGone(pid: number, group: Group, ms: number): Promise<boolean> {
-  for (const end = performance.now() + ms; isLeft(pid, group); ) {
-    if (performance.now() >= end) return false;
+async function areGone({ hasGroup, processes, pid }: Left, ms: number): Promise<void> {
+  const isLeft = (): boolean =>
+    process.platform === "linux" ? processes.some((id) => statOf(id)?.isZombie === false) : hasGroup && signal(pid, 0);
+  for (const end = performance.now() + ms; isLeft() && performance.now() < end; )
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-  }
-  return true;
-}
-
-/** Whether a process of the group runs. */
-function isLeft(pid: number, { leader, mark }: Group): boolean {
-  if (process.platform !== "linux") return signal(pid, 0);
-  const now = statOf(pid);
-  // The number of a group is not given to a new process before the whole group is gone.
-  if (now !== undefined && processName(pid) !== leader) return false;
-  if (now !== undefined && !now.isZombie) return true;
-  return members(pid).some((member) => isMarked(member, mark));
 }
 
 interface Stat {
@@ -104,18 +120,16 @@ function statOf(pid: number | string): Stat | undefined {
   return { isZombie: state === "Z" || state === "X", group: Number(group) };
 }
 
-function members(group: number): readonly string[] {
-  return readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    const stat = statOf(pid);
-    return stat !== undefined && stat.group === group && !stat.isZombie;
-  });
-}
+/** A process whose environment cannot be read, or is empty, is none of ours unless it is in the group. */
+const isMarked = (id: number, mark: string): boolean =>
+  read(`/proc/${id}/environ`).split("\0").includes(`${MARK}=${mark}`);
 
-/** One whose environment cannot be read is taken for one of the group: it is in it by its number. */
-function isMarked(pid: string, mark: string): boolean {
-  const environment = read(`/proc/${pid}/environ`);
-  return environment === "" || environment.split("\0").includes(`${MARK}=${mark}`);
+function end(id: number, name: "SIGTERM" | "SIGKILL"): void {
+  try {
+    process.kill(id, name);
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 /** Sends a signal to a whole group, and answers whether there is one. */

@@ -5,8 +5,9 @@
 // M2 The command begins when its group is recorded, and not before: it waits behind a gate.
 // M3 When the job does not run here any more, for whatever reason, its command ends.
 // M4 It is started again in another process only if that was asked for; else the job is abandoned.
-import { type CheckedMonitor, checkedMonitor, type MonitorSpec } from "../../kernel/monitor.ts";
-import { hasCode, RuntimeError } from "../../model/errors.ts";
+import { randomUUID } from "node:crypto";
+import type { CheckedMonitor } from "../../kernel/monitor.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { JobEvent } from "../../model/job.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
@@ -26,8 +27,12 @@ const BATCH_MS = 100;
 const PACE_MS = 200;
 /** How often it is looked whether the session has taken in what it was told, while there is more to tell. */
 const ACK_MS = 500;
+const AGAIN_MS = 1_000;
 /** A command that somebody else killed may have been cancelled: the word of it comes a moment later. */
 const WORD_MS = 1_000;
+
+/** A later version may have stored more than is known here, or less: what can be run is. */
+const DEFAULTS = { command: "", timeoutMs: 300_000, isPersistent: false, restarts: false };
 
 type How = { readonly exit: Exit } | "timeout" | "stopped";
 
@@ -47,7 +52,7 @@ export class MonitorRun extends HeldJob {
 
   constructor(core: Core, { lease, record, events }: ClaimedJob) {
     super(core, lease, record, 0);
-    this.#spec = checkedMonitor(record.input as unknown as MonitorSpec);
+    this.#spec = { ...DEFAULTS, label: record.label, wake: record.wake, ...(record.input as object) };
     this.#telling = new Telling(core, () => this.record, this.#spec);
     this.take(events);
   }
@@ -60,9 +65,11 @@ export class MonitorRun extends HeldJob {
     if (event.kind === "woke" && event.lost === undefined && !this.#isRunning) this.#telling.told(event.inputId);
     super.learn(event);
   }
+  /** With something of its own: another store on this machine may have a job of the same id. */
   get #mark(): string {
-    return `${this.id}/${this.lease.generation}`;
+    return `${this.id}/${this.lease.generation}/${this.#own}`;
   }
+  readonly #own = randomUUID();
 
   protected override handedOver(): void {} // What it tells goes to the session that has it.
   protected override nudge(): void {
@@ -84,6 +91,8 @@ export class MonitorRun extends HeldJob {
       for (const group of this.#earlier) await endGroup(group); // M1
       const { lines } = await this.core.store.jobs.lines(this.id);
       this.#telling.goOnAfter(lines.at(-1)?.n ?? 0); // Also for the last word of one that is not started again.
+      if (typeof this.#spec.command !== "string" || this.#spec.command === "")
+        throw new RuntimeError("monitor.failed", { problem: "there is none" });
       if (this.isCancelling) await this.end("cancelled", {});
       else if (this.#earlier.length > 0 && !this.#spec.restarts)
         await this.#abandon(); // M4
@@ -119,7 +128,19 @@ export class MonitorRun extends HeldJob {
     this.#hasEnded = true;
     this.#nap.abort();
     await this.#flushing;
-    if (!this.isOver && !this.#isLeaving) await this.#conclude(how);
+    if (!this.isOver && !this.#isLeaving) await this.#insist(() => this.#conclude(how));
+  }
+
+  /** How a command ended is not known to anybody else: a fault of the store must not make it another end. */
+  async #insist(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      if (this.isOver || this.#isLeaving || passingFault(error, this.core.store) === undefined) throw error;
+      this.#trace(error);
+      await this.core.world.rest(AGAIN_MS);
+      await this.#insist(write);
+    }
   }
 
   async #until(shell: Shell): Promise<How> {

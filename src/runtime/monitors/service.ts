@@ -13,7 +13,7 @@ import {
   type MonitorUpdate,
 } from "../../kernel/monitor.ts";
 import { unwaited } from "../../model/awaitable.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asJobId, type SessionId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
@@ -93,7 +93,11 @@ export class SessionMonitors implements Monitors {
   async #runs(): Promise<Map<string, JobRecord>> {
     const stored = await this.#core.store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
     const runs = new Map<string, JobRecord>();
-    for (const { record } of stored) if (record.operation === WATCH) runs.set(nameOf(record), record);
+    for (const { record } of stored) {
+      if (record.operation !== WATCH) continue;
+      const before = runs.get(nameOf(record)); // One that was handed over to the session may be older than its own.
+      if (before === undefined || isOver(before)) runs.set(nameOf(record), record);
+    }
     return runs;
   }
   /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
@@ -148,6 +152,10 @@ export class SessionMonitors implements Monitors {
     const runs = await this.#runs();
     const before = runs.get(id);
     const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id)?.job;
+    if (before?.cancel !== undefined && !isOver(before)) {
+      await cancelJob(core, before.id, before.cancel.reason); // It is about to end.
+      return this.#start({ ...spec, id });
+    }
     const running = unbegun ?? (before !== undefined && !isOver(before) ? before : undefined);
     if (running !== undefined) {
       if (!isDeepStrictEqual(running.input, input)) throw new RuntimeError("monitor.conflict", { id });
@@ -155,14 +163,23 @@ export class SessionMonitors implements Monitors {
     }
     const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
     if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
-    const job = this.#job(id, spec, input, before);
+    const job = await this.#job(id, spec, input, before?.id ?? "");
     const known = site?.job?.steps === undefined ? undefined : await core.store.jobs.load(job.id);
     if (known !== undefined) return this.#statusOf(known.record); // A rerun of the task that has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
-    if (await beginJob(this.#place, spawning)) return startingOf(this.#alone(spawning).job);
+    if (await this.#begin(spawning)) return startingOf(this.#alone(spawning).job);
     await this.#forgetOld();
     const stored = await core.store.jobs.load(job.id);
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
+  }
+
+  async #begin(spawning: Spawning): Promise<boolean> {
+    try {
+      return await beginJob(this.#place, spawning);
+    } catch (error) {
+      // Another one was quicker, with another command.
+      throw hasCode(error, "job.conflict") ? new RuntimeError("monitor.conflict", { id: nameOf(spawning.job) }) : error;
+    }
   }
 
   /** Two calls of one reply may start it at the same time, each with a command of its own. */
@@ -181,14 +198,19 @@ export class SessionMonitors implements Monitors {
   }
 
   /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step. */
-  #job(id: string, { label, wake }: CheckedMonitor, input: Json, before: JobRecord | undefined): NewJob {
+  async #job(id: string, spec: CheckedMonitor, input: Json, before: string): Promise<NewJob> {
+    const { label, wake } = spec;
     const { core, site, plugin } = this.#place;
     const turnId = site?.turn?.live.turnId;
     const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
     const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin);
-    const name = step ?? `${this.#session}/${id}/${before?.id ?? ""}`;
+    const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.#session}/${id}/${before}`}`).slice(0, 26)}`);
+    const known = (await core.store.jobs.load(jobId))?.record;
+    // It was handed over to another session: the name is free again here.
+    if (step === undefined && known !== undefined && known.sessionId !== this.#session)
+      return this.#job(id, spec, input, jobId);
     return {
-      id: asJobId(`job_${hashOf(`monitor/${name}`).slice(0, 26)}`),
+      id: jobId,
       sessionId: this.#session,
       kind: "monitor",
       label,
@@ -234,7 +256,7 @@ export class SessionMonitors implements Monitors {
   }
 }
 
-const nameOf = (job: Pick<NewJob, "id" | "input">): string => specOf(job).id ?? job.id;
+export const nameOf = (job: Pick<NewJob, "id" | "input">): string => specOf(job).id ?? job.id;
 const specOf = ({ input }: Pick<NewJob, "input">): CheckedMonitor => input as unknown as CheckedMonitor;
 
 const fromDeclared = (id: string, { isArmed: _, ...spec }: MonitorDeclaration): CheckedMonitor =>

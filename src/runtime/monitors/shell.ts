@@ -92,7 +92,7 @@ export class Shell {
 
   /** Ends the command with all that it has started, and settles when what it printed has been read. */
   async end(): Promise<void> {
-    await endGroup(this.group);
+    await endGroup(this.group, true);
     await Promise.race([this.#closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);
     for (const stream of this.#child.stdio) stream?.destroy();
   }

@@ -373,11 +373,11 @@ export class Watch {
     return recovers || !store.isDurable;
   }
 
-  #sleep({ next, hasCommits }: Agenda, now: number, hasMore: boolean): void {
+  #sleep({ next, hasCommits, hasSchedules }: Agenda, now: number, hasMore: boolean): void {
     if (hasMore) return this.#soonest(0);
     const { recovers, store } = this.#core();
     const isWanted = this.#isBusy || this.followed.size > 0 || this.#core().jobs.isBusy;
-    const hasTimes = (next !== undefined || hasCommits === true) && this.#servesAll;
+    const hasTimes = (next ?? hasCommits ?? hasSchedules) !== undefined && this.#servesAll;
     if (!isWanted && !hasTimes && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
     this.#soonest(Math.min(this.#isBusy ? BUSY_MS : LOOK_MS, own));

@@ -12,8 +12,9 @@ import { OF_TRIGGER } from "../jobs/wake.ts";
 /** The origin of the messages that triggers send. */
 const TRIGGERS = "bowline/triggers";
 
-const idIn = (occurrence: string, { incarnation }: Subscription): string =>
-  `${OF_TRIGGER}${hashOf(`delivery/${occurrence}/${incarnation}`).slice(0, 26)}`;
+/** With its time: a key that is used again when its occurrence is not kept any more is something else. */
+const idIn = ({ id, at }: NewOccurrence, { incarnation }: Subscription): string =>
+  `${OF_TRIGGER}${hashOf(`delivery/${id}/${at}/${incarnation}`).slice(0, 26)}`;
 
 export async function deliveryOf(
   core: Core,
@@ -24,6 +25,9 @@ export async function deliveryOf(
   const { sessionId, id, revision, incarnation } = subscription;
   const about = { sessionId, subscription: id, revision, incarnation };
   if ((await store.jobs.count(sessionId)) >= limits.jobsMax) return { ...about, lost: "full" };
+  // The other half is for people: a schedule that is quicker than the turns it opens must not lock them out.
+  const waiting = subscription.starts.kind === "turn" ? (await store.inputs.list(sessionId)).length : 0;
+  if (waiting >= limits.pendingInputsMax / 2) return { ...about, lost: "full" };
   const job = jobOf(core, occurrence, subscription);
   const { delivers } = job;
   return { ...about, jobId: job.id, job, ...(delivers === undefined ? {} : { turnId: delivers.turnId }) };
@@ -31,7 +35,7 @@ export async function deliveryOf(
 
 function jobOf({ world }: Core, occurrence: NewOccurrence, subscription: Subscription): NewJob {
   const { starts, sessionId, label } = subscription;
-  const hash = idIn(occurrence.id, subscription);
+  const hash = idIn(occurrence, subscription);
   const job = {
     id: asJobId(`job_${hash}`),
     sessionId,

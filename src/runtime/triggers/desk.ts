@@ -23,6 +23,7 @@ import { SessionTriggers, type TriggersPlace } from "./service.ts";
 
 const PAGE = 100;
 const FACTS = 1_000;
+const BREATH_MS = 10;
 /** How many times of schedules are served in one look; the next look follows at once. */
 const SERVED_MAX = 500;
 /** One that failed is tried again so much later. */
@@ -88,11 +89,20 @@ export class TriggerDesk {
       for (const subscription of ours) {
         const isServed = await this.#surely(subscription, () => this.#serveSchedule(subscription, now));
         if (!isServed) passed.add(subscription.incarnation); // It failed, or others are at it.
+        await this.#breathe();
       }
       served += ours.length;
     }
     return true;
   }
+
+  /** A store that answers at once would let nothing else happen while a thousand schedules are due. */
+  async #breathe(): Promise<void> {
+    if (performance.now() - this.#breathed < BREATH_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#breathed = performance.now();
+  }
+  #breathed = 0;
 
   async #serveSchedule(subscription: Subscription, now: number): Promise<boolean> {
     const { store } = this.#core();
@@ -199,13 +209,21 @@ export class TriggerDesk {
   async #wentBack(now: number): Promise<void> {
     const { store } = this.#core();
     const putBack = async (subscription: Subscription): Promise<boolean> => {
-      const next = nextAfter(subscription.on as Schedule, now);
+      const next = nextAfter(subscription.on as Schedule, Math.max(now, await this.#knownSince(subscription)));
       const { next: kept } = subscription;
       if (next === undefined || (kept !== undefined && kept - next <= LATE_MS)) return true;
       this.#trace("trigger.clock", subscription, { next, ...(kept === undefined ? {} : { kept }) });
       return store.triggers.move(moving(subscription, kept === undefined ? {} : { next: kept }, { next }));
     };
     await this.#each(["cron", "interval"], async (each) => void (await this.#surely(each, () => putBack(each))));
+  }
+
+  /** From when on all that occurred is known. What was before may have occurred, and is not done again. */
+  async #knownSince({ incarnation }: Subscription): Promise<number> {
+    const { store, limits } = this.#core();
+    const source = `subscription:${incarnation}`;
+    const known = await store.triggers.occurrences({ source, max: limits.occurrencesMax });
+    return known.length < limits.occurrencesMax ? 0 : Math.min(...known.map(({ at }) => at)) - 1;
   }
 
   /** R3: whether it was served. */

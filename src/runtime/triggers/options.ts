@@ -115,8 +115,7 @@ export function targetOf(
   if (!["none", "notify", "wake"].includes(end)) return invalid("its wake is one of none, notify, wake");
   const json = input === undefined ? old?.input : recordable(core, "its input", input);
   // Without an input the task is given what happened: of a schedule it is known what that will be.
-  const given = json ?? (isSchedule(on) ? occasionOf(0) : undefined);
-  requireTask(core, sessionId, wire, given, given === undefined);
+  requireTask(core, sessionId, wire, json, isSchedule(on) ? occasionOf(0) : "later");
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 

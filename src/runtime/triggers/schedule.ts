@@ -32,6 +32,7 @@ export function requireSchedule(on: Schedule, now: number): void {
   if (on.kind === "interval") {
     if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000))
       wrong("its everyMs is a whole number from 1,000 on");
+    if (nextAfter(on, now) === undefined) wrong(`every ${on.everyMs} ms never occurs`);
     return;
   }
   // A library that knows time zones is told of a wrong one only when it is asked for a time.

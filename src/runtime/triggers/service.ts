@@ -237,7 +237,7 @@ export async function occur(
     const answer = await store.triggers.occur(occurrence, deliveries, limits.occurrencesMax);
     if (answer.kind === "stale") continue;
     if (answer.kind === "occurred") jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
-    else if (!isDeepStrictEqual(answer.occurrence.payload, payload))
+    else if (!isDeepStrictEqual(answer.occurrence.payload, JSON.parse(JSON.stringify(payload))))
       throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
     return { occurrence: frozen(answer.occurrence), isNew: answer.kind === "occurred" };
   }

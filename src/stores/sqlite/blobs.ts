@@ -49,16 +49,28 @@ export class Blobs {
   keepNamed(text: () => string): void {
     if (this.#lately.size === 0) return;
     const named = new Set<string>();
-    for (const name of hashesIn(text())) if (this.#lately.has(name)) named.add(name);
+    const all = text();
+    if (this.#lately.size > FEW) for (const name of hashesIn(all)) if (this.#lately.has(name)) named.add(name);
+    if (this.#lately.size <= FEW) for (const name of this.#lately.keys()) if (all.includes(name)) named.add(name);
     this.keep(named);
   }
 }
 
+/** So few are looked for one by one: a text of megabytes without a space has as many names as characters. */
+const FEW = 32;
+
 /** Whatever looks like a hash: rather too much is kept than too little. */
 export function* hashesIn(text: string): Iterable<string> {
-  for (const [run] of text.matchAll(/[\w-]{43,}/g))
-    for (let at = 0; at + HASH_LENGTH <= run.length; at++) yield run.slice(at, at + HASH_LENGTH);
+  // Not by a regular expression: it fails on a run of some megabytes.
+  for (let at = 0, start = 0; at <= text.length; at++) {
+    if (at < text.length && isInHash(text.charCodeAt(at))) continue;
+    for (let from = start; from + HASH_LENGTH <= at; from++) yield text.slice(from, from + HASH_LENGTH);
+    start = at + 1;
+  }
 }
+
+const IN_HASH: readonly boolean[] = Array.from({ length: 128 }, (_, code) => /[\w-]/.test(String.fromCharCode(code)));
+const isInHash = (code: number): boolean => IN_HASH[code] === true;
 
 /** Whether content fits its name. */
 export const isWhole = (name: string, data: Uint8Array): boolean => hash("sha256", data, "base64url") === name;

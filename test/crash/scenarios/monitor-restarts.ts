@@ -34,7 +34,7 @@ export default defineScenario({
       assert.ok(job, "There is no job.");
       const runs = runsOf(folder);
       assert.ok(runs.length <= 1, `These run beside each other: ${runs.join(", ")}`);
-      if (isOver(job) || runs.includes(`${job.id}/${job.starts}`)) break;
+      if (isOver(job) || runs.some((run) => run.startsWith(`${job.id}/${job.starts}/`))) break;
       await sleep(5);
     }
     const { state } = await session.monitors.stop("tail");

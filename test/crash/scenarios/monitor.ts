@@ -47,7 +47,7 @@ export default defineScenario({
     assert.ok((await session.jobs.list()).length === 1, outcome.kind); // A turn that was given up may have started none.
     // The command of a dead process is not told to end: that is up to whoever goes on with its job.
     const isHeard = async ({ id, starts }: JobRecord): Promise<boolean> =>
-      (await session.read()).turns >= 2 && runsOf(folder).includes(`${id}/${starts}`);
+      (await session.read()).turns >= 2 && runsOf(folder).some((run) => run.startsWith(`${id}/${starts}/`));
     const job = await until(session, isHeard);
     if (!isOver(job)) writeFileSync(go, "");
     await quiet(store, session);
