@@ -1,6 +1,7 @@
 import { crashTest } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
 import { build, scenarios } from "../crash/build.ts";
+import { caught, mutants } from "../crash/mutants.ts";
 
 const built = build();
 afterAll(() => built[Symbol.dispose]());
@@ -28,3 +29,5 @@ test("D2 D6 on a host without a memory killed turns and jobs go on just the same
   console.log(String(report));
   expect(report.violations).toEqual([]);
 }, 1_800_000);
+
+test.each(mutants("rest"))("D6 the crash kit catches %s on %s", (...mutant) => caught(mutant, built.execArgv), 60_000);

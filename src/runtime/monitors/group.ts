@@ -57,8 +57,12 @@ export async function endGroup(group: Group, isOwn = false): Promise<void> {
   const pid = pidOf(group.leader);
   if (pid === undefined || !isHere(group.leader)) return;
   for (const name of ["SIGTERM", "SIGKILL", "SIGKILL"] as const) {
-    const found = find(pid, group, isOwn);
-    if (!found.hasGroup && found.strays.length === 0) break;
+    let found = find(pid, group, isOwn);
+    if (isNone(found)) {
+      latest = undefined; // Something may have been started since others looked.
+      found = find(pid, group, isOwn);
+      if (isNone(found)) break;
+    }
     if (found.hasGroup) signal(pid, name);
     for (const stray of found.strays) end(stray, name);
     await areGone(found, name === "SIGTERM" ? GRACE_MS : KILLED_MS);
@@ -77,20 +81,44 @@ interface Left {
   readonly pid: number;
 }
 
+const isNone = ({ hasGroup, strays }: Left): boolean => !hasGroup && strays.length === 0;
+
 function find(pid: number, { leader, mark }: Group, isOwn: boolean): Left {
   if (process.platform !== "linux") return { hasGroup: signal(pid, 0), processes: [], strays: [], pid };
   const now = statOf(pid);
   // The number of a group is not given to a new process before the whole group is gone.
   const isReused = now !== undefined && processName(pid) !== leader;
   const isCertain = isOwn || (now !== undefined && !now.isZombie && !isReused);
-  const all = readdirSync("/proc").flatMap((name) => {
+  const all = processes();
+  const inside = isReused ? [] : all.filter((each) => each.group === pid && (isCertain || each.mark === mark));
+  const strays = all.filter((each) => each.group !== pid && each.id !== process.pid && each.mark === mark);
+  const ids = (list: readonly Found[]): readonly number[] => list.map(({ id }) => id);
+  return { hasGroup: inside.length > 0, processes: ids([...inside, ...strays]), strays: ids(strays), pid };
+}
+
+interface Found {
+  readonly id: number;
+  readonly group: number;
+  /** Left out where its environment cannot be read, or says nothing. */
+  readonly mark: string | undefined;
+}
+let latest: { readonly at: number; readonly all: readonly Found[] } | undefined;
+const SAME_MS = 5;
+
+/** All processes that live. Many groups may end at the same time: one look serves them. */
+function processes(): readonly Found[] {
+  const now = performance.now();
+  if (latest !== undefined && now - latest.at < SAME_MS) return latest.all;
+  const all = readdirSync("/proc").flatMap((name): readonly Found[] => {
     const stat = /^\d+$/.test(name) ? statOf(name) : undefined;
-    return stat === undefined || stat.isZombie ? [] : [{ id: Number(name), isIn: stat.group === pid }];
+    if (stat === undefined || stat.isZombie) return [];
+    const mark = read(`/proc/${name}/environ`)
+      .split("\0")
+      .find((each) => each.startsWith(`${MARK}=`));
+    return [{ id: Number(name), group: stat.group, mark: mark?.slice(MARK.length + 1) }];
   });
-  const inside = isReused ? [] : all.filter(({ id, isIn }) => isIn && (isCertain || isMarked(id, mark)));
-  const strays = all.filter(({ id, isIn }) => !isIn && id !== process.pid && isMarked(id, mark));
-  const [processes, outside] = [[...inside, ...strays], strays].map((list) => list.map(({ id }) => id));
-  return { hasGroup: inside.length > 0, processes: processes as number[], strays: outside as number[], pid };
+  latest = { at: performance.now(), all };
+  return all;
 }
 
 function pidOf(leader: string): number | undefined {
@@ -119,10 +147,6 @@ function statOf(pid: number | string): Stat | undefined {
   const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { isZombie: state === "Z" || state === "X", group: Number(group) };
 }
-
-/** A process whose environment cannot be read, or is empty, is none of ours unless it is in the group. */
-const isMarked = (id: number, mark: string): boolean =>
-  read(`/proc/${id}/environ`).split("\0").includes(`${MARK}=${mark}`);
 
 function end(id: number, name: "SIGTERM" | "SIGKILL"): void {
   try {
