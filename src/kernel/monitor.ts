@@ -49,7 +49,7 @@ export interface MonitorStatus {
   readonly wake: JobWake;
   readonly isPersistent: boolean;
   readonly state: MonitorState;
-  /** How many lines it has printed, and the last one. */
+  /** How many lines there were, with notes about it before its last line; and that line. */
   readonly lines: number;
   readonly lastLine?: string;
   /** Of a command that ended by itself. */

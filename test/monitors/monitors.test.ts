@@ -271,6 +271,8 @@ describe.each(STORES)("on %s", (_, store) => {
     await world.session.monitors.start({ id: "log", command: "echo done", wake: "none", restarts: true });
     expect(await ended(world.session, "log")).toMatchObject({ state: "exited", exitCode: 0, starts: 1, lines: 1 });
     expect(faults).toBe(2);
+    const updates = await world.session.monitors.takeUpdates();
+    expect(updates.map(({ text }) => text)).toEqual(["done", "The command has ended."]);
   });
 
   test("J4 a command that does not exist, a directory that is not there, and lines without end are bounded and told", async () => {

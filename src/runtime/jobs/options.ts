@@ -6,7 +6,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asJobId, asSessionId, type SessionId } from "../../model/ids.ts";
 import type { JobEnd, NewJob } from "../../model/job.ts";
-import { defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
+import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import { documentOf } from "../../model/schema.ts";
 import { requireWords } from "../checks.ts";
@@ -65,12 +65,12 @@ export function requireTask(
 }
 
 /** A value that goes into the record: JSON, and not too large. */
-export function recordable({ limits }: Core, what: string, value: unknown): Json {
+export function recordable({ limits }: Core, what: string, value: unknown, wrong = invalid, of = "job"): Json {
   const found = toJson(value);
-  if ("problem" in found) return invalid(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  if ("problem" in found) return wrong(`${what} is not JSON: ${found.path}: ${found.problem}`);
   const max = limits.inputBytesMax;
-  const bytes = JSON.stringify(found.json).length;
-  if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The job: ${what}`, bytes, max });
+  const bytes = bytesOver(JSON.stringify(found.json), max);
+  if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: `The ${of}: ${what}`, bytes, max });
   return found.json;
 }
 

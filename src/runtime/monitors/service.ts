@@ -89,7 +89,7 @@ export class SessionMonitors implements Monitors {
     });
   }
 
-  /** The latest run of each monitor, by its name; also those that begin with what is recorded here. */
+  /** The run of each monitor that lives, else the latest, by its name. */
   async #runs(): Promise<Map<string, JobRecord>> {
     const stored = await this.#core.store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
     const runs = new Map<string, JobRecord>();

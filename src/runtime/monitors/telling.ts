@@ -37,6 +37,7 @@ export class Telling {
   #dropped = 0;
   #wake: Told | undefined;
   #notice: Told | undefined;
+  #isEnding = false;
 
   constructor(core: Core, record: () => JobRecord, spec: CheckedMonitor) {
     this.#core = core;
@@ -102,7 +103,8 @@ export class Telling {
   async last(ended: Extract<JobEvent, { readonly kind: "ended" }>): Promise<JobWrites> {
     const { state, error } = ended;
     const note = error?.message ?? TEXTS.monitorOver(state);
-    this.hear("note", note);
+    if (!this.#isEnding) this.hear("note", note); // A write that failed is tried again.
+    this.#isEnding = true;
     const says = { lines: [...this.#lines], max: LINES_MAX };
     const { wake } = this.#spec;
     if (wake === "none" || state === "cancelled") return { says };

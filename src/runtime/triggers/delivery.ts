@@ -24,10 +24,13 @@ export async function deliveryOf(
   const { store, limits } = core;
   const { sessionId, id, revision, incarnation } = subscription;
   const about = { sessionId, subscription: id, revision, incarnation };
-  if ((await store.jobs.count(sessionId)) >= limits.jobsMax) return { ...about, lost: "full" };
+  const isFull = (await store.jobs.count(sessionId)) >= limits.jobsMax;
   // The other half is for people: a schedule that is quicker than the turns it opens must not lock them out.
   const waiting = subscription.starts.kind === "turn" ? (await store.inputs.list(sessionId)).length : 0;
-  if (waiting >= limits.pendingInputsMax / 2) return { ...about, lost: "full" };
+  if (isFull || waiting >= limits.pendingInputsMax / 2) {
+    core.trace("trigger.lost", { subscription: id, occurrence: occurrence.id }, { sessionId });
+    return { ...about, lost: "full" };
+  }
   const job = jobOf(core, occurrence, subscription);
   const { delivers } = job;
   return { ...about, jobId: job.id, job, ...(delivers === undefined ? {} : { turnId: delivers.turnId }) };

@@ -132,7 +132,6 @@ export class TriggerDesk {
     const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
     if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.
     if (answer.kind === "occurred" && delivery.job !== undefined) core.jobs.begin([delivery.job]);
-    if (delivery.lost !== undefined) this.#trace("trigger.lost", subscription, { occurrence: occurrence.id });
     return answer.occurrence;
   }
 
@@ -209,11 +208,13 @@ export class TriggerDesk {
   async #wentBack(now: number): Promise<void> {
     const { store } = this.#core();
     const putBack = async (subscription: Subscription): Promise<boolean> => {
+      const { next: kept = Infinity } = subscription;
+      const isAhead = (next: number | undefined): next is number => next !== undefined && kept - next > LATE_MS;
+      if (!isAhead(nextAfter(subscription.on as Schedule, now))) return true;
       const next = nextAfter(subscription.on as Schedule, Math.max(now, await this.#knownSince(subscription)));
-      const { next: kept } = subscription;
-      if (next === undefined || (kept !== undefined && kept - next <= LATE_MS)) return true;
-      this.#trace("trigger.clock", subscription, { next, ...(kept === undefined ? {} : { kept }) });
-      return store.triggers.move(moving(subscription, kept === undefined ? {} : { next: kept }, { next }));
+      if (!isAhead(next)) return true;
+      this.#trace("trigger.clock", subscription, { next, ...(kept === Infinity ? {} : { kept }) });
+      return store.triggers.move(moving(subscription, kept === Infinity ? {} : { next: kept }, { next }));
     };
     await this.#each(["cron", "interval"], async (each) => void (await this.#surely(each, () => putBack(each))));
   }

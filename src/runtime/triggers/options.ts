@@ -1,13 +1,13 @@
 // What a subscription is made from, checked for callers without types.
 import type { SubscribeOptions, SubscriptionPatch, TriggerDeclaration, TriggerOn } from "../../kernel/trigger.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { defined, isObject, type Json, toJson } from "../../model/json.ts";
+import { defined, isObject, type Json } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import { isSchedule, type MissedRuns, type TriggerSource, type TriggerTarget } from "../../model/trigger.ts";
 import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { requireTask } from "../jobs/options.ts";
+import { recordable as recordableJson, requireTask } from "../jobs/options.ts";
 import { occasionOf, requireSchedule, type Schedule } from "./schedule.ts";
 import type { TriggersPlace } from "./service.ts";
 
@@ -119,11 +119,6 @@ export function targetOf(
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 
-export function recordable({ limits }: Core, what: string, value: unknown, wrong = invalid): Json {
-  const found = toJson(value);
-  if ("problem" in found) return wrong(`${what} is not JSON: ${found.path}: ${found.problem}`);
-  const max = limits.inputBytesMax;
-  const bytes = Buffer.byteLength(JSON.stringify(found.json));
-  if (bytes > max) throw new RuntimeError("limit.bytes", { what: `The trigger: ${what}`, bytes, max });
-  return found.json;
-}
+/** A value that is stored with a trigger. */
+export const recordable = (core: Core, what: string, value: unknown, wrong = invalid): Json =>
+  recordableJson(core, what, value, wrong, "trigger");
