@@ -16,6 +16,7 @@ const ALONE = [
   "src/plugins/{mcp,workspace}/**/*.test.ts",
   "src/providers/ai-sdk/installed.test.ts",
   "src/stores/sqlite/processes.test.ts",
+  "src/testing/{line,trigger}-laws.test.ts",
   "src/tools/validator.test.ts",
 ];
 
