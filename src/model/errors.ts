@@ -752,6 +752,18 @@ const ERRORS = {
       `The code executor broke down: ${d.problem}`,
       "What was said is kept. Look into the plugin that fills codeExecutor, then start another turn.",
     ),
+  "code.engine": (d: { expected: string; actual: string }) =>
+    said(
+      `What the code of this session keeps was made by the engine ${d.expected.slice(0, 12)}; this one is ${d.actual.slice(0, 12)}.`,
+      'Use the version of Bowline that made it, or begin with nothing: `session.command(code, "reset")`.',
+    ),
+  "code.lost": (_: object) =>
+    said("What this code ran in is gone.", "Nothing to do: the executor opens another guest and repeats the segments."),
+  "code.diverged": (d: { cell: string; problem: string }) =>
+    said(
+      `The code of ${d.cell} ran differently when it was run again: ${d.problem}`,
+      "What was said is kept, and what the code keeps is as it was before the turn. Report it with the cell's code.",
+    ),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 
 /** The codes of all errors, such as `session.unknown`. */

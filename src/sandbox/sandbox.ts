@@ -1,0 +1,147 @@
+// Runs code that a model wrote, in guests that share nothing with this process. Only text, numbers and bytes cross this
+// port: no handle of a guest's value does.
+//
+// A cell runs in segments: `start`, then one `deliver` for each call that was answered and each sleep that is over. Each
+// ends when the guest has nothing more to do before the next delivery. What a guest does follows from its image and its
+// segments alone: the same ones give the same bytes, in every process, as long as the engine is the same.
+
+import type { Json } from "../model/json.ts";
+
+/** Runs guests. Members: `quickjs`. Its promises are tested by `sandboxLaws` in `bowline/testing`. */
+export interface Sandbox {
+  /** Names the engine's build and all else that decides about the bytes of a heap. Images of another one are refused. */
+  engine(): Promise<string>;
+  /** A new guest, with an empty heap or that of an image. Throws `code.engine` for an image of another engine. */
+  open(image: Image | undefined, bounds: CellBounds): Promise<Guest>;
+  /** Ends all guests and what they run in. A guest that is opened later starts it again. */
+  close(): Promise<void>;
+}
+
+/**
+ * A guest. One segment at a time. When what it runs in was lost through no fault of its own, every call rejects with
+ * `code.lost`: open another, and repeat the segments.
+ */
+export interface Guest {
+  /** Begins a cell. Only between cells. */
+  start(cell: GuestCell): Promise<Progress>;
+  /** Answers one call or one sleep of the cell. */
+  deliver(delivery: Delivery): Promise<Progress>;
+  /** The heap as it is now, against the one that the guest was opened with. Only between cells. */
+  image(): Promise<NextImage>;
+  /** Gives back its memory. */
+  close(): Promise<void>;
+}
+
+/** A heap: how to come to it from an empty one, step by step. */
+export interface Image {
+  readonly engine: string;
+  readonly deltas: readonly Uint8Array[];
+}
+/** The first `keeps` deltas of the image that the guest was opened with, and then `delta`. */
+export interface NextImage {
+  readonly engine: string;
+  readonly keeps: number;
+  readonly delta: Uint8Array;
+}
+
+export interface GuestCell {
+  /** TypeScript. */
+  readonly code: string;
+  /** Its name in stacks. */
+  readonly file: string;
+  /** Decides about `Math.random` in this cell. */
+  readonly seed: string;
+  /** The time in the guest, until the next delivery. */
+  readonly at: number;
+  readonly acceptFinish: boolean;
+  /** It ran to its end before with these deliveries: no bound applies, and none but a broken engine ends it. */
+  readonly isReplay?: true | undefined;
+}
+
+export type Delivery = {
+  /** The number of the call or the sleep. */
+  readonly id: number;
+  readonly at: number;
+  readonly isReplay?: true | undefined;
+} & (
+  | { readonly value: Json }
+  | { readonly error: { readonly code: string; readonly message: string } }
+  | { readonly slept: true }
+);
+
+/** What guest code cannot catch: it ends there, and the guest with it. */
+export interface CellBounds {
+  /** Computing in one cell, in steps of about ten thousand operations. */
+  readonly stepsMax: number;
+  /** Time that one segment computes. */
+  readonly segmentMs: number;
+  /** How much longer a segment may take before what it runs in is ended: native code cannot be interrupted. */
+  readonly graceMs: number;
+  /** Size of the heap. */
+  readonly memoryBytesMax: number;
+  /** What one cell prints, and its value. */
+  readonly outputBytesMax: number;
+  /** Calls and sleeps of one cell. */
+  readonly callsMax: number;
+}
+
+export type Bound = "steps" | "time" | "memory" | "output" | "calls" | "engine";
+
+/** A call that the guest waits for. */
+export interface GuestCall {
+  readonly id: number;
+  readonly tool: string;
+  readonly input: Json;
+  readonly line: number;
+  readonly column: number;
+}
+export interface GuestSleep {
+  readonly id: number;
+  readonly ms: number;
+}
+
+/** An error that guest code threw. */
+export interface GuestError {
+  readonly name: string;
+  readonly message: string;
+  /** Of a failed call. */
+  readonly code?: string;
+  /** Where in the cell: the innermost place, of a failed call that of the call. */
+  readonly line?: number;
+  readonly column?: number;
+  /** The guest's own frames, one a line. */
+  readonly stack?: string;
+}
+/** Why a cell was not run at all. */
+export interface CellProblem {
+  readonly message: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What came of a segment. */
+export type Progress = {
+  /** What it announced. The ids count up over the cell, over calls and sleeps together. */
+  readonly calls: readonly GuestCall[];
+  readonly sleeps: readonly GuestSleep[];
+  readonly printed: string;
+  /** Steps of the cell so far. */
+  readonly steps: number;
+} & (
+  | { readonly state: "waiting" }
+  | (Ended & { readonly state: "done"; readonly value?: string; readonly finish?: Json })
+  | (Ended & { readonly state: "threw"; readonly error: GuestError })
+  /** It waits for what can never come. */
+  | (Ended & { readonly state: "stalled" })
+  /** Nothing of it ran. */
+  | (Ended & { readonly state: "refused"; readonly problems: readonly CellProblem[] })
+  /** The guest is gone. */
+  | { readonly state: "stopped"; readonly bound: Bound }
+);
+
+interface Ended {
+  /** A hash of the heap, up to 8 MiB. */
+  readonly heap?: string;
+  /** Promises that were rejected, and nobody looked. */
+  readonly unhandled?: readonly GuestError[];
+}
