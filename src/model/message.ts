@@ -82,10 +82,15 @@ export interface AnsweredTrail {
   /** How long an approval or a denial is to be remembered in the session: milliseconds, or for good. */
   readonly remember?: number | true;
 }
+/**
+ * How a code cell ended. `stalled`: it waits for what can never come. `stopped`: a bound ended it, and what it did to the
+ * heap is undone. `refused`: it was not run at all.
+ */
+export type CellStatus = "done" | "threw" | "stalled" | "stopped" | "refused";
 /** What a code cell printed and how it ended, in the form the model sees. */
 export interface CodeOutputPart {
   readonly kind: "codeOutput";
-  readonly status: "done" | "threw" | "stalled" | "stopped";
+  readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
 }
 /** A piece of a message. */

@@ -53,6 +53,8 @@ export const TEXTS = {
   withdrawn: "The question was withdrawn.",
   pending: "The call was begun, and its result has not arrived.",
   codeEnded: "The code ended before this call did. It is not known whether the call took effect.",
+  codeForgotten:
+    "This turn ended before what its code keeps could be saved. Variables, functions and classes are as they were before this turn: make again what you need.",
   waitsOn: (times: number) => `it has waited ${times} times for other turns or jobs, and would wait again`,
   notShown: "The result of this call is missing. It is not known whether it took effect.",
   expired: "The call was interrupted too long ago. It is not known whether it took effect.",

@@ -64,7 +64,12 @@ const PREPARE: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };
 const ASK: Effect = { name: name("r1.ask"), kind: "ask", round: 1 };
 const GATE: Effect = { name: name("r1.gate"), kind: "gate", calls: [] };
 const SETTLE: Effect = { name: name("r1.settle"), kind: "settle", results: [] };
-const EXEC: Effect = { name: name("r1.exec"), kind: "exec", cell: { language: "ts", code: "", acceptFinish: false } };
+const EXEC: Effect = {
+  name: name("r1.exec"),
+  kind: "exec",
+  cell: { language: "ts", code: "", acceptFinish: false },
+  time: 0,
+};
 const KEY = asWaitKey("a-key-that-nobody-guesses");
 const OTHER_KEY = asWaitKey("another-such-key");
 

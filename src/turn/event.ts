@@ -3,14 +3,14 @@ import type { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "
 import type { NewJob } from "../model/job.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
-import type { Draft, Part } from "../model/message.ts";
+import type { CellStatus, Draft, Part } from "../model/message.ts";
 import type { Addition } from "../model/node.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { Attempt, ProviderFailureClass, Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { WaitAnswer, WaitedTurns } from "../model/wait.ts";
-import type { PlacedCall } from "./effect.ts";
+import type { PlacedCall, PlacedSleep } from "./effect.ts";
 
 /** What a plugin keeps: its state, and large values as blobs by name. */
 export interface PluginState {
@@ -97,8 +97,9 @@ export interface Failure {
   readonly plugin?: string;
 }
 
+/** How a code cell ended, and what a model is shown of it. */
 export interface CellOutput {
-  readonly state: "done" | "threw" | "stalled" | "stopped";
+  readonly state: CellStatus;
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
 }
@@ -188,7 +189,22 @@ export type Answer = Answered &
         readonly messages?: readonly Draft[];
         readonly abort?: Abort;
       }
-    | { readonly kind: "executed"; readonly output: CellOutput }
+    /** The code waits: for these calls and sleeps, and for those before them that are open. */
+    | {
+        readonly kind: "called";
+        readonly calls: readonly PlacedCall[];
+        readonly sleeps?: readonly PlacedSleep[];
+        /** How far the cell has computed. A replay must come to the same. */
+        readonly meter?: number;
+      }
+    /** The cell is over. */
+    | {
+        readonly kind: "executed";
+        readonly output: CellOutput;
+        readonly meter?: number;
+        /** A hash of what the code keeps. A replay must come to the same. */
+        readonly heap?: string;
+      }
     | {
         readonly kind: "bounded";
         readonly inputs?: readonly TakenInput[];
@@ -234,8 +250,6 @@ export type TurnEvent =
   | Opened
   | Answer
   | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
-  /** A running code cell made these calls; the cell stays open. */
-  | { readonly kind: "called"; readonly at: number; readonly effect: EffectName; readonly calls: readonly PlacedCall[] }
   /** An operation ran while the turn did nothing but wait. */
   | Applied
   | { readonly kind: "cancelled"; readonly at: number; readonly requestId: string; readonly reason: string };

@@ -224,6 +224,18 @@ test("what a cell's calls came to is told once each, in the order in which the c
   });
 });
 
+test("P9 a cell is given what it waits for one by one, each once, in the order in which it was ready", () => {
+  everyTurn(cellLoop, (played) => {
+    const { given, ready } = deliveriesOf(played);
+    const cells = new Set(given.map((each) => each.split(" ")[0]));
+    for (const cell of cells) {
+      const own = (all: readonly string[]): readonly string[] => all.filter((each) => each.startsWith(`${cell} `));
+      // A cell that was ended early was not given the last of them.
+      expect(own(given)).toEqual(own(ready).slice(0, own(given).length));
+    }
+  });
+});
+
 test("a cancel that arrives when the turn has ended, before its commit, makes it a cancelled one", () => {
   fc.assert(
     fc.property(calm, (game) => {
@@ -277,7 +289,16 @@ const openSets = ({ first, moments }: Played): readonly (readonly Effect[])[] =>
 ];
 const listed = (effects: readonly Effect[]): string => effects.map(({ name }) => name).join(", ");
 
-const WRITERS: readonly EffectKind[] = ["prepare", "respond", "gate", "settle", "boundary", "compact", "finalize"];
+const WRITERS: readonly EffectKind[] = [
+  "prepare",
+  "respond",
+  "gate",
+  "settle",
+  "exec",
+  "boundary",
+  "compact",
+  "finalize",
+];
 const mayWrite = (effect: Effect): boolean =>
   WRITERS.includes(effect.kind) || (effect.kind === "call" && effect.writes === true);
 
@@ -319,15 +340,37 @@ function cellsOf({
   const isOver = ({ event, after }: Moment): boolean =>
     event.kind === "executed" && after.state.memo !== null && Array.isArray(after.state.memo);
   return moments.filter(isOver).map(({ event, after }) => {
-    const effect = (event as Answer).effect;
-    const heard = moments.filter(
-      ({ before, event }) => event.kind === "called" && event.effect === effect && before.winding === undefined,
-    );
+    const cell = cellIn((event as Answer).effect);
     return {
-      made: heard.flatMap(({ event }) => (event.kind === "called" ? event.calls.map(({ at }) => at) : [])),
+      made: moments.flatMap(({ event }) =>
+        event.kind === "called" && cellIn(event.effect) === cell ? event.calls.map(({ at }) => at) : [],
+      ),
       told: (after.state.memo as readonly string[]).map((line) => line.split(" ")[0] ?? ""),
     };
   });
+}
+
+/** `r2.exec`, of an effect of that cell. */
+const cellIn = (effect: string): string | undefined => /^r\d+\.exec/.exec(effect)?.[0];
+
+/** What the cells of a turn were given, and what there was to give, in order. */
+function deliveriesOf(played: Played): { readonly given: readonly string[]; readonly ready: readonly string[] } {
+  const given = asked(played).flatMap((effect) =>
+    effect.kind === "exec" && effect.deliver !== undefined
+      ? [`${cellIn(effect.name)} ${effect.deliver.at} ${effect.deliver.output?.kind ?? "slept"}`]
+      : [],
+  );
+  const ready = played.moments.flatMap(({ before, event }) => {
+    const effect = before.open.find(({ name }) => isAnswer(event) && name === event.effect);
+    const cell = cellIn(effect?.name ?? "");
+    if (effect?.kind === "settle" && event.kind === "settled")
+      return effect.results.map(
+        ({ at, output }, index) => `${cell} ${at} ${(event.results[index]?.output ?? output).kind}`,
+      );
+    const slept = /\.sleep\.(\d+)$/.exec(effect?.name ?? "")?.[1];
+    return slept === undefined ? [] : [`${cell} ${slept} slept`];
+  });
+  return { given, ready };
 }
 
 // ── Copying and comparing ───────────────────────────────────────────────────────────────────────────────────────────
@@ -364,18 +407,16 @@ const RIGHT: { readonly [K in EffectKind]: readonly Answer["kind"][] } = {
   compact: ["compacted"],
   finalize: ["finalized"],
   call: ["returned", "deferred", "interrupted"],
-  exec: ["executed"],
+  exec: ["executed", "called"],
   wait: ["resolved"],
   sleep: ["slept"],
 };
 const KINDS = [...new Set(Object.values(RIGHT).flat())];
 
-const wrongAnswers = (effect: Effect): readonly TurnEvent[] => [
-  ...KINDS.filter((kind) => !RIGHT[effect.kind].includes(kind)).map(
-    (kind) => ({ kind, at: 1, effect: effect.name }) as Answer,
-  ),
-  ...(effect.kind === "exec" ? [] : [{ kind: "called", at: 1, effect: effect.name, calls: [] } as const]),
-];
+const wrongAnswers = (effect: Effect): readonly TurnEvent[] =>
+  KINDS.filter((kind) => !RIGHT[effect.kind].includes(kind)).map(
+    (kind) => ({ kind, at: 1, effect: effect.name, calls: [] }) as Answer,
+  );
 
 function diverges(driver: ProtocolDriver, state: TurnState, event: TurnEvent): void {
   try {

@@ -197,6 +197,13 @@ export class Move implements Step {
     this.state.phase = { kind: "ended", outcome: this.outcome(outcome) };
   }
 
+  /** The turn ends without `finalize`, or that failed: what its code kept is not in the commit, and the model must know. */
+  tellForgotten(): void {
+    if (this.state.code === undefined) return;
+    this.pairCalls();
+    this.add(codeForgotten);
+  }
+
   outcome(outcome: TurnOutcome | Ending): TurnOutcome {
     return (outcome.kind === "stopped" || outcome.kind === "failed") && !("text" in outcome)
       ? { ...outcome, text: said(itemsOf(this.state.log)) }
@@ -227,6 +234,13 @@ export class Move implements Step {
     else this.open({ name: GRACE, kind: "sleep", at: this.at, until: this.at + this.state.limits.cancelGraceMs });
   }
 }
+
+/** Said where the code of a turn ran and what it kept was not committed. */
+export const codeForgotten: Draft = {
+  role: "user",
+  parts: [{ kind: "text", text: TEXTS.codeForgotten }],
+  origin: { kind: "runtime" },
+};
 
 const NOT_MADE: ToolOutput = { kind: "cancelled", reason: TEXTS.turnEnded };
 /** Shown for a call that may have been made, when its protocol threw or left its result out. */

@@ -9,7 +9,7 @@ import type { Reply } from "../model/request.ts";
 import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { WaitedTurns } from "../model/wait.ts";
-import type { Cell, Effect, PlacedCall, Winding } from "./effect.ts";
+import type { Cell, CellDelivery, Effect, PlacedCall, Winding } from "./effect.ts";
 import type { Appending, Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
@@ -42,6 +42,16 @@ export interface CallState extends PlacedCall {
   readonly returnedAs?: number;
 }
 
+/** A code cell that runs, in segments. */
+export interface CellWork extends Cell {
+  /** How many segments it had. They are numbered: each is an effect of its own. */
+  readonly segments: number;
+  /** Answers that the code has not been given yet, the oldest first. */
+  readonly due: readonly CellDelivery[];
+  /** The positions of all its sleeps. */
+  readonly sleeps: readonly string[];
+}
+
 /**
  * The calls of one reply, or of one code cell. A reply's calls are gated together and settled together; a cell's are
  * gated as they come and settled one by one, because the running code waits for each.
@@ -50,7 +60,7 @@ export interface Work {
   /** The beginning of effect names: `r2`, or `r2.exec` for a cell. */
   readonly prefix: string;
   readonly calls: readonly CallState[];
-  readonly cell?: Cell;
+  readonly cell?: CellWork;
   /** Something happened to a call that is kept beside its result. */
   readonly hasTrail?: true;
   /** How many gates were opened so far. A cell opens many, and this number keeps their names apart. */
@@ -110,6 +120,8 @@ export interface TurnState {
   readonly config?: Partial<SessionConfig>;
   /** Turns that calls waited for when this one was stopped: they are cancelled before the commit. */
   readonly stops?: readonly Pick<WaitedTurns, "turns" | "jobs">[];
+  /** Cells have run in this turn. `cleared`: a frame with a task of its own began since, and the next cell has an empty heap. */
+  readonly code?: "ran" | "cleared";
   /** The protocol's own notes. */
   readonly memo: Json;
   readonly changes: Changes;

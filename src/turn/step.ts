@@ -6,7 +6,8 @@
 // T1. No clock, no chance, no waiting: those come in as events. So a fold over the journal ends where the live turn
 //     did.
 // T2. Effects are named by position and unique in the turn. An event that answers nothing open throws `turn.diverged`.
-// T3. Never two effects open that may write plugin state (`work.ts` releases them one at a time).
+// T3. Never two effects open that may write plugin state (`work.ts` releases them one at a time). A segment of a cell
+//     is one.
 // T4. Every call of a reply gets exactly one result in the log, however the turn ends (I4; `Move.pairCalls`).
 // T5. Once `winding` is set, no model call, gate or tool call opens: what is open is settled, and the turn ends.
 import { describe, RuntimeError } from "../model/errors.ts";
@@ -20,10 +21,11 @@ import { TEXTS } from "../model/texts.ts";
 import { OUTPUT_TOOL } from "../model/tool.ts";
 import { NO_USAGE, UNKNOWN_CALL } from "../model/usage.ts";
 import { withTrail } from "./asked.ts";
+import { beginCell } from "./cell.ts";
 import { decisionProblem } from "./decision.ts";
 import type { Decision, ProtocolDriver } from "./driver.ts";
 import { type BoundaryKind, type Effect, type EffectOf, GRACE, name } from "./effect.ts";
-import type { Abort, Answer, Applied, Opened, TakenInput, TurnEvent } from "./event.ts";
+import type { Abort, Answer, Applied, CellOutput, Opened, TakenInput, TurnEvent } from "./event.ts";
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { isLastRound, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
@@ -87,15 +89,6 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
     case "applied":
       applied(move, event);
       break;
-    case "called": {
-      const work = working(move, event);
-      if (!move.state.open.some((effect) => effect.name === event.effect && effect.kind === "exec")) diverged(event);
-      if (move.state.winding === undefined) {
-        const more = calls.planCalls(move, work.prefix, event.calls);
-        become(move, calls.pump(move, { ...work, calls: [...work.calls, ...more.calls] }));
-      }
-      break;
-    }
     default:
       answer(move, close(move, event), event);
   }
@@ -158,9 +151,12 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       if (event.abort !== undefined) windBy(move, event.abort);
       return settled(move, work, event.messages ?? []);
     }
-    case "exec":
-      if (event.kind !== "executed") return diverged(event);
-      return executed(move, event.output);
+    case "exec": {
+      if (event.kind === "executed") return executed(move, event.output);
+      if (event.kind !== "called") return diverged(event);
+      const work = calls.onCalled(move, working(move, event), event);
+      return work === undefined ? diverged(event) : go(move, work);
+    }
     case "boundary":
       return event.kind === "bounded" ? bounded(move, effect, event) : diverged(event);
     case "compact":
@@ -274,9 +270,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
       );
     }
     case "cell": {
-      const prefix = `r${state.round}.exec`;
-      move.open({ name: name(prefix), kind: "exec", cell: decision.cell });
-      state.phase = { kind: "working", reply, work: { prefix, calls: [], cell: decision.cell, gates: 0 } };
+      const work = beginCell(move, `r${state.round}.exec`, decision.cell);
+      state.phase = { kind: "working", reply, work };
       return;
     }
     case "answer": {
@@ -416,6 +411,7 @@ function openFrame(
   if (state.frames >= max)
     return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
+  if (reason === "task") state.code = "cleared"; // Another task: what the code kept for the one before is in its way.
   move.pairCalls();
   move.addEntry({ at: move.at, kind: "frame", reason, ...about });
   move.add(...seed);
@@ -442,15 +438,22 @@ function go(move: Move, work: Work): void {
   if (move.state.winding !== undefined) {
     // This event itself may have put a call to sleep; drop that too.
     move.drop(isAsleep);
-    return become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
+    become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
+    // Code that waits is not given anything any more: the cell is over when its calls are settled.
+    const isAtRest = work.cell !== undefined && move.state.open.every((effect) => effect.name === GRACE);
+    return isAtRest ? executed(move, stoppedCell(windingReason(move))) : undefined;
   }
   const next = calls.pump(move, work);
   become(move, next);
   if (calls.isSettledAtOnce(next)) settled(move, next, []);
+  // Code that waits for nothing would wait for ever.
+  else if (next.cell !== undefined && move.state.open.length === 0) executed(move, { state: "stalled", parts: [] });
 }
 
 const isAsleep = (effect: Effect): boolean =>
   effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
+
+const stoppedCell = (reason: string): CellOutput => ({ state: "stopped", parts: [{ kind: "text", text: reason }] });
 
 const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? TEXTS.turnStopped;
 
@@ -485,7 +488,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
 const withTrails = ({ phase }: TurnState, drafts: readonly Draft[]): readonly Draft[] =>
   phase.kind === "working" ? drafts.map((draft) => withTrail(phase.work, draft)) : drafts;
 
-function executed(move: Move, output: Extract<Answer, { kind: "executed" }>["output"]): void {
+function executed(move: Move, output: CellOutput): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
   // A bound (time, calls) may have ended the cell while calls were still open.
@@ -510,6 +513,7 @@ function resume(move: Move): void {
   if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined);
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;
   settleUnheard(move, describe("turn.crash-loop", { max }).message);
+  move.tellForgotten();
   move.end(failed("runtime", "turn.crash-loop", describe("turn.crash-loop", { max }).message));
 }
 
@@ -542,7 +546,7 @@ function graceOver(move: Move): void {
     if (phase.kind === "responding") keepReply(move, phase.reply);
     return move.conclude(winding.ending);
   }
-  if (isExec) return executed(move, { state: "stopped", parts: [{ kind: "text", text: winding.ending.reason }] });
+  if (isExec) return executed(move, stoppedCell(winding.ending.reason));
   if (!move.state.open.some((effect) => effect.kind === "settle"))
     go(move, calls.abandonCalls(phase.work, TEXTS.abandoned));
 }
@@ -591,12 +595,13 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       );
     case "exec":
       if (state.version < 2 || state.winding !== undefined)
-        return executed(move, { state: "stopped", parts: [{ kind: "text", text: error.message }] });
+        return executed(move, stoppedCell(error.message));
       move.drop(() => true); // Calls of the cell: nobody is left to whom they could return.
       return move.conclude(endingOf(error));
     case "compact":
       return compacted(move, []);
     case "finalize":
+      move.tellForgotten();
       return move.end(state.winding?.ending ?? endingOf(error));
     case "sleep":
       return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));

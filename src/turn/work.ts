@@ -1,11 +1,11 @@
 // Job: the calls of one round or code cell, from the model's wish to a settled result: gate, attempts, waits, settling.
 // Opens effects through `Move` and returns the changed `Work`.
 // Not its job: what the turn does with the results (`step.ts`), and running tools (`tools/dispatch.ts`).
-// W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come and settled
-//     one by one, in order of return.
+// W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come, settled one by
+//     one in order of return, and delivered one by one in the order in which they were settled.
 // W2. At most `parallelCallsMax` calls are open or wait for turns of other sessions. Calls that are serial or write
 //     plugin state run alone.
-// W3. Never two effects open that may write plugin state: a gate, a settling, a call that `writes`.
+// W3. Never two effects open that may write plugin state: a gate, a settling, a segment of a cell, a call that `writes`.
 // W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 
 import type { EffectName, WaitKey } from "../model/ids.ts";
@@ -14,19 +14,37 @@ import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } fro
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
 import type { Decision, PlacedResult } from "./driver.ts";
+import { deliverNext, nextSegment, sleepOf, waitFor } from "./cell.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Answer, Settlement, Verdict } from "./event.ts";
 import { failed, type Move } from "./move.ts";
-import type { CallState, TurnState, Work } from "./state.ts";
+import type { CallState, CellWork, TurnState, Work } from "./state.ts";
 
 /**
  * Plans the calls of a reply. Calls beyond the limit, and calls other than `only` if given, get their result at once.
  */
 export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[], only?: string): Work {
+  return { prefix, gates: 0, calls: planned(move, calls, 0, only) };
+}
+
+/** The code waits for these calls and sleeps; undefined when that cannot be. Stopped calls end as cancelled (`go`). */
+export function onCalled(
+  move: Move,
+  work: Work,
+  event: Extract<Answer, { readonly kind: "called" }>,
+): Work | undefined {
+  const next = waitFor(move, work, event);
+  const { calls } = event;
+  if (next === undefined || calls.length === 0) return next;
+  return { ...next, calls: [...work.calls, ...planned(move, calls, work.calls.length)] };
+}
+
+/** Plans calls of a round that has so many already. */
+function planned(move: Move, calls: readonly PlacedCall[], from: number, only?: string): readonly CallState[] {
   const { limits, skips, policies } = move.state;
   const max = limits.callsPerRoundMax;
   const plan = (placed: PlacedCall, index: number): CallState => {
-    if (index >= max) return refused(placed, max);
+    if (from + index >= max) return refused(placed, max);
     if (only !== undefined && placed.call.name !== only)
       return { ...placed, stage: "returned", attempt: 1, output: NO_ROUND };
     if (skips.gate !== true) return fresh(placed);
@@ -36,7 +54,7 @@ export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall
       ? { at, call, stage: "queued", attempt: 1 }
       : { at, call, stage: "queued", attempt: 1, policy };
   };
-  return { prefix, gates: 0, calls: calls.map(plan) };
+  return calls.map(plan);
 }
 
 const NO_ROUND: ToolOutput = { kind: "cancelled", reason: TEXTS.lastRound };
@@ -55,7 +73,7 @@ const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.
 
 /** Releases what may run now: parallel calls first, up to the limit; then serial ones, alone (W2, W3). */
 export function pump(move: Move, work: Work): Work {
-  if (work.cell !== undefined) return release(move, pumpCell(move, work), 0);
+  if (work.cell !== undefined) return release(move, pumpCell(move, work, work.cell), 0);
   const { calls } = work;
   let isNew = false;
   let isDone = true;
@@ -89,20 +107,28 @@ function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallSt
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
-/** Settles a cell's calls before it gates new ones, one at a time (W1, W3). */
-function pumpCell(move: Move, work: Work): Work {
+/** Settles a cell's calls before it gates new ones, and runs its code when both are done, one at a time (W1, W3). */
+function pumpCell(move: Move, work: Work, cell: CellWork): Work {
   if (!isSerialFree(move)) return work;
-  const ready = work.calls
-    .filter((call) => call.stage === "returned")
-    .sort((a, b) => (a.returnedAs ?? 0) - (b.returnedAs ?? 0))[0];
+  let ready: CallState | undefined;
+  let isNew = false;
+  for (const call of work.calls) {
+    if (call.stage === "new") isNew = true;
+    if (call.stage !== "returned") continue;
+    if (ready === undefined || (call.returnedAs ?? 0) < (ready.returnedAs ?? 0)) ready = call;
+  }
   if (ready !== undefined) return settle(move, work, [ready], `${work.prefix}.settle.${ready.at}`);
-  return work.calls.some((call) => call.stage === "new") ? gate(move, work) : work;
+  if (isNew) return gate(move, work);
+  return nextSegment(move, work, cell);
 }
 
 const isSerialFree = (move: Move): boolean =>
   !move.state.open.some(
     (effect) =>
-      effect.kind === "gate" || effect.kind === "settle" || (effect.kind === "call" && effect.writes === true),
+      effect.kind === "gate" ||
+      effect.kind === "settle" ||
+      effect.kind === "exec" ||
+      (effect.kind === "call" && effect.writes === true),
   );
 
 function gate(move: Move, work: Work): Work {
@@ -264,10 +290,18 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
     calls[indexOf(work, effect.at)] = { ...state, stage: "returned", output, ms };
     return { ...work, calls };
   }
-  if (wait === undefined) return returned(work, state, output, move.at);
+  if (wait === undefined) {
+    const next = returned(work, state, output, move.at);
+    return isPlainInCell(move, state) ? onSettled(next, [effect], NO_SETTLEMENT) : next;
+  }
   move.open({ name: name(`${effect.position}.b${state.attempt}`), kind: "sleep", at: move.at, until: move.at + wait });
   return change(work, effect.at, { stage: "backoff" });
 }
+
+/** Whether the code can be given this result as it is: no hook wants to see it, and no policy applies. */
+const isPlainInCell = ({ state: { skips, winding } }: Move, { policy, asked }: CallState): boolean =>
+  skips.settle === true && skips.gate === true && winding === undefined && policy === undefined && asked === undefined;
+const NO_SETTLEMENT: readonly Settlement[] = [null];
 
 function returned(work: Work, state: CallState, output: ToolOutput, now: number): Work {
   const patch = { stage: "returned", output, ...tookUntil(state, now) } as const;
@@ -308,6 +342,8 @@ const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure)
 /** Wakes a call: its backoff is over, or an answer arrived, or turns have ended that it waits for. */
 export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnswer = REVOKED): Work {
   const { at: now } = move;
+  const sleep = sleepOf(work, effect);
+  if (sleep !== undefined) return deliverNext(work, { at: sleep });
   const found = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
   if (found === undefined) return work;
   if (found.stage === "backoff") return change(work, found.at, { stage: "queued", attempt: found.attempt + 1 });
@@ -397,6 +433,7 @@ export function onInterrupted(
 
 export function onSettled(work: Work, settled: readonly PlacedCall[], settlements: readonly Settlement[]): Work {
   const calls = work.calls.slice();
+  let next: Work = { ...work, calls };
   for (const [place, { at }] of settled.entries()) {
     const index = indexOf(work, at);
     const call = calls[index];
@@ -404,8 +441,9 @@ export function onSettled(work: Work, settled: readonly PlacedCall[], settlement
     const settlement = settlements[place];
     const output = settlement?.output ?? call.output ?? NEVER_RAN;
     calls[index] = { ...call, stage: "settled", output, parts: settlement?.parts ?? projectOutput(output) };
+    next = deliverNext(next, { at, output });
   }
-  return { ...work, calls };
+  return next;
 }
 
 /** Hides results that the after-hooks never saw: a hook may be there to take something out. */

@@ -105,7 +105,6 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
   let { state } = first;
   let at = opened.at;
   let isCancelled = false;
-  const called = new Map<EffectName, number>();
   const happen = (event: TurnEvent): void => {
     const after = step(driver, state, event);
     moments.push({ before: state, event, after });
@@ -132,23 +131,14 @@ export function play(driver: ProtocolDriver, opened: Opened, game: Game): Played
         ...(luck === 93 ? { parts: [{ operation: `op-${at}`, receipt: at }], config: { label: `${at}` } } : {}),
       });
     else {
-      // Code mostly waits for the calls it has made.
-      const quick = luck % 4 === 3 ? state.open : state.open.filter(({ kind }) => kind !== "exec");
-      const open = quick.length === 0 ? state.open : quick;
-      const effect = open.at(-1 - order.roll(open.length));
+      const effect = state.open.at(-1 - order.roll(state.open.length));
       if (effect === undefined) throw new Error(`Nothing is open in ${state.phase.kind}.`);
-      const soFar = called.get(effect.name) ?? 0;
-      const dice = Dice.named(game.answers, `${effect.name}#${soFar}`);
-      const calls = effect.kind === "exec" && soFar < CELL_CALLS_MAX ? cellCalls(dice, soFar) : [];
-      called.set(effect.name, soFar + calls.length);
-      if (calls.length > 0) happen({ kind: "called", at, effect: effect.name, calls });
-      else {
-        const appends = game.isSilent !== true && dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
-        const said = answerTo(effect, dice, driver, at);
-        const plain =
-          game.isSilent === true && said.kind === "resolved" ? { ...said, answer: unedited(said.answer) } : said;
-        happen({ ...plain, ...appends, at, effect: effect.name } as Answer);
-      }
+      const dice = Dice.named(game.answers, effect.name);
+      const appends = game.isSilent !== true && dice.chance(15) ? { appends: [{ nodes: [markOf(effect)] }] } : {};
+      const said = (effect.kind === "exec" ? waiting(state, dice) : undefined) ?? answerTo(effect, dice, driver, at);
+      const plain =
+        game.isSilent === true && said.kind === "resolved" ? { ...said, answer: unedited(said.answer) } : said;
+      happen({ ...plain, ...appends, at, effect: effect.name } as Answer);
     }
   }
   if (game.isStormy && !isCancelled && order.chance(10)) cancel();
@@ -164,7 +154,7 @@ export const asked = ({ first, moments }: Played): readonly Effect[] => [
   ...moments.flatMap(({ after }) => after.effects),
 ];
 export const droppedIn = ({ moments }: Played): readonly EffectName[] => moments.flatMap(({ after }) => after.dropped);
-export const isAnswer = (event: TurnEvent): event is Answer => "effect" in event && event.kind !== "called";
+export const isAnswer = (event: TurnEvent): event is Answer => "effect" in event;
 
 /** Tight, so that a short game meets them. */
 export function tightLimits(answers: Uint8Array): Partial<Limits> {
@@ -227,7 +217,7 @@ function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: nu
       return {
         kind: "executed",
         output: {
-          state: dice.chance(40) ? dice.pick(["threw", "stalled", "stopped"]) : "done",
+          state: dice.chance(40) ? dice.pick(["threw", "stalled", "stopped", "refused"]) : "done",
           parts: [text("42")],
           ...(dice.chance(80) ? {} : { finish: { kinds: 9 } }),
         },
@@ -319,6 +309,19 @@ const callPart = (name: string, id: number): ToolCallPart => ({
   name,
   input: name === "batch" ? { tools: ["search", "pay"] } : { q: "tigers" },
 });
+
+/** Code mostly waits for the calls it has made, and makes some more; undefined when it is over. */
+function waiting({ phase, open }: TurnState, dice: Dice): Said | undefined {
+  if (phase.kind !== "working") return undefined;
+  const { calls: made, cell } = phase.work;
+  const from = made.length + (cell?.sleeps.length ?? 0);
+  const calls = from < CELL_CALLS_MAX ? cellCalls(dice, from) : [];
+  const at = `${from + calls.length}`;
+  const sleeps = from < CELL_CALLS_MAX && dice.chance(15) ? { sleeps: [{ at, ms: 50 }] } : {};
+  const isIdle = open.length === 1 && cell?.due.length === 0 && made.every(({ stage }) => stage === "settled");
+  const isOver = calls.length === 0 && !("sleeps" in sleeps) && (isIdle || dice.chance(20));
+  return isOver ? undefined : { kind: "called", calls, ...sleeps };
+}
 
 const cellCalls = (dice: Dice, from: number): readonly PlacedCall[] =>
   Array.from({ length: Math.max(0, dice.roll(6) - 2) }, (_, index) => ({

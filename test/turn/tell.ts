@@ -60,7 +60,7 @@ export class Telling {
       at: `${from + index}`,
       call: { id: asCallId(`cell_${from + index}`), name: tool, input: {} },
     }));
-    return this.happen({ kind: "called", at: this.at + 1, effect: name(effect), calls });
+    return this.answer(effect, { kind: "called", calls });
   }
 
   cancel(reason = "enough"): this {

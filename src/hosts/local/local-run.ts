@@ -232,7 +232,7 @@ export class LocalRun implements TurnRun {
    */
   protected hand(event: TurnEvent): boolean {
     this.#openedAt = event.at;
-    if (!("effect" in event) || event.kind === "called") return true;
+    if (!("effect" in event)) return true;
     const held = this.#close(event.effect);
     if (held !== undefined) {
       if (event.kind === "resolved") held.abort(); // Stops the clock of the timeout.

@@ -110,7 +110,7 @@ export async function recordedIn(store: Store): Promise<Recorded> {
     const events = await store.journal(turn, 0);
     if (events.length > 0) journals.set(turn, events);
     for (const event of events)
-      if ("effect" in event && event.kind !== "called") answered.add(`${turn} ${event.effect}`);
+      if ("effect" in event) answered.add(`${turn} ${event.effect}`);
   }
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
