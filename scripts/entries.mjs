@@ -14,9 +14,12 @@ const commands = Object.values(manifest.bin)
   .map((file) => ({ output: outputOf(file) }))
   .filter(isWritten);
 
+/** Files that are loaded by their path, in a thread of their own. */
+const workers = [{ output: "sandbox/quickjs/worker" }].filter(isWritten);
+
 /** For the build: names under `dist/`, without an ending, and the source of each. */
 export const buildEntries = Object.fromEntries(
-  [...publicEntries, ...commands].map(({ output }) => [output, `src/${output}.ts`]),
+  [...publicEntries, ...commands, ...workers].map(({ output }) => [output, `src/${output}.ts`]),
 );
 
 function outputOf(file) {

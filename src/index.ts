@@ -17,6 +17,7 @@ export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 // The handles
 export type { Comparison, HistoryPage, Node } from "./graph/history.ts";
 export type { EffectHost } from "./hosts/host.ts";
+export type { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "./kernel/code.ts";
 export {
   abort,
   abortTurn,

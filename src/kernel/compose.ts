@@ -4,7 +4,7 @@ import { type Known, nearest, requireKnown } from "../model/known.ts";
 import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { declareExtensions, type Extensions } from "./extension.ts";
-import { type Bound, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
+import { type Bound, type Filled, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
 import {
   type Gate,
   type GateName,
@@ -74,7 +74,7 @@ export function compose(
   overran: (error: RuntimeError) => void,
 ): Composition {
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
-  const slots = new Map<HookName, Owned<unknown>>();
+  const slots = new Map<HookName, Filled>();
   const tools: Owned<Tool>[] = [];
   const providers: Owned<ToolProvider>[] = [];
   const operations = new Map<string, OwnedOperation>();
@@ -98,7 +98,7 @@ export function compose(
       else if (key === "triggers") for (const each of triggersOf(plugin.id, part)) addTrigger(triggers, each);
       else if (key === "monitors") for (const each of monitorsOf(plugin.id, part)) addMonitor(monitors, each);
       else if (key === "extensions") declareExtensions(extensions, plugin.id, part);
-      else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin.id, part);
+      else if (SLOT_HOOKS.has(key)) fill(slots, key as HookName, plugin, part);
       else place(placed, key as HookName, plugin, part);
     }
   };
@@ -137,7 +137,8 @@ function stagesOf(hooks: HookRunner): Stages {
     ...(hooks.slot("protocolSession")?.beforeAsk === undefined ? { prepare: true } : {}),
     ...(has.beforeToolCall ? {} : { gate: true }),
     ...(has.afterToolCall || has.projectResult ? {} : { settle: true }),
-    ...(has.afterTurn || has.lifecycle ? {} : { finalize: true }),
+    // What code keeps goes with the answer of `finalize`.
+    ...(has.afterTurn || has.lifecycle || hooks.slot("codeExecutor")?.snapshot ? {} : { finalize: true }),
   };
   return { skips, ...(has.response ? { responds: true } : {}), ...(has.compact ? { compacts: true } : {}) };
 }
@@ -204,18 +205,23 @@ const SHAPES: { readonly [N in SlotName]: (value: { readonly [field: string]: un
     isObject(driver) &&
     typeof preamble === "function" &&
     ["request", "onReply", "onResults", "onExec"].every((each) => typeof driver[each] === "function"),
-  codeExecutor: ({ execute }) => typeof execute === "function",
+  codeExecutor: ({ execute, ...others }) =>
+    typeof execute === "function" &&
+    [others.restore, others.dirty, others.snapshot, others.release].every(
+      (each) => each === undefined || typeof each === "function",
+    ),
   proseProjector: () => false,
 };
 
-function fill(slots: Map<HookName, Owned<unknown>>, hook: HookName, plugin: string, value: unknown): void {
+function fill(slots: Map<HookName, Filled>, hook: HookName, owner: Installed, value: unknown): void {
+  const { id: plugin } = owner;
   const isRight = isObject(value)
     ? SHAPES[hook as SlotName](value)
     : hook === "proseProjector" && typeof value === "function";
   if (!isRight) throw new RuntimeError("plugin.invalid", { plugin, problem: `${hook} is not what the slot holds` });
   const before = slots.get(hook);
-  if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.plugin, plugin] });
-  slots.set(hook, { plugin, value });
+  if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.owner.id, plugin] });
+  slots.set(hook, { owner, value });
 }
 
 const HANDLER: Known<Placed<unknown> & Gate<GateName>> = {

@@ -40,6 +40,12 @@ export interface Bound {
   run(event: object): unknown;
 }
 
+/** A slot's value and whose it is. */
+export interface Filled {
+  readonly owner: Installed;
+  readonly value: unknown;
+}
+
 /**
  * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
  * denied; or a model that does not report its usage.
@@ -61,7 +67,7 @@ export type Probe = (phase: {
 
 export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
-  readonly #slots: ReadonlyMap<HookName, Owned<unknown>>;
+  readonly #slots: ReadonlyMap<HookName, Filled>;
   readonly #probe: Probe | undefined;
   /** Which hooks have a handler or a value. Stages check this first, so a hook that nobody uses costs one lookup. */
   readonly has: { readonly [N in HookName]: boolean };
@@ -70,7 +76,7 @@ export class HookRunner {
 
   constructor(
     bound: ReadonlyMap<HookName, readonly Bound[]>,
-    slots: ReadonlyMap<HookName, Owned<unknown>>,
+    slots: ReadonlyMap<HookName, Filled>,
     probe: Probe | undefined,
     overran: (error: RuntimeError) => void,
   ) {
@@ -88,7 +94,7 @@ export class HookRunner {
 
   /** The plugin that fills a slot. */
   ownerOf(hook: SlotName): string {
-    return this.#slots.get(hook)?.plugin ?? "";
+    return this.#slots.get(hook)?.owner.id ?? "";
   }
 
   /** Calls a function of a slot's value as handlers are called: probed, within its deadline, its throw with its owner. */
@@ -104,6 +110,12 @@ export class HookRunner {
       }
       return isThenable(answer) ? (inTime(hook, bound, answer, scope) as Promise<T>) : answer;
     }) as Awaitable<T>;
+  }
+
+  /** The same, with the event that a handler would be given: the services of the row, its owner's state, its signal. */
+  callSlotWith<T>(hook: SlotName, run: (event: object) => Awaitable<T>, here: Site): Awaitable<T> {
+    const { owner } = this.#slots.get(hook) as Filled;
+    return this.callSlot(hook, (scope) => run(eventFor(hook, owner, NOTHING, here, scope)), here);
   }
 
   handlers(hook: HandledName): readonly Bound[] {
@@ -327,6 +339,7 @@ export class HookRunner {
 }
 
 const NONE: readonly never[] = [];
+const NOTHING = {};
 
 /** Whose time is measured. */
 type Timed = Pick<Bound, "deadlineMs"> & { readonly plugin: { readonly id: string } };

@@ -4,7 +4,7 @@
 
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import type { SessionId, TurnId } from "../model/ids.ts";
+import type { SessionId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
 import type { AskedTrail, Draft, Message, Part } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
@@ -13,11 +13,11 @@ import type { ModelRequest, Reply, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
+import type { CodeExecutor } from "./code.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
-import type { Extension } from "./extension.ts";
-import type { Point } from "./point.ts";
+import type { Here } from "./here.ts";
 import type { Authority, CatalogOverlay, ServiceName, Services } from "./services.ts";
-import type { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
+import type { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
 import type { Tool, ToolProvider } from "./tool.ts";
 
 /**
@@ -352,13 +352,13 @@ export const HOOKS = {
     services: [],
     isRequired: true,
   }),
-  codeExecutor: hook<never, CodeExecutor>()({
+  codeExecutor: hook<never, CodeExecutor<Any>>()({
     family: "single",
-    fires: "see protocols",
-    onThrow: "fail-build",
-    deadlineMs: 5_000,
-    state: "read",
-    services: [],
+    fires: "for each segment of a code cell, and at the end of a turn in which cells ran",
+    onThrow: "fail-turn",
+    deadlineMs: 300_000,
+    state: "write",
+    services: ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"],
   }),
   proseProjector: hook<never, ProseProjector>()({
     family: "single",
@@ -388,24 +388,6 @@ export type Took = Pick<SeesOf<"afterToolCall">, "durationMs" | "asked">;
 /** Slots hold a value; every other hook is a handler. */
 export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];
 export type HandledName = Exclude<HookName, SlotName>;
-
-/** What every handler is given besides what its hook shows. */
-export interface Here {
-  readonly sessionId: SessionId;
-  /** Left out outside a turn. */
-  readonly turnId?: TurnId;
-  /** Aborts when the turn is cancelled, and at the handler's deadline. */
-  readonly signal: AbortSignal;
-  /** What plugins contributed to a point, combined. */
-  read<Out>(point: Point<Any, Out>): Out;
-  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
-  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
-  /**
-   * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
-   * value.
-   */
-  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
-}
 
 type StateFor<N extends HookName, S> = [S] extends [undefined]
   ? object
@@ -483,7 +465,7 @@ export type Ungated<S> = {
   readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single"
     ? Handler<N, S> | Placed<Handler<N, S>> | undefined
     : Handlers<Handler<N, S>> | undefined;
-} & { readonly [N in SlotName]?: AnswerOf<N> | undefined };
+} & { readonly [N in SlotName]?: (N extends "codeExecutor" ? CodeExecutor<S> : AnswerOf<N>) | undefined };
 export type Hooks<S = undefined> = Ungated<S> & Gated<S, ToolRef, ToolRef>;
 
 export type { Owned } from "./owned.ts";

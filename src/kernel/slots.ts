@@ -7,8 +7,6 @@ import type { ModelRequest, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { Usage } from "../model/usage.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
-import type { Cell } from "../turn/effect.ts";
-import type { CellOutput } from "../turn/event.ts";
 import type { Point } from "./point.ts";
 import type { Services, SessionReading } from "./services.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
@@ -107,15 +105,6 @@ export interface ProtocolDriverSlot {
    * in `input` is the same.
    */
   preamble(input: PreambleInput): Preamble;
-}
-
-/** Runs the cells of a code protocol. */
-export interface CodeExecutor {
-  /** Jobs that it begins start with the output of the cell, as those of a tool do with its result. */
-  execute(
-    cell: Cell,
-    context: { readonly sessionId: SessionId; readonly signal: AbortSignal; readonly jobs: Services["jobs"] },
-  ): Awaitable<CellOutput>;
 }
 
 /** Turns raw model text into what a person sees. */

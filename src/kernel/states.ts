@@ -12,7 +12,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, frozen, type Json, toJson } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
-import type { BlobsView, StateCell } from "../model/tool.ts";
+import type { BlobsView, StateCell, StateView } from "../model/tool.ts";
 import type { Changes, PluginState } from "../turn/event.ts";
 import type { Installed } from "./plugin.ts";
 
@@ -54,6 +54,8 @@ const BLOBS_MAX = 256;
 
 /** The bound for the state of `bowline/tools`: choices for hundreds of tools need more room than a plugin's state. */
 const LATE_BYTES_MAX = 1_048_576;
+
+const NOTHING_KEPT: PluginState = { state: null };
 
 export class PluginStates implements StateAccess {
   /** Undefined when no plugin keeps anything. */
@@ -170,6 +172,22 @@ export class PluginStates implements StateAccess {
     const { update, blobs } = this.readOnly(plugin, where);
     const value = (): PluginState => this.#slot(plugin)?.value ?? { state: null };
     return { get: () => value().state, update, blobs: { ...blobs, ...this.#blobsView(value) } };
+  }
+
+  /** The plugin's state as the session had it when the turn began. */
+  asBegun(plugin: string): StateView<Json> {
+    const installed = this.#plugins.find(({ id }) => id === plugin);
+    const stored = Object.hasOwn(this.#base, plugin) ? this.#base[plugin] : undefined;
+    const value = (): PluginState => stored ?? NOTHING_KEPT;
+    return {
+      get: () =>
+        installed?.spec.state === undefined
+          ? null
+          : stored === undefined
+            ? parse(installed, {})
+            : migrated(installed, stored),
+      blobs: this.#blobsView(value),
+    };
   }
 
   /** For a second look at a call: changes are checked and then dropped, so that nothing counts twice. */

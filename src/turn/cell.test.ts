@@ -184,7 +184,10 @@ describe("a code cell", () => {
 
   test("can be finished by a tool it called", () => {
     const turn = running().called("r1.exec", 0, "stop").answer("r1.exec.gate.0", gated(pass()));
-    turn.answer("r1.exec.call.0", FINISHES).answer("r1.exec.settle.0", settled(1)).answer("r1.exec.d1", executed("over"));
+    turn
+      .answer("r1.exec.call.0", FINISHES)
+      .answer("r1.exec.settle.0", settled(1))
+      .answer("r1.exec.d1", executed("over"));
     expect(turn.end()).toEqual({ kind: "finished", by: "tool", value: 1 });
   });
 

@@ -134,6 +134,14 @@ class Salvaging {
           if (settlement !== null) this.#results.set(place, { ...before, ...settlement });
         }
         return this.#say(event.messages, at);
+      case "executed": {
+        const { state: status, parts } = event.output;
+        this.#pair(at);
+        return this.#add(
+          { role: "user", parts: [{ kind: "codeOutput", status, parts }], origin: { kind: "runtime" } },
+          at,
+        );
+      }
       case "bounded":
         this.#pair(at);
         this.#openFrame(at);

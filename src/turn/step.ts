@@ -263,11 +263,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   switch (decision.kind) {
     case "calls": {
       const isLast = state.keepsAnswer === true && isLastRound(state);
-      return begun(
-        move,
-        reply,
-        calls.planCalls(move, `r${state.round}`, decision.calls, isLast ? OUTPUT_TOOL : undefined),
-      );
+      const planned = calls.planCalls(move, decision.calls, 0, isLast ? OUTPUT_TOOL : undefined);
+      return begun(move, reply, { prefix: `r${state.round}`, gates: 0, calls: planned });
     }
     case "cell": {
       const work = beginCell(move, `r${state.round}.exec`, decision.cell);
@@ -594,8 +591,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
         }),
       );
     case "exec":
-      if (state.version < 2 || state.winding !== undefined)
-        return executed(move, stoppedCell(error.message));
+      if (state.version < 2 || state.winding !== undefined) return executed(move, stoppedCell(error.message));
       move.drop(() => true); // Calls of the cell: nobody is left to whom they could return.
       return move.conclude(endingOf(error));
     case "compact":

@@ -13,34 +13,18 @@ import { TEXTS } from "../model/texts.ts";
 import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
-import type { Decision, PlacedResult } from "./driver.ts";
 import { deliverNext, nextSegment, sleepOf, waitFor } from "./cell.ts";
+import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Answer, Settlement, Verdict } from "./event.ts";
 import { failed, type Move } from "./move.ts";
 import type { CallState, CellWork, TurnState, Work } from "./state.ts";
 
 /**
- * Plans the calls of a reply. Calls beyond the limit, and calls other than `only` if given, get their result at once.
+ * Plans calls of a reply, or of a cell that has made `from` before. Calls beyond the limit, and calls other than `only`
+ * if given, get their result at once.
  */
-export function planCalls(move: Move, prefix: string, calls: readonly PlacedCall[], only?: string): Work {
-  return { prefix, gates: 0, calls: planned(move, calls, 0, only) };
-}
-
-/** The code waits for these calls and sleeps; undefined when that cannot be. Stopped calls end as cancelled (`go`). */
-export function onCalled(
-  move: Move,
-  work: Work,
-  event: Extract<Answer, { readonly kind: "called" }>,
-): Work | undefined {
-  const next = waitFor(move, work, event);
-  const { calls } = event;
-  if (next === undefined || calls.length === 0) return next;
-  return { ...next, calls: [...work.calls, ...planned(move, calls, work.calls.length)] };
-}
-
-/** Plans calls of a round that has so many already. */
-function planned(move: Move, calls: readonly PlacedCall[], from: number, only?: string): readonly CallState[] {
+export function planCalls(move: Move, calls: readonly PlacedCall[], from: number, only?: string): readonly CallState[] {
   const { limits, skips, policies } = move.state;
   const max = limits.callsPerRoundMax;
   const plan = (placed: PlacedCall, index: number): CallState => {
@@ -55,6 +39,18 @@ function planned(move: Move, calls: readonly PlacedCall[], from: number, only?: 
       : { at, call, stage: "queued", attempt: 1, policy };
   };
   return calls.map(plan);
+}
+
+/** The code waits for these calls and sleeps; undefined when that cannot be. Stopped calls end as cancelled (`go`). */
+export function onCalled(
+  move: Move,
+  work: Work,
+  event: Extract<Answer, { readonly kind: "called" }>,
+): Work | undefined {
+  const next = waitFor(move, work, event);
+  const { calls } = event;
+  if (next === undefined || calls.length === 0) return next;
+  return { ...next, calls: [...work.calls, ...planCalls(move, calls, work.calls.length)] };
 }
 
 const NO_ROUND: ToolOutput = { kind: "cancelled", reason: TEXTS.lastRound };

@@ -1,4 +1,5 @@
 import { describe, hasCode, RuntimeError } from "../../model/errors.ts";
+import { nodeId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -8,7 +9,7 @@ import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts"
 import type { EndedTurn } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
-import { said } from "../../turn/move.ts";
+import { codeForgotten, said } from "../../turn/move.ts";
 import { type Salvaged, salvage } from "../../turn/salvage.ts";
 import { partsOf } from "../services/graph.ts";
 import { authorityOf } from "../services/reading.ts";
@@ -31,7 +32,8 @@ export function salvagedTurn(
   journal: readonly TurnEvent[] | undefined,
 ): EndedTurn {
   const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
-  const entries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
+  const kept = recorded?.entries ?? wholePart(itemsOf(live.state.log));
+  const entries = isCodeForgotten(live, journal) ? [...kept, codeForgottenAt(live, kept.length)] : kept;
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =
     error instanceof RuntimeError
@@ -40,6 +42,19 @@ export function salvagedTurn(
   const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
   return whole(live, entries, outcome, cancel, recorded);
 }
+
+/** Whether cells ran, and what they kept is not among the states that the turn has changed. */
+function isCodeForgotten({ state }: LiveTurn, journal: readonly TurnEvent[] | undefined): boolean {
+  if (journal === undefined) return state.code !== undefined && state.phase.kind !== "ended";
+  const hasRun = journal.some(({ kind }) => kind === "called" || kind === "executed");
+  return hasRun && !journal.some(({ kind }) => kind === "finalized");
+}
+
+const codeForgottenAt = ({ turnId, core }: LiveTurn, index: number): Entry => ({
+  at: core.world.now(),
+  kind: "message",
+  message: { id: nodeId(turnId, index), ...codeForgotten },
+});
 
 const whyInterrupted = (error: unknown): string => (hasCode(error, "turn.expired") ? TEXTS.expired : TEXTS.upgraded);
 

@@ -155,16 +155,8 @@ function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput):
   return { kind: "returned", output };
 }
 
-async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
-  const executor = live.hooks.slot("codeExecutor");
-  if (executor === undefined) throw new RuntimeError("code.unavailable", {});
-  try {
-    const jobs = live.site(scope, effect.name).service("jobs", live.hooks.ownerOf("codeExecutor"));
-    const output = await executor.execute(effect.cell, { sessionId: live.sessionId, signal: scope.signal, jobs });
-    return { kind: "executed", output };
-  } catch (error) {
-    throw new RuntimeError("code.stopped", { problem: describeThrown(error) }, { cause: error });
-  }
+function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
+  return live.code.run(effect, scope);
 }
 
 // ── Between rounds, and at the end ──────────────────────────────────────────────────────────────────────────────────
@@ -234,7 +226,8 @@ async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope
 
 function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Awaitable<Body> {
   const { has } = live.hooks;
-  return has.afterTurn || has.lifecycle ? finalizeWithHooks(live, effect, scope) : { kind: "finalized" };
+  const isPlain = !has.afterTurn && !has.lifecycle && live.state.code === undefined;
+  return isPlain ? { kind: "finalized" } : finalizeWithHooks(live, effect, scope);
 }
 
 async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
@@ -243,6 +236,7 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   const report = reportOf(live, effect.outcome);
   const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
   live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
+  if (live.state.code !== undefined) await live.code.keep(effect.name, scope);
   return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
 }
 

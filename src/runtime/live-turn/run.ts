@@ -101,6 +101,9 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           }
           const before = live.state;
           if (event.kind === "resolved" && !isPast) await live.show.answeredBy(event);
+          const { phase } = before;
+          if (phase.kind === "working" && phase.work.cell !== undefined && "effect" in event)
+            live.code.took(before, event);
           advance(live, step(live.driver, before, event));
           if (isPast) live.show.retell(before, event);
         }
@@ -119,6 +122,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   } catch (error) {
     await lose(session, opened.lease, error);
   } finally {
+    if (live?.ranCode !== undefined) await live.ranCode.release();
     session.ended(live);
   }
 }

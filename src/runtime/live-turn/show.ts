@@ -20,6 +20,9 @@ import type { LiveTurn } from "./turn.ts";
 
 const CHILD = name("child");
 
+/** What the names of the calls begin with that are made now: of a reply, or of a code cell. */
+const prefixIn = ({ phase, round }: TurnState): string => (phase.kind === "working" ? phase.work.prefix : `r${round}`);
+
 /** Replaces a call's start time once its end was shown. */
 const ENDED = -1;
 
@@ -128,7 +131,7 @@ export class TurnShow implements CallShow {
     if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
     if (event.kind !== "gated" && event.kind !== "returned" && event.kind !== "settled") return;
     const effect = before.open.find((open) => open.name === event.effect);
-    const position = ({ at }: PlacedCall): EffectName => name(`r${before.round}.call.${at}`);
+    const position = ({ at }: PlacedCall): EffectName => name(`${prefixIn(before)}.call.${at}`);
     if (effect?.kind === "gate" && event.kind === "gated")
       for (const [index, placed] of effect.calls.entries()) {
         const verdict = event.verdicts[index];
@@ -156,8 +159,9 @@ export class TurnShow implements CallShow {
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The same at its gate, in its attempts and at its settling: start and end must find each other. */
-  #position({ at }: PlacedCall): EffectName {
-    return name(`r${this.#live.state.round}.call.${at}`);
+  #position(placed: PlacedCall): EffectName {
+    if ("position" in placed) return placed.position as EffectName; // An attempt, which may outlive its round.
+    return name(`${prefixIn(this.#live.state)}.call.${placed.at}`);
   }
 
   started(placed: PlacedCall): void {

@@ -38,6 +38,7 @@ import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
 import type { Carried } from "./answer.ts";
+import { TurnCode } from "./code.ts";
 import type { TurnHandle } from "./handle.ts";
 import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
@@ -94,6 +95,8 @@ export class LiveTurn implements Dispatch {
   appending: Map<EffectName, Appended[]> | undefined = undefined;
   /** Jobs that hooks and tools begin, and inputs that they take in, by their effect, until it answers. */
   carrying: Map<EffectName, Carried> | undefined = undefined;
+  /** Made when a cell runs, here or in an earlier run. */
+  ranCode: TurnCode | undefined = undefined;
   #standing: SessionSite | undefined;
   #transcript: Transcript;
   #grown = 0;
@@ -132,6 +135,11 @@ export class LiveTurn implements Dispatch {
   }
   get world(): World {
     return this.core.world;
+  }
+  /** The code that this turn runs. */
+  get code(): TurnCode {
+    this.ranCode ??= new TurnCode(this);
+    return this.ranCode;
   }
   /** `prepare` comes before any call. */
   get catalog(): Catalog {

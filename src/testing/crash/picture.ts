@@ -109,8 +109,7 @@ export async function recordedIn(store: Store): Promise<Recorded> {
     if ((await store.terminal(turn)) !== undefined) ended.add(turn);
     const events = await store.journal(turn, 0);
     if (events.length > 0) journals.set(turn, events);
-    for (const event of events)
-      if ("effect" in event) answered.add(`${turn} ${event.effect}`);
+    for (const event of events) if ("effect" in event) answered.add(`${turn} ${event.effect}`);
   }
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }

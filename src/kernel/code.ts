@@ -1,0 +1,104 @@
+// The contract of whoever runs code cells: the value of the slot `codeExecutor`.
+//
+// A cell runs in segments. The first begins it; each later one gives it one answer: the result of a call, or that a sleep
+// is over. A segment ends when the code waits again or is over. Tools are called by answering `called`, never through a
+// service: so each call passes the gates, is recorded, and is made once.
+import type { Awaitable } from "../model/awaitable.ts";
+import type { EffectName, NodeId, TurnId } from "../model/ids.ts";
+import type { Json } from "../model/json.ts";
+import type { Attachment, Message } from "../model/message.ts";
+import type { Attachable, StateCell, StateView } from "../model/tool.ts";
+import type { Cell, CellDelivery, PlacedSleep } from "../turn/effect.ts";
+import type { CellOutput } from "../turn/event.ts";
+import type { Here } from "./here.ts";
+import type { Services } from "./services.ts";
+
+/** A segment of a cell. */
+export interface CellSegment {
+  /** The cell's name, unique in the turn: `r2.exec`. */
+  readonly name: EffectName;
+  readonly cell: Cell;
+  /** What the code is to take for the time. */
+  readonly time: number;
+  /** What the code is given; left out for the beginning of the cell. */
+  readonly deliver?: CellDelivery;
+}
+
+/** A call that the code made. Calls and sleeps of a cell are numbered together, by the executor: `at` is "0", "1", … */
+export interface CodeCall {
+  readonly at: string;
+  readonly tool: string;
+  readonly input: Json;
+}
+
+/** What came of a segment: what the code waits for now, or how the cell ended. */
+export type CellProgress =
+  | {
+      readonly kind: "called";
+      readonly calls: readonly CodeCall[];
+      readonly sleeps?: readonly PlacedSleep[] | undefined;
+      /** How far the cell has computed. Recorded, for `restore` to compare. */
+      readonly meter?: number | undefined;
+    }
+  | {
+      readonly kind: "executed";
+      readonly output: CellOutput;
+      readonly meter?: number | undefined;
+      /** A hash of what the code keeps. Recorded, for `restore` to compare. */
+      readonly heap?: string | undefined;
+    };
+
+/** The code of a turn so far. */
+export interface CodePast<S> {
+  /** The plugin's state when the turn began. */
+  readonly start: StateView<S>;
+  /** A frame with a task of its own began: the code starts from nothing, whatever `start` holds. */
+  readonly isFresh: boolean;
+  /** What ran since then, with what came of it. Cells that were stopped are left out: what they did is undone. */
+  readonly segments: readonly RanSegment[];
+}
+export interface RanSegment {
+  readonly segment: CellSegment;
+  readonly progress: CellProgress;
+}
+
+/** Where code runs, and what an executor may use. */
+export interface CodeContext<S>
+  extends Here,
+    Pick<
+      Services,
+      "session" | "sessions" | "catalog" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"
+    > {
+  readonly turnId: TurnId;
+  /** The plugin's own state. What is written is kept with what came of the segment. */
+  readonly state: StateCell<S>;
+  /** The conversation as the model sees it. */
+  messages(): readonly Message[];
+  /** The node at which the active frame begins; undefined in the first frame. */
+  readonly frame: NodeId | undefined;
+  /** The clock of the runtime. Code must not see it: a replay would see another time. */
+  now(): number;
+  /** Shows something while the cell runs: a preview. */
+  emit(name: string, payload: Json): void;
+  /** Stores bytes, for the output of the cell. */
+  keep(attachable: Attachable): Attachment;
+}
+
+/**
+ * Runs the cells of a code protocol. What it throws ends the turn as `code.stopped`; an error with a code of its own,
+ * `code.…`, as that. `code.lost` means that what ran is gone: `restore` is called, and then the same again.
+ */
+export interface CodeExecutor<S> {
+  execute(segment: CellSegment, context: CodeContext<S>): Awaitable<CellProgress>;
+  /**
+   * Brings the code to where the turn is. Called before the first segment of a turn in this process, and whenever what
+   * runs may not be what is recorded. Must come to the same progress again, or throw `code.diverged`.
+   */
+  restore?(past: CodePast<S>, context: CodeContext<S>): Awaitable<void>;
+  /** Whether there is something to keep, at the end of a turn in which cells ran. Default: yes. */
+  dirty?(context: CodeContext<S>): Awaitable<boolean>;
+  /** Keeps it: writes to `context.state`, which the turn's commit stores. */
+  snapshot?(past: CodePast<S>, context: CodeContext<S>): Awaitable<void>;
+  /** The turn is over or rests: nothing needs to be held here any more. */
+  release?(): Awaitable<void>;
+}

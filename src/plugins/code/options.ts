@@ -1,0 +1,32 @@
+import { optionsSchema } from "../../index.ts";
+import type { CellBounds } from "../../sandbox/sandbox.ts";
+
+/** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */
+export interface CodeOptions {
+  /** Computing in one cell, in steps of about ten thousand operations. Default 20,000: about ten seconds. */
+  readonly stepsMax?: number | undefined;
+  /** How long the code may compute before it waits for something, in milliseconds. Default 10,000. */
+  readonly segmentMs?: number | undefined;
+  /** How much longer native code may take, which cannot be interrupted, before its worker is ended. Default 2,000. */
+  readonly graceMs?: number | undefined;
+  /** Size of the heap. Default 64 MiB, at most 128 MiB. */
+  readonly memoryBytesMax?: number | undefined;
+  /** What one cell may print, hand to tools and finish with, together. Default 1 MiB. */
+  readonly outputBytesMax?: number | undefined;
+  /** Calls and sleeps of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
+  readonly callsMax?: number | undefined;
+}
+
+const MIB = 1_048_576;
+
+export const OPTIONS = optionsSchema<CodeOptions, CellBounds>((given) => {
+  given.only("stepsMax", "segmentMs", "graceMs", "memoryBytesMax", "outputBytesMax", "callsMax");
+  return {
+    stepsMax: given.whole("stepsMax", { min: 1 }, 20_000),
+    segmentMs: given.whole("segmentMs", { min: 1, max: 250_000 }, 10_000),
+    graceMs: given.whole("graceMs", { min: 1, max: 60_000 }, 2_000),
+    memoryBytesMax: given.whole("memoryBytesMax", { min: 2 * MIB, max: 128 * MIB }, 64 * MIB),
+    outputBytesMax: given.whole("outputBytesMax", { min: 1 }, MIB),
+    callsMax: given.whole("callsMax", {}, 1_000),
+  };
+});

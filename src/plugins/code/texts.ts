@@ -1,0 +1,42 @@
+// All that a model reads of how its code ended.
+import type { Bound, CellProblem, GuestError } from "../../sandbox/sandbox.ts";
+
+const WHY: { readonly [B in Bound]: string } = {
+  steps: "it computed for too long",
+  time: "it computed for too long without waiting for anything",
+  memory: "it used too much memory",
+  output: "it printed or handed over too much",
+  calls: "it made too many calls",
+  engine: "the engine that ran it broke down",
+};
+
+const HOW: { readonly [B in Bound]: string } = {
+  steps: "Do less in one cell, or find a quicker way.",
+  time: "Do less at a time, or find a quicker way.",
+  memory: "Keep less, and work through large data in pieces.",
+  output: "Print and pass on only what is needed.",
+  calls: "Make fewer calls in one cell.",
+  engine: "Do it another way: the same code may break it again.",
+};
+
+const placeOf = ({ line, column }: GuestError): string =>
+  line === undefined ? "" : ` (line ${line}${column === undefined ? "" : `, column ${column}`})`;
+
+const errorOf = (error: GuestError): string => {
+  const { name, message, code, stack } = error;
+  const head = `${name}${code === undefined ? "" : ` [${code}]`}: ${message}${placeOf(error)}`;
+  return stack === undefined || stack === "" ? head : `${head}\n${stack}`;
+};
+
+export const TEXTS = {
+  value: (value: string) => `= ${value}`,
+  threw: (error: GuestError) => `${errorOf(error)}\nWhat the code changed before that is kept.`,
+  unhandled: (error: GuestError) => `Unhandled rejection: ${errorOf(error)}`,
+  stalled: "The code waits for a promise that nothing will ever settle. What it changed so far is kept.",
+  stopped: (bound: Bound) =>
+    `The code was stopped: ${WHY[bound]}. All that this cell changed is undone; calls that it made are not. ${HOW[bound]}`,
+  turnStopped: "The turn was stopped while the code ran. All that this cell changed is undone.",
+  refused: (problems: readonly CellProblem[]) =>
+    `The code was not run:\n${problems.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`).join("\n")}`,
+  language: (language: string) => `Code in ${language} cannot be run here. Write TypeScript.`,
+};

@@ -1,0 +1,236 @@
+// The code of a turn: which segments of cells have run, and the executor that runs the next one.
+// Not its job: when a segment may run (`turn/work.ts`), and running it (the plugin in the slot `codeExecutor`).
+// X1 What has run is known from the events that were folded, and from nothing else: a turn that is resumed, here or on
+//    another machine, knows as much.
+// X2 What runs here is used only if it has done exactly the segments on record. An answer that was lost or dropped
+//    leaves it ahead of the record; then it is restored from the state at the turn's beginning and these segments.
+// X3 A stopped cell is taken off the record: what it did is undone.
+import type { CellProgress, CodeContext, CodeExecutor, CodePast, RanSegment } from "../../kernel/code.ts";
+import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
+import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
+import type { Any } from "../../model/schema.ts";
+import type { Scope } from "../../model/scope.ts";
+import type { EffectOf } from "../../turn/effect.ts";
+import type { Answer } from "../../turn/event.ts";
+import type { TurnState } from "../../turn/state.ts";
+import type { Body } from "./answer.ts";
+import type { LiveTurn } from "./turn.ts";
+
+/** How often what is lost is restored before the turn is given up. */
+const RESTORES_MAX = 3;
+
+/** No sleep of code is longer: a week, as for waits. */
+const SLEEP_MS_MAX = 7 * 24 * 3_600_000;
+
+export class TurnCode {
+  readonly #live: LiveTurn;
+  /** X1 */
+  #ran: RanSegment[] = [];
+  #isFresh = false;
+  /** How many segments what runs here has done (X2); undefined when nothing does. */
+  #done: number | undefined;
+  #holds = false;
+
+  constructor(live: LiveTurn) {
+    this.#live = live;
+  }
+
+  /** X1: an event is folded in this state; it may answer a segment. */
+  took({ open }: TurnState, event: Answer): void {
+    const effect = open.find(({ name }) => name === event.effect);
+    if (effect?.kind !== "exec") return;
+    if (effect.isFresh === true) this.#clear();
+    if (event.kind !== "called" && event.kind !== "executed") {
+      this.#done = undefined;
+      return;
+    }
+    this.#ran.push({ segment: segmentOf(effect), progress: progressOf(event) });
+    if (event.kind === "executed" && event.output.state === "stopped") this.#undoCell(cellOf(effect.name));
+  }
+
+  /** A frame with a task of its own began: the code starts from nothing. */
+  #clear(): void {
+    this.#ran = [];
+    this.#isFresh = true;
+  }
+
+  /** X3 */
+  #undoCell(name: EffectName): void {
+    const from = this.#ran.findIndex(({ segment }) => segment.name === name);
+    if (from < 0) return;
+    this.#ran = this.#ran.slice(0, from);
+    this.#done = undefined;
+  }
+
+  async run(effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
+    const executor = this.#live.hooks.slot("codeExecutor");
+    if (executor === undefined) throw new RuntimeError("code.unavailable", {});
+    if (effect.isFresh === true) {
+      this.#clear();
+      this.#done = undefined;
+    }
+    const segment = segmentOf(effect);
+    const progress = await this.#inStep(executor, effect.name, scope, (context) => executor.execute(segment, context));
+    const problem = progressProblem(progress, takenIn(this.#live.state));
+    if (problem !== undefined) throw new RuntimeError("code.stopped", { problem });
+    this.#done = this.#ran.length + 1;
+    return bodyOf(this.#live, effect, progress);
+  }
+
+  /** At the end of a turn in which cells ran: what the code keeps goes with the answer of this effect. */
+  async keep(effect: EffectName, scope: Scope): Promise<void> {
+    const { hooks, state } = this.#live;
+    const executor = hooks.slot("codeExecutor");
+    if (executor?.snapshot === undefined) return;
+    if (state.code === "cleared") {
+      this.#clear();
+      this.#done = undefined;
+    }
+    const last = this.#ran.at(-1);
+    if (last !== undefined && last.progress.kind !== "executed") this.#undoCell(last.segment.name); // The turn was stopped.
+    if (this.#ran.length === 0 && !this.#isFresh) return;
+    await this.#inStep(executor, effect, scope, async (context) => {
+      if ((await executor.dirty?.(context)) === false) return;
+      await executor.snapshot?.(this.#past(), context);
+    });
+  }
+
+  /** Lets go of what runs here. */
+  async release(): Promise<void> {
+    if (!this.#holds) return;
+    this.#holds = false;
+    this.#done = undefined;
+    try {
+      await this.#live.hooks.slot("codeExecutor")?.release?.();
+    } catch (error) {
+      this.#live.trace("code.release", { problem: describeThrown(error) });
+    }
+  }
+
+  /** X2: runs something where the code is at the end of the record. */
+  async #inStep<T>(
+    executor: CodeExecutor<Any>,
+    effect: EffectName,
+    scope: Scope,
+    run: (context: CodeContext<Any>) => T | PromiseLike<T>,
+  ): Promise<T> {
+    this.#holds = true;
+    for (let tries = 1; ; tries++) {
+      try {
+        if (this.#done !== this.#ran.length)
+          await this.#call(effect, scope, (context) => executor.restore?.(this.#past(), context));
+        this.#done = undefined; // Until it is known how far this went.
+        const found = await this.#call(effect, scope, run);
+        this.#done = this.#ran.length;
+        return found;
+      } catch (error) {
+        if (passingFault(error, this.#live.core.store) !== undefined) throw error;
+        const isLost = hasCode(error, "code.lost");
+        if (isLost && tries < RESTORES_MAX) continue;
+        throw isOfCode(error) && !isLost
+          ? error
+          : new RuntimeError("code.stopped", { problem: describeThrown(error) }, { cause: error });
+      }
+    }
+  }
+
+  /** Calls the executor as handlers are called: probed, within its deadline. Its errors keep their codes. */
+  async #call<T>(effect: EffectName, scope: Scope, run: (context: CodeContext<Any>) => T | PromiseLike<T>): Promise<T> {
+    const { hooks } = this.#live;
+    const site = this.#live.site(scope, effect);
+    const made = await hooks.callSlotWith(
+      "codeExecutor",
+      async (event) => {
+        try {
+          return { value: await run(this.#contextOf(event, effect)) };
+        } catch (error) {
+          return { error };
+        }
+      },
+      site,
+    );
+    if ("error" in made) throw made.error;
+    return made.value;
+  }
+
+  #contextOf(event: object, effect: EffectName): CodeContext<Any> {
+    const live = this.#live;
+    const plugin = live.hooks.ownerOf("codeExecutor");
+    return Object.assign(event, {
+      messages: () => live.messages(),
+      frame: live.transcript().frame,
+      now: () => live.world.now(),
+      emit: (name: string, payload: Json) => live.show.emit(cellOf(effect), plugin, name, payload),
+      keep: live.keep.bind(live),
+    }) as unknown as CodeContext<Any>;
+  }
+
+  #past(): CodePast<Any> {
+    const { states, hooks } = this.#live;
+    return { start: states.asBegun(hooks.ownerOf("codeExecutor")), isFresh: this.#isFresh, segments: [...this.#ran] };
+  }
+}
+
+/** `r2.exec` of `r2.exec.d3`. */
+const cellOf = (effect: EffectName): EffectName => asEffectName(effect.replace(/\.d\d+$/, ""));
+
+const segmentOf = ({ name, cell, time, deliver }: EffectOf<"exec">): RanSegment["segment"] =>
+  deliver === undefined ? { name: cellOf(name), cell, time } : { name: cellOf(name), cell, time, deliver };
+
+function progressOf(event: Extract<Answer, { readonly kind: "called" | "executed" }>): CellProgress {
+  if (event.kind === "executed") {
+    const { output, meter, heap } = event;
+    return { kind: "executed", output, meter, heap };
+  }
+  const calls = event.calls.map(({ at, call: { name: tool, input } }) => ({ at, tool, input }));
+  return { kind: "called", calls, sleeps: event.sleeps, meter: event.meter };
+}
+
+function bodyOf({ turnId }: LiveTurn, { name }: EffectOf<"exec">, progress: CellProgress): Body {
+  const { meter } = progress;
+  const measured = meter === undefined ? {} : { meter };
+  if (progress.kind === "executed") {
+    const { output, heap } = progress;
+    return { kind: "executed", output, ...measured, ...(heap === undefined ? {} : { heap }) };
+  }
+  const { sleeps = [] } = progress;
+  const calls = progress.calls.map(({ at, tool, input }) => ({
+    at,
+    call: { id: asCallId(`${turnId}.${cellOf(name)}.${at}`), name: tool, input },
+  }));
+  return { kind: "called", calls, ...measured, ...(sleeps.length === 0 ? {} : { sleeps }) };
+}
+
+const isOfCode = (error: unknown): boolean => error instanceof RuntimeError && error.code.startsWith("code.");
+
+/** The positions of calls and sleeps that the cell has already. */
+function takenIn({ phase }: TurnState): Set<unknown> {
+  if (phase.kind !== "working") return new Set();
+  const { calls, cell } = phase.work;
+  return new Set([...calls.map(({ at }) => at), ...(cell?.sleeps ?? [])]);
+}
+
+/** What is wrong with what an executor answered: it is journaled, and plugins are not always typed. */
+function progressProblem(progress: unknown, places: Set<unknown>): string | undefined {
+  if (!isObject(progress)) return "it answered nothing that came of the segment";
+  const json = toJson(progress);
+  if ("problem" in json) return `what it answered is no JSON: ${json.path}: ${json.problem}`;
+  if (progress.kind === "executed") {
+    const { output } = progress;
+    const isOutput = isObject(output) && typeof output.state === "string" && Array.isArray(output.parts);
+    return isOutput ? undefined : "it says that the cell is over, and not how: `output` needs a state and parts";
+  }
+  if (progress.kind !== "called") return "it answered neither `called` nor `executed`";
+  const { calls, sleeps = [] } = progress;
+  if (!Array.isArray(calls) || !Array.isArray(sleeps)) return "`calls` and `sleeps` must be lists";
+  for (const each of [...calls, ...sleeps] as readonly unknown[]) {
+    if (!isObject(each) || typeof each.at !== "string" || !/^[\w-]+$/.test(each.at)) return "a call has no position";
+    if (places.has(each.at)) return `two calls are at ${each.at}`;
+    places.add(each.at);
+  }
+  if (calls.some((call) => typeof call.tool !== "string" || call.input === undefined))
+    return "a call needs a tool and an input";
+  const isSleep = ({ ms }: { ms?: unknown }): boolean => typeof ms === "number" && ms >= 0 && ms <= SLEEP_MS_MAX;
+  return sleeps.every(isSleep) ? undefined : "a sleep needs its `ms`, of at most seven days";
+}
