@@ -12,7 +12,7 @@ import {
   RuntimeError,
   type ToolOutput,
 } from "../../index.ts";
-import type { CellBounds, Delivery, Guest, Progress, Sandbox } from "../../sandbox/sandbox.ts";
+import type { CellBounds, Delivery, Guest, Progress, Sandbox } from "../../sandbox/quickjs/index.ts";
 import { forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
 import { TEXTS } from "./texts.ts";
 

@@ -1,5 +1,5 @@
 import { optionsSchema, type StateCell, type StateView } from "../../index.ts";
-import type { Image, NextImage } from "../../sandbox/sandbox.ts";
+import type { Image, NextImage } from "../../sandbox/quickjs/index.ts";
 
 /** What a session keeps of its code: how many cells it ran, and its heap as named blobs, one for each delta. */
 export interface Kept {

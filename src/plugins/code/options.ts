@@ -1,5 +1,5 @@
 import { optionsSchema } from "../../index.ts";
-import type { CellBounds } from "../../sandbox/sandbox.ts";
+import type { CellBounds } from "../../sandbox/quickjs/index.ts";
 
 /** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */
 export interface CodeOptions {

@@ -1,5 +1,5 @@
 // All that a model reads of how its code ended.
-import type { Bound, CellProblem, GuestError } from "../../sandbox/sandbox.ts";
+import type { Bound, CellProblem, GuestError } from "../../sandbox/quickjs/index.ts";
 
 const WHY: { readonly [B in Bound]: string } = {
   steps: "it computed for too long",

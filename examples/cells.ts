@@ -1,0 +1,70 @@
+// A model that writes TypeScript. Each of its replies is a cell, which calls tools, keeps what it made, and goes on in
+// another process, with a closure that is still there.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { code } from "bowline/plugins/code";
+import { sqlite } from "bowline/stores/sqlite";
+import { says, scripted } from "bowline/testing";
+import { z } from "zod";
+
+/** How this model acts: a reply is a cell, and the model is shown what came of it. */
+const cells = definePlugin({
+  id: "example/cells",
+  setup: () => ({
+    protocolSession: {},
+    protocolDriver: {
+      preamble: () => ({ tools: [], prompt: [] }),
+      driver: {
+        id: "example/cells",
+        version: 1,
+        request: ({ system, messages, tools }) => ({ system, messages, tools }),
+        onReply: (_view, { parts }) => {
+          const [part] = parts;
+          const text = part?.kind === "text" ? part.text : "";
+          return { kind: "cell", cell: { language: "typescript", code: text, acceptFinish: true } };
+        },
+        onResults: () => ({ kind: "ask" }),
+        onExec: (_view, _reply, { finish, parts }) =>
+          finish === undefined ? { kind: "ask", add: [{ role: "user", parts }] } : { kind: "finish", value: finish },
+      },
+    },
+  }),
+});
+
+const TEMPERATURES: { readonly [city: string]: number } = { Oslo: 4, Rome: 21, Cairo: 30 };
+const weather = defineTool({
+  name: "weather",
+  description: "Weather now in a city.",
+  input: z.object({ city: z.string() }),
+  execute: ({ city }) => ({ city, celsius: TEMPERATURES[city] ?? 0 }),
+});
+
+/** Stands in for a model; any AI SDK model will do. */
+const model = scripted(
+  says(
+    "let asked = 0;\nconst ask = async (city: string) => { asked++; return (await tools.weather({ city })).celsius; };",
+  ),
+  says(
+    'const [oslo, rome] = await Promise.all(["Oslo", "Rome"].map(ask));\nprint("Rome:", rome);\nfinish(rome - oslo);',
+  ),
+  says('await ask("Cairo");\nfinish(asked); // The function, and the number it counts in, are still there.'),
+);
+
+const folder = mkdtempSync(join(tmpdir(), "bowline-cells-"));
+const start = () =>
+  createRuntime({ store: sqlite(join(folder, "agent.db")), model, tools: [weather], plugins: [cells, code] });
+
+const first = await start();
+const { outcome } = await (await first.session("trip")).turn("How much warmer is Rome?").result();
+assert.deepEqual(outcome, { kind: "finished", by: "model", value: 17 });
+await first.close();
+
+const second = await start(); // Another process, some other day.
+const later = await (await second.session("trip")).turn("And how many cities did you ask for?").result();
+assert.deepEqual(later.outcome, { kind: "finished", by: "model", value: 3 });
+await second.close();
+rmSync(folder, { recursive: true });
+console.log("Rome is 17 degrees warmer, and the code remembers 3 questions.");
