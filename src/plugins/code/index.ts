@@ -2,7 +2,7 @@ import { definePlugin } from "../../index.ts";
 import { quickjs } from "../../sandbox/quickjs/index.ts";
 import { Executor } from "./executor.ts";
 import { forgetImage, KEPT } from "./kept.ts";
-import { OPTIONS } from "./options.ts";
+import { boundsOf, OPTIONS } from "./options.ts";
 
 export type { CodeOptions } from "./options.ts";
 
@@ -14,10 +14,10 @@ export const code = definePlugin({
   id: "bowline/code",
   options: OPTIONS,
   state: KEPT,
-  open: () => quickjs(),
+  open: ({ options: { workers } }) => quickjs(workers === undefined ? {} : { workers }),
   close: (sandbox) => sandbox.close(),
   setup: ({ options, shared, command }) => ({
-    codeExecutor: new Executor(shared, options),
+    codeExecutor: new Executor(shared, boundsOf(options)),
     operations: {
       reset: command({
         description: "Forgets all that the session's code keeps. While a turn is open it counts from its commit on.",

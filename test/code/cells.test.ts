@@ -1,0 +1,528 @@
+// Code cells through the public door: what they compute, call and keep.
+import { ask, attach, definePlugin, type Plugin, type Runtime, replaceResult, type Store } from "bowline";
+import { code } from "bowline/plugins/code";
+import { memory } from "bowline/stores/memory";
+import { says, scripted } from "bowline/testing";
+import { describe, expect, test } from "vitest";
+import { eventsOf, only, outline, within } from "../kit/reading.ts";
+import { durable, file } from "../kit/stores.ts";
+import { answerWait, named, open, running, runningOn } from "../kit/worlds.ts";
+import { cells } from "./cells.ts";
+
+const plugins: readonly Plugin[] = [cells, code];
+
+/** The value that the turn ends with which runs these cells, one after the other. */
+async function valueOf(codes: readonly string[], options: Parameters<typeof open>[1] = {}): Promise<unknown> {
+  await using world = await open(scripted(...codes.map((each) => says(each))), { plugins, ...options });
+  const { outcome } = await world.session.turn("Go.").result();
+  return outcome.kind === "finished" ? outcome.value : outcome;
+}
+
+/** What the model is shown of these cells. */
+async function shown(codes: readonly string[], options: Parameters<typeof open>[1] = {}): Promise<readonly string[]> {
+  await using world = await open(scripted(...codes.map((each) => says(each)), says("say over")), {
+    plugins,
+    ...options,
+  });
+  await world.session.turn("Go.").result();
+  return outline((await world.session.read()).messages)
+    .filter((line) => line.startsWith("user: "))
+    .slice(1);
+}
+
+const turn = async (runtime: Runtime, id: string, words = "Go."): Promise<unknown> => {
+  const { outcome } = await (await runtime.session(id)).turn(words).result();
+  return outcome.kind === "finished" ? outcome.value : outcome;
+};
+
+describe("what code keeps", () => {
+  const MAKES = [
+    "let n = 0; const count = () => ++n;",
+    "class Stack<T> { #items: T[] = []; push(item: T) { this.#items.push(item); return this.#items.length; } }",
+    "const stack = new Stack<number>(); stack.push(1);",
+    "function* naturals() { let i = 0; while (true) yield i++; }",
+    "const numbers = naturals(); numbers.next();",
+    "let settle: (value: number) => void; const later = new Promise<number>((resolve) => { settle = resolve; });",
+    "const heard: number[] = []; later.then((value) => heard.push(value));",
+  ];
+  const USES =
+    "settle(count()); await later; finish([count(), stack.push(2), numbers.next().value, heard, stack instanceof Stack])";
+
+  test("P8 variables, closures, classes, generators and pending promises are there in the next cell", async () => {
+    expect(await valueOf([...MAKES, USES])).toEqual([2, 2, 1, [1], true]);
+  });
+
+  test("P8 S2 they are there in another process, and each fork goes on from where it was made", async () => {
+    const path = file();
+    const first = await runningOn(path, { model: scripted(says(`${MAKES.join("\n")}\nfinish(0)`)), plugins });
+    await turn(first, "s");
+    await first.close();
+    const model = scripted(says(USES), says("finish(count())"), says("finish(count())"), says("finish(count())"));
+    const second = await runningOn(path, { model, plugins });
+    expect(await turn(second, "s")).toEqual([2, 2, 1, [1], true]);
+    const fork = await (await second.session("s")).fork();
+    expect(await turn(second, "s")).toBe(3);
+    expect(await turn(second, fork.id)).toBe(3);
+    expect(await turn(second, "s")).toBe(4);
+    await second.close();
+  });
+
+  test("P8 every kind of name may be declared again, in a later cell", async () => {
+    const declared = [
+      "let a = 1",
+      "const b = 1",
+      "var c = 1",
+      "function d() { return 1 }",
+      "class E { v = 1 }",
+      "const { f } = { f: 1 }",
+    ];
+    const again = declared.map((each) => each.replaceAll("1", "2"));
+    expect(await valueOf([declared.join(";\n"), again.join(";\n"), "finish([a, b, c, d(), new E().v, f])"])).toEqual([
+      2, 2, 2, 2, 2, 2,
+    ]);
+  });
+
+  test("P5 it is stored once with the commit, and not at all by a turn without cells", async () => {
+    const store = memory();
+    const model = scripted(says("let n = 1;"), says("n++; finish(n)"), says("say Hi."), says("finish(n)"));
+    await using world = await open(model, { store, plugins });
+    await world.session.turn("Go.").result();
+    const kept = await keptIn(store, world.session.id);
+    expect(kept).toMatchObject({ revision: 1, state: { cells: 2, image: { deltas: 1 } } });
+    await world.session.turn("Talk.").result();
+    expect(await keptIn(store, world.session.id)).toEqual(kept);
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 2 });
+  });
+
+  test("P8 many turns keep a short chain of changes, and what they made", async () => {
+    const store = memory();
+    const turns = 40;
+    const codes = Array.from(
+      { length: turns },
+      (_, nth) => `globalThis.sum = (globalThis.sum ?? 0) + ${nth}; finish(sum)`,
+    );
+    await using world = await open(scripted(...codes.map((each) => says(each))), { store, plugins });
+    let last: unknown;
+    for (let nth = 0; nth < turns; nth++) last = (await world.session.turn("Go.").result()).outcome;
+    expect(last).toMatchObject({ value: (turns * (turns - 1)) / 2 });
+    const { blobs, state } = await keptIn(store, world.session.id);
+    expect(Object.keys(blobs ?? {}).length).toBeLessThanOrEqual(16);
+    expect(state).toMatchObject({ cells: turns, image: { deltas: Object.keys(blobs ?? {}).length } });
+  });
+
+  test("P8 another task begins with nothing, and a compaction keeps what there is", async () => {
+    expect(await valueOf(["let n = 1;", "task Count.", "finish(typeof n)"])).toBe("undefined");
+    // A turn that ends with the new task leaves nothing behind, either.
+    const model = scripted(
+      says("let n = 1; finish(n)"),
+      says("task Count."),
+      says("say Done."),
+      says("finish(typeof n)"),
+    );
+    await using world = await open(model, { plugins });
+    for (const words of ["Go.", "On."]) await world.session.turn(words).result();
+    expect((await world.session.turn("Now?").result()).outcome).toMatchObject({ value: "undefined" });
+
+    const compactor = definePlugin({
+      id: "test/compactor",
+      setup: () => ({ compact: () => ({ seed: [{ role: "user", parts: [{ kind: "text", text: "So far: 1." }] }] }) }),
+    });
+    const compacted = scripted(says("let n = 1; finish(n)"), says("finish(n)"));
+    await using other = await open(compacted, { plugins: [...plugins, compactor] });
+    await other.session.turn("Go.").result();
+    await other.session.compact();
+    expect((await other.session.turn("On.").result()).outcome).toMatchObject({ value: 1 });
+  });
+
+  test("P8 it is forgotten when that is asked for; in a turn that waits, from its commit on", async () => {
+    const careful = definePlugin({ id: "test/careful", setup: () => ({ beforeToolCall: () => ask("May it?") }) });
+    const model = scripted(
+      says("let n = 1; finish(n)"),
+      says("finish(typeof n)"),
+      says("let m = 5;"),
+      says("await tools.look({}); finish(m)"),
+      says("finish(typeof m)"),
+    );
+    await using world = await open(model, {
+      tools: [named("look")],
+      plugins: [...plugins, careful],
+      store: durable(memory()),
+    });
+    const { session, runtime } = world;
+    await session.turn("Go.").result();
+    await session.command(code, "reset");
+    expect((await session.turn("Now?").result()).outcome).toMatchObject({ value: "undefined" });
+
+    const waiting = session.turn("Wait.");
+    let asked = "";
+    for await (const event of waiting)
+      if (event.kind === "waiting") {
+        asked = event.wait;
+        await session.command(code, "reset");
+        await answerWait(runtime, asked, { approved: true });
+      }
+    expect((await waiting.result()).outcome).toMatchObject({ value: 5 });
+    expect((await session.turn("Now?").result()).outcome).toMatchObject({ value: "undefined" });
+  });
+
+  test("P8 S13 a heap of another engine is refused by name, the session goes on, and forgetting it helps", async () => {
+    const store = memory();
+    const model = scripted(
+      says("let n = 1; finish(n)"),
+      says("finish(n)"),
+      says("finish(n)"),
+      says("finish(typeof n)"),
+    );
+    await using world = await open(model, { store, plugins });
+    const { session } = world;
+    await session.turn("Go.").result();
+    const kept = await keptIn(store, session.id);
+    const image = { ...(kept.state as { image: object }).image, engine: "0123456789abcdef" };
+    await store.apply({
+      sessionId: session.id,
+      operation: "op-1",
+      at: Date.now(),
+      by: "configure",
+      plugins: {
+        "bowline/code": { ...kept, revision: kept.revision + 1, state: { ...(kept.state as object), image } },
+      },
+    });
+    const other = await running({ model, store, plugins });
+    const { outcome } = await (await other.session(session.id)).turn("Now?").result();
+    expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "code.engine" });
+    expect((outcome as { reason: string }).reason).toContain("0123456789ab");
+    await (await other.session(session.id)).command(code, "reset");
+    // The first of its cells finds no `n`, is told so, and the second one looks.
+    expect(await turn(other, session.id)).toBe("undefined");
+  });
+});
+
+async function keptIn(store: Store, session: string) {
+  const kept = (await store.load(session as never))?.plugins["bowline/code"];
+  if (kept === undefined) throw new Error("Nothing is kept.");
+  return kept;
+}
+
+// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("calls from code", () => {
+  const look = named("look", ({ n }) => n as number);
+
+  test("P9 Promise.all, allSettled, race and any, pools and sleep do what they do elsewhere", async () => {
+    const late = named("late", async ({ n, ms }) => {
+      await new Promise((resolve) => setTimeout(resolve, ms as number));
+      if ((n as number) < 0) throw new Error("No.");
+      return n as number;
+    });
+    const cell = `
+const all = await Promise.all([1, 2, 3].map((n) => tools.late({ n, ms: 9 - n })));
+const settled = (await Promise.allSettled([tools.late({ n: -1, ms: 1 }), tools.late({ n: 4, ms: 1 })])).map((each) => each.status);
+const race = await Promise.race([tools.late({ n: 5, ms: 100 }), tools.late({ n: 6, ms: 1 }), sleep(5_000)]);
+const any = await Promise.any([tools.late({ n: -1, ms: 1 }), tools.late({ n: 7, ms: 5 })]);
+const before = Date.now(); await sleep(40); const slept = Date.now() - before >= 40;
+async function pool(todo: number[], size: number) {
+  let open = 0, most = 0;
+  const out: number[] = [];
+  const worker = async () => {
+    for (let n = todo.shift(); n !== undefined; n = todo.shift()) {
+      most = Math.max(most, ++open);
+      out.push(await tools.late({ n, ms: 1 }));
+      open--;
+    }
+  };
+  await Promise.all(Array.from({ length: size }, worker));
+  return [most, out.sort((a, b) => a - b)];
+}
+finish([all, settled, race, any, slept, await pool([1, 2, 3, 4, 5, 6], 2)])`;
+    const value = await valueOf([cell], { tools: [late] });
+    expect(value).toEqual([[1, 2, 3], ["rejected", "fulfilled"], 6, 7, true, [2, [1, 2, 3, 4, 5, 6]]]);
+  });
+
+  test("P9 T6 they run side by side, up to the limit", async () => {
+    let running = 0;
+    let most = 0;
+    const busy = named("busy", async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running--;
+      return 1;
+    });
+    const cell = "finish((await Promise.all(Array.from({ length: 12 }, () => tools.busy({})))).length)";
+    expect(await valueOf([cell], { tools: [busy], limits: { parallelCallsMax: 5 } })).toBe(12);
+    expect(most).toBe(5);
+  });
+
+  test("P9 hooks see each call, and the code is given what they made of its result", async () => {
+    const seen: string[] = [];
+    const spy = definePlugin({
+      id: "test/spy",
+      setup: () => ({
+        beforeToolCall: ({ call }) => void seen.push(`before ${call.name}`),
+        afterToolCall: ({ call, output }) => {
+          seen.push(`after ${call.name}`);
+          return output.kind === "value" ? replaceResult((output.value as number) * 10) : undefined;
+        },
+      }),
+    });
+    const value = await valueOf(["finish(await Promise.all([1, 2].map((n) => tools.look({ n }))))"], {
+      tools: [look],
+      plugins: [...plugins, spy],
+    });
+    expect(value).toEqual([10, 20]);
+    expect(seen.toSorted()).toEqual(["after look", "after look", "before look", "before look"]);
+  });
+
+  test("P9 T13 one start and one end is shown of each, under the name of its effect; prints are shown at once", async () => {
+    const model = scripted(
+      says("print('one'); await tools.look({ n: 1 }); print('two'); finish(await tools.look({ n: 2 }))"),
+    );
+    await using world = await open(model, { tools: [look], plugins });
+    const events = await eventsOf(world.session.turn("Go."));
+    for (const kind of ["toolStarted", "toolEnded"] as const)
+      expect(only(events, kind).map(({ key }) => key?.effect)).toEqual(["r1.exec.call.0", "r1.exec.call.1"]);
+    const order = events.flatMap((event) =>
+      event.kind === "plugin"
+        ? [(event.payload as { text: string }).text.trim()]
+        : event.kind === "toolStarted"
+          ? ["call"]
+          : [],
+    );
+    expect(order).toEqual(["one", "call", "two", "call"]);
+  });
+
+  test("P9 T7 a timeout, a failure, wrong arguments and an unknown tool are errors with codes, at the line of the call", async () => {
+    const hangs = named("hangs", () => new Promise(() => {}), { timeoutMs: 20 });
+    const fails = named("fails", () => {
+      throw new Error("No luck.");
+    });
+    const cell = `
+const codes = [];
+for (const name of ["hangs", "fails", "gone"]) {
+  try { await tools[name]({}); } catch (error) { codes.push([error.name, error.code, error instanceof Error]); }
+}
+finish(codes)`;
+    expect(await valueOf([cell], { tools: [hangs, fails] })).toEqual([
+      ["ToolError", "tool.timeout", true],
+      ["ToolError", "tool.failed", true],
+      ["ToolError", "tool.unknown", true],
+    ]);
+    const [words] = await shown(
+      ["const a = 1;\nconst b = async () => {\n  return await tools.fails({});\n};\nawait b();"],
+      {
+        tools: [fails],
+      },
+    );
+    expect(words).toContain("fails failed: No luck. (line 3, column 22)");
+    expect(words).not.toMatch(/prelude|worker|file:/);
+  });
+
+  test("P9 T7 T14 a retry is not seen by the code, and has the same idempotency key", async () => {
+    const keys: string[] = [];
+    const flaky = named(
+      "flaky",
+      (_, { idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        if (keys.length < 3) throw new Error("Not yet.");
+        return "ok";
+      },
+      { retry: { policy: "idempotent", attempts: 3, baseMs: 1 } },
+    );
+    expect(await valueOf(["finish(await tools.flaky({}))"], { tools: [flaky] })).toBe("ok");
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  test("P9 calls beyond the limit of a round are refused, and the code may catch that", async () => {
+    const cell =
+      "const all = await Promise.allSettled(Array.from({ length: 4 }, (_, n) => tools.look({ n }))); finish(all.map((each) => each.reason?.code ?? each.value))";
+    expect(await valueOf([cell], { tools: [look], limits: { callsPerRoundMax: 2 } })).toEqual([
+      0,
+      1,
+      "tool.too-many",
+      "tool.too-many",
+    ]);
+  });
+
+  test("P9 T9 one that needs an approval parks the turn in the middle of a line; another process goes on there", async () => {
+    const path = file();
+    const careful = definePlugin({
+      id: "test/careful",
+      setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined) }),
+    });
+    let paid = 0;
+    const options = {
+      tools: [look, named("pay", () => ++paid)],
+      plugins: [...plugins, careful],
+      limits: { parkAfterMs: 0 },
+    };
+    const cell =
+      "let n = 40; const [a, b] = await Promise.all([tools.look({ n: 1 }), tools.pay({ sum: n })]); finish(n + a + b)";
+    const first = await runningOn(path, { ...options, model: scripted(says(cell)) });
+    const session = await first.session("s");
+    const asked = session.turn("Pay.", { key: "k" });
+    for await (const event of asked) if (event.kind === "waiting") break;
+    await waitUntilParked(first);
+    await first.close();
+
+    const second = await runningOn(path, { ...options, model: scripted(says("finish(n)")) });
+    const [wait] = (await second.waits.list()).waits;
+    expect(wait).toMatchObject({ call: { name: "pay", input: { sum: 40 } }, reason: "It moves money." });
+    await second.waits.resolve(wait!.key, { approved: true });
+    const { outcome } = await (await second.session("s")).turn("Pay.", { key: "k" }).result();
+    expect(outcome).toMatchObject({ kind: "finished", value: 42 });
+    expect(paid).toBe(1);
+    expect(await turn(second, "s", "And now?")).toBe(40);
+    await second.close();
+  });
+
+  test("P9 T9 a denied one throws in the code", async () => {
+    const careful = definePlugin({ id: "test/careful", setup: () => ({ beforeToolCall: () => ask("May it?") }) });
+    const model = scripted(says("try { await tools.look({}) } catch (error) { finish([error.code, error.message]) }"));
+    await using world = await open(model, { tools: [look], plugins: [...plugins, careful] });
+    const going = world.session.turn("Go.");
+    for await (const event of going)
+      if (event.kind === "waiting")
+        await answerWait(world.runtime, event.wait, { approved: false, reason: "Too dear." });
+    expect((await going.result()).outcome).toMatchObject({
+      value: ["tool.denied", expect.stringContaining("Too dear.")],
+    });
+  });
+
+  test("P9 T10 attachments in their results are shown with what the cell printed", async () => {
+    const draw = named("draw", () => attach(new Uint8Array([1, 2, 3]), { mediaType: "image/png" }));
+    await using world = await open(scripted(says("await tools.draw({}); print('drawn')"), says("say Seen.")), {
+      tools: [draw],
+      plugins,
+    });
+    await world.session.turn("Go.").result();
+    const parts = (await world.session.read()).messages.at(-2)?.parts;
+    expect(parts).toMatchObject([
+      { kind: "text", text: "drawn" },
+      { kind: "attachment", mediaType: "image/png", bytes: 3 },
+    ]);
+  });
+
+  test("P9 T11 a tool that finishes the turn finishes it when the cell is over", async () => {
+    const { finish } = await import("bowline");
+    const done = named("done", () => finish(9));
+    expect(await valueOf(["await tools.done({}); let n = 1;"], { tools: [done] })).toBe(9);
+  });
+});
+
+async function waitUntilParked(runtime: Runtime): Promise<void> {
+  for (;;) {
+    const { waits } = await runtime.waits.list();
+    if (waits.length > 0 && waits.every(({ isParked }) => isParked !== false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+// ── Bounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("bounds", () => {
+  test.each([
+    ["steps", "for (;;) {}", { stepsMax: 50 }, "it computed for too long"],
+    ["time", "for (;;) {}", { segmentMs: 50 }, "it computed for too long without waiting"],
+    [
+      "memory",
+      "const all = []; for (;;) all.push(new Array(1_000).fill(1))",
+      { memoryBytesMax: 4_194_304 },
+      "too much memory",
+    ],
+    ["output", "for (;;) print('x'.repeat(1_000))", { outputBytesMax: 10_000 }, "printed or handed over too much"],
+    ["calls", "for (;;) tools.look({}).catch(() => {})", { callsMax: 10 }, "too many calls"],
+  ])(
+    "P8 %s: code that cannot catch it is stopped, undone and told, and the next cell runs",
+    async (_, bad, bounds, words) => {
+      const caught = `n = 2; try { ${bad} } catch { n = 3 } finally { n = 4 }`;
+      const model = scripted(says("let n = 1;"), says(caught), says("finish(n)"));
+      await using world = await open(model, { tools: [named("look")], plugins: [cells, code(bounds)] });
+      expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 1 });
+      const said = outline((await world.session.read()).messages).join("\n");
+      expect(said).toContain(words);
+      expect(said).toContain("All that this cell changed is undone");
+    },
+  );
+
+  test("P8 native code that never ends takes its thread along; the code of other sessions there goes on unharmed", async () => {
+    const isHeld = Promise.withResolvers<void>();
+    const hold = named("hold", () => isHeld.promise.then(() => 1));
+    const model = (codes: readonly string[]) => scripted(...codes.map((each) => says(each)));
+    const bounds = { workers: 1, segmentMs: 100, graceMs: 100 };
+    await using world = await open(model(["let n = 41;", "n += await tools.hold({}); finish(n)"]), {
+      tools: [hold],
+      plugins: [cells, code(bounds)],
+      models: { native: model(["let n = 7;", '"a".repeat(1e6).indexOf("a".repeat(5e5) + "b")', "finish(n)"]) },
+    });
+    const harmed = await world.runtime.session("native", { model: "native" });
+    const innocent = world.session.turn("Go.");
+    for await (const event of innocent) if (event.kind === "toolStarted") break;
+    expect((await harmed.turn("Go.").result()).outcome).toMatchObject({ value: 7 });
+    isHeld.resolve();
+    expect((await within(innocent.result(), 5_000)).outcome).toMatchObject({ value: 42 });
+  });
+
+  test("P8 memory that cannot be had and a stack that overflows are errors that code can catch", async () => {
+    const cell = `
+const names = [];
+try { (function f() { f(); })(); } catch (error) { names.push(error.name); }
+try { "x".repeat(2 ** 29).repeat(2 ** 9); } catch (error) { names.push(error.name); }
+finish(names)`;
+    expect(await valueOf([cell])).toEqual([expect.stringMatching("Error"), expect.stringMatching("Error")]);
+  });
+
+  test("P8 a cancel ends code that computes, within the grace", async () => {
+    const model = scripted(says("print('on'); await sleep(1); for (;;) {}"), says("finish(typeof n)"));
+    await using world = await open(model, { plugins: [cells, code({ stepsMax: 1_000_000, segmentMs: 100_000 })] });
+    const going = world.session.turn("Go.");
+    for await (const event of going) if (event.kind === "plugin") break;
+    await going.cancel("Enough.");
+    expect((await within(going.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+    // Its thread is free again: the next turn does not wait for what was computed there.
+    expect((await within(world.session.turn("And?").result(), 5_000)).outcome).toMatchObject({ value: "undefined" });
+  });
+});
+
+// ── Bad code ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("code that is wrong", () => {
+  test("P8 is refused before anything of it runs, with the place and what to do", async () => {
+    const [syntax, names, imports, language] = await shown([
+      "let n = 1;\nn = = 2;",
+      "const print = 1;",
+      'import fs from "node:fs";',
+      "finish",
+    ]);
+    expect(syntax).toMatch(/The code was not run:\nline 2, column 5: /);
+    expect(names).toMatch(/line 1, column 7: .*print/);
+    expect(imports).toMatch(/line 1, column 1: .*import/);
+    expect(language).toBeDefined();
+    expect(await valueOf(["let n = 1;", "n = 2; enum A { B }", "finish(n)"])).toBe(1);
+  });
+
+  test("P8 that throws keeps what it did before, and says where", async () => {
+    const [words] = await shown(["let n = 1;\nn = 2;\nnull.x;", "say over"]);
+    expect(words).toMatch(/TypeError: .* \(line 3, column \d+\)/);
+    expect(await valueOf(["let n = 1; n = 2; throw new Error('No.')", "finish(n)"])).toBe(2);
+    expect(await shown(["throw { code: 7 }", "throw 'text'", "throw undefined"])).toEqual([
+      expect.stringContaining("code: 7"),
+      expect.stringContaining("text"),
+      expect.stringContaining("undefined"),
+    ]);
+  });
+
+  test("P8 that waits for what can never come has stalled; rejections that nobody heard are told", async () => {
+    const [stalled, unheard] = await shown(["await new Promise(() => {})", "Promise.reject(new Error('Lost.')); 1"]);
+    expect(stalled).toContain("waits for a promise that nothing will ever settle");
+    expect(unheard).toContain("Unhandled rejection: Error: Lost.");
+  });
+
+  test("P8 sees no clock, no chance and no world but its own", async () => {
+    const cell =
+      "finish([Date.now(), Math.random(), Object.keys(globalThis).length, typeof process, typeof require, typeof fetch])";
+    const [first, second] = (await Promise.all([valueOf([cell]), valueOf([cell])])) as [unknown[], unknown[]];
+    expect(first[0]).toBeLessThanOrEqual(Date.now());
+    expect(first[1]).not.toBe(second[1]); // Seeded by the turn.
+    expect(first.slice(3)).toEqual(["undefined", "undefined", "undefined"]);
+  });
+});
