@@ -1,0 +1,99 @@
+// A cell that runs: what it has announced, printed and left open.
+
+import type { GuestSleep } from "../sandbox.ts";
+import type { SentCall } from "./message.ts";
+import type { Held, Pointer } from "./vm.ts";
+
+/** Rejections that are watched at a time. Nearly all of them get a handler a moment later. */
+const WATCHED_MAX = 1000;
+
+export class Cell {
+  readonly file: string;
+  /** The promise of its code, or what the engine threw when it read the code. */
+  code: { readonly promise: Pointer } | { readonly thrown: Pointer } = { promise: 0 };
+  /** The value that it finished with, as JSON. */
+  finish: string | undefined;
+  printed = "";
+  steps = 0;
+  outputBytes = 0;
+  /** Calls and sleeps together: their numbers count from 0. */
+  announced = 0;
+  readonly rejections = new Rejections();
+  readonly #open = new Map<number, "call" | "sleep" | "forgotten">();
+  #openCalls = 0;
+  #openSleeps = 0;
+  #calls: SentCall[] = [];
+  #sleeps: GuestSleep[] = [];
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  get openCalls(): number {
+    return this.#openCalls;
+  }
+
+  get isWaiting(): boolean {
+    return this.#openCalls + this.#openSleeps > 0;
+  }
+
+  call(call: Omit<SentCall, "id">): void {
+    const id = this.announced++;
+    this.#open.set(id, "call");
+    this.#openCalls++;
+    this.#calls.push({ id, ...call });
+  }
+
+  sleep(ms: number): void {
+    const id = this.announced++;
+    this.#open.set(id, "sleep");
+    this.#openSleeps++;
+    this.#sleeps.push({ id, ms });
+  }
+
+  /** Nobody waits for this sleep any more. The host does not know, and will still say when it is over. */
+  forget(id: number): void {
+    if (this.#open.get(id) !== "sleep") return;
+    this.#open.set(id, "forgotten");
+    this.#openSleeps--;
+  }
+
+  /** False if nothing with this number is open. */
+  answer(id: number): boolean {
+    const kind = this.#open.get(id);
+    if (kind === "call") this.#openCalls--;
+    if (kind === "sleep") this.#openSleeps--;
+    return this.#open.delete(id);
+  }
+
+  /** What came since it was last taken. */
+  take(): { readonly calls: readonly SentCall[]; readonly sleeps: readonly GuestSleep[]; readonly printed: string } {
+    const taken = { calls: this.#calls, sleeps: this.#sleeps, printed: this.printed };
+    [this.#calls, this.#sleeps, this.printed] = [[], [], ""];
+    return taken;
+  }
+}
+
+/** Promises that were rejected and have no handler. Each is held, so that no other can come to lie in its place. */
+class Rejections {
+  readonly #held = new Map<number, { readonly promise: Held; readonly reason: Held }>();
+
+  add(promise: Held, reason: Held): void {
+    if (this.#held.size < WATCHED_MAX)
+      this.#held.set(promise.identity, { promise: promise.dup(), reason: reason.dup() });
+  }
+
+  handled(identity: number): void {
+    const held = this.#held.get(identity);
+    held?.promise.dispose();
+    held?.reason.dispose();
+    this.#held.delete(identity);
+  }
+
+  /** Lets all of them go, and tells the first few. */
+  take<Told>(max: number, tell: (reason: Held) => Told): readonly Told[] {
+    const told = [...this.#held.values()].slice(0, max).map(({ reason }) => tell(reason));
+    for (const identity of this.#held.keys()) this.handled(identity);
+    return told;
+  }
+}

@@ -1,0 +1,290 @@
+// One guest: a VM, and the cells that run in it.
+//
+// Invariants
+//  G1. The heap's bytes follow from the heap it was restored from and the segments. So a segment does the same things to
+//      the VM live and on replay; bounds are looked at from outside, and all they can do is to end the guest.
+//  G2. No callback throws into the guest: the library would copy a stack of the host into it.
+//  G3. A guest that was stopped, or whose VM broke, is gone.
+
+import { createHash } from "node:crypto";
+import { RuntimeError } from "../../model/errors.ts";
+import type { Bound, CellBounds, GuestCell, GuestError } from "../sandbox.ts";
+import type { Baseline } from "./baseline.ts";
+import { Cell } from "./cell.ts";
+import { compileCell } from "./compile.ts";
+import { hashOfHeap, heapOf, nextDelta } from "./image.ts";
+import type { SentCall, SentDelivery, SentEnd, SentProgress } from "./message.ts";
+import { ASK, BRANDS, REPLY } from "./prelude.ts";
+import { framesIn, withoutPrelude } from "./stack.ts";
+import { type Held, type Pointer, Vm } from "./vm.ts";
+
+const INPUT_BYTES_MAX = 1024 * 1024;
+const RESULT_CHARS_MAX = 16 * 1024 * 1024;
+const VALUE_BYTES_MAX = 4096;
+const HASHED_BYTES_MAX = 8 * 1024 * 1024;
+const UNHANDLED_MAX = 10;
+
+type Ending = SentEnd & { readonly heap?: string; readonly unhandled?: readonly GuestError[] };
+
+const NOTHING = { calls: [], sleeps: [], printed: "", steps: 0 } as const;
+
+export class GuestVm {
+  readonly #baseline: Baseline;
+  readonly #deltas: readonly Uint8Array[];
+  readonly #bounds: CellBounds;
+  /** Undefined before it was restored, and when the guest is gone. */
+  #vm: Vm | undefined;
+  #cell: Cell | undefined;
+  #now = 0;
+  #deadline = 0;
+  #isReplay = false;
+  #stopped: Bound | undefined;
+
+  static async open(baseline: Baseline, deltas: readonly Uint8Array[], bounds: CellBounds): Promise<GuestVm> {
+    const guest = new GuestVm(baseline, deltas, bounds);
+    guest.#vm = await Vm.restore(baseline, heapOf(baseline.heap, deltas), {
+      now: () => guest.#now,
+      tick: () => guest.#tick(),
+      rejected: (promise, reason, isHandled) => guest.#rejected(promise, reason, isHandled),
+      asks: (values) => guest.#asked(values),
+    });
+    return guest;
+  }
+
+  private constructor(baseline: Baseline, deltas: readonly Uint8Array[], bounds: CellBounds) {
+    this.#baseline = baseline;
+    this.#deltas = deltas;
+    this.#bounds = bounds;
+  }
+
+  /** What the guest holds. */
+  get bytes(): number {
+    return this.#vm?.bytes ?? 0;
+  }
+
+  start(cell: GuestCell): SentProgress {
+    const vm = this.#between();
+    const compiled = compileCell(cell.code);
+    if ("problems" in compiled)
+      return { ...NOTHING, state: "refused", problems: compiled.problems, ...this.#hashed(vm) };
+    this.#cell = new Cell(cell.file);
+    return this.#segment(vm, this.#cell, cell, (running) => {
+      const seed = createHash("sha256").update(cell.seed).digest();
+      const numbers = [0, 4, 8, 12].map((at) => seed.readInt32LE(at));
+      vm.enter("begin", ...numbers, cell.acceptFinish ? 1 : 0);
+      running.code = vm.evaluate(compiled.js, cell.file);
+    });
+  }
+
+  deliver(delivery: SentDelivery): SentProgress {
+    const vm = this.#require();
+    const { id } = delivery;
+    const cell = this.#cell;
+    if (cell?.answer(id) !== true) throw new Error(`Nothing in this guest waits for a delivery to ${id}.`);
+    return this.#segment(vm, cell, delivery, () => {
+      if ("slept" in delivery) vm.enter("wake", id);
+      else if ("error" in delivery) vm.enter("fail", id, delivery.error.code, delivery.error.message);
+      else if (delivery.json.length > RESULT_CHARS_MAX) vm.enter("fail", id, "result.size", "The result is too long.");
+      else vm.enter("deliver", id, delivery.json);
+    });
+  }
+
+  image(): { readonly keeps: number; readonly delta: Uint8Array } {
+    const vm = this.#between();
+    const { heap } = this.#baseline;
+    return nextDelta(heap, this.#deltas, heapOf(heap, this.#deltas), vm.heap());
+  }
+
+  close(): void {
+    this.#vm?.dispose();
+    this.#vm = undefined;
+    this.#cell = undefined;
+  }
+
+  #require(): Vm {
+    if (this.#vm === undefined) throw new RuntimeError("code.lost", {});
+    return this.#vm;
+  }
+
+  #between(): Vm {
+    const vm = this.#require();
+    if (this.#cell !== undefined) throw new Error("A cell of this guest has not ended.");
+    return vm;
+  }
+
+  #segment(
+    vm: Vm,
+    cell: Cell,
+    { at, isReplay }: { readonly at: number; readonly isReplay?: true | undefined },
+    act: (cell: Cell) => void,
+  ): SentProgress {
+    this.#now = at;
+    this.#isReplay = isReplay === true;
+    this.#deadline = performance.now() + this.#bounds.segmentMs;
+    let ending: Ending | undefined;
+    try {
+      act(cell);
+      this.#drain(vm);
+      if (this.#stopped === undefined) ending = this.#end(vm, cell);
+      this.#checkBounds();
+    } catch {
+      // The WASM trapped, or the VM is not as it should be.
+      this.#stopped ??= "engine";
+    }
+    const { calls, sleeps, printed } = cell.take();
+    const { steps } = cell;
+    if (this.#stopped !== undefined) {
+      this.close();
+      return { ...NOTHING, printed, steps, state: "stopped", bound: this.#stopped };
+    }
+    return { calls, sleeps, printed, steps, ...(ending ?? { state: "waiting" }) };
+  }
+
+  /** One job at a time: a flood of them ticks too rarely to be stopped by ticks alone. */
+  #drain(vm: Vm): void {
+    while (this.#stopped === undefined && vm.runJob()) this.#checkBounds();
+  }
+
+  /** Ends the cell if nothing it waits for can come any more. */
+  #end(vm: Vm, cell: Cell): Ending | undefined {
+    const { code } = cell;
+    const state = "thrown" in code ? "rejected" : vm.stateOf(code.promise);
+    const isOver = cell.finish !== undefined || (state === "pending" ? !cell.isWaiting : cell.openCalls === 0);
+    if (!isOver) return undefined;
+    vm.enter("end");
+    const end = this.#outcome(vm, cell, state);
+    this.#drain(vm); // Getters of what was thrown may have left jobs.
+    const unhandled = this.#unhandled(vm, cell);
+    vm.free("thrown" in code ? code.thrown : code.promise);
+    this.#cell = undefined;
+    return { ...end, ...(unhandled.length > 0 && { unhandled }), ...this.#hashed(vm) };
+  }
+
+  #outcome(vm: Vm, cell: Cell, state: "pending" | "fulfilled" | "rejected"): SentEnd {
+    const { code, finish } = cell;
+    if (finish !== undefined) return { state: "done", finish };
+    if ("thrown" in code) return { state: "threw", error: describe(vm, code.thrown, cell.file) };
+    if (state === "pending") return { state: "stalled" };
+    const result = vm.resultOf(code.promise);
+    const end: SentEnd =
+      state === "rejected"
+        ? { state: "threw", error: describe(vm, result, cell.file) }
+        : { state: "done", ...this.#value(vm, result) };
+    vm.free(result);
+    return end;
+  }
+
+  #value(vm: Vm, completion: Pointer): { readonly value?: string } {
+    const text = vm.read("value", completion);
+    if (text === undefined) return {};
+    const value = cutBytes(text, VALUE_BYTES_MAX);
+    this.#count(value);
+    return { value };
+  }
+
+  #unhandled(vm: Vm, cell: Cell): readonly GuestError[] {
+    // What the code throws after `finish` is not the cell's outcome, so it is told here.
+    if (cell.finish === undefined && "promise" in cell.code) cell.rejections.handled(vm.identity(cell.code.promise));
+    return cell.rejections.take(UNHANDLED_MAX, (reason) => describe(vm, reason.ptr, cell.file));
+  }
+
+  #hashed(vm: Vm): { readonly heap?: string } {
+    return vm.bytes > HASHED_BYTES_MAX ? {} : { heap: hashOfHeap(vm.heap()) };
+  }
+
+  #rejected(promise: Held, reason: Held, isHandled: boolean): void {
+    if (isHandled) this.#cell?.rejections.handled(promise.identity);
+    else this.#cell?.rejections.add(promise, reason);
+  }
+
+  /** What the prelude asks for (G2). */
+  #asked([ask, ...values]: readonly Pointer[]): number {
+    try {
+      const vm = this.#require();
+      const kind = vm.number(ask!);
+      if (kind === ASK.brand) return BRANDS.indexOf(vm.brandOf(values[0]!));
+      if (this.#stopped === undefined && this.#cell !== undefined) return this.#told(vm, this.#cell, kind, values);
+    } catch {
+      this.#stopped ??= "engine";
+    }
+    return REPLY.stop;
+  }
+
+  #told(vm: Vm, cell: Cell, kind: number, values: readonly Pointer[]): number {
+    const [first, second, third] = values as [Pointer, Pointer, Pointer];
+    const text = vm.text(first);
+    if (text === undefined) return REPLY.noMemory;
+    this.#count(text);
+    switch (kind) {
+      case ASK.call: {
+        const call = callOf(vm, cell.file, text, second, third);
+        if (typeof call === "number") return call;
+        this.#count(call.tool);
+        cell.call(call);
+        break;
+      }
+      case ASK.sleep:
+        cell.sleep(vm.number(second));
+        break;
+      case ASK.clear:
+        cell.forget(vm.number(second));
+        break;
+      case ASK.print:
+        cell.printed += text;
+        break;
+      case ASK.finish:
+        cell.finish = text;
+    }
+    if (cell.announced > this.#bounds.callsMax) this.#stop("calls");
+    return this.#stopped === undefined ? REPLY.done : REPLY.stop;
+  }
+
+  #count(text: string): void {
+    const cell = this.#cell!;
+    cell.outputBytes += Buffer.byteLength(text);
+    if (cell.outputBytes > this.#bounds.outputBytesMax) this.#stop("output");
+  }
+
+  #tick(): boolean {
+    if (this.#cell !== undefined && ++this.#cell.steps > this.#bounds.stepsMax) this.#stop("steps");
+    this.#checkBounds();
+    return this.#stopped !== undefined;
+  }
+
+  #checkBounds(): void {
+    if (performance.now() > this.#deadline) this.#stop("time");
+    if (this.bytes > this.#bounds.memoryBytesMax) this.#stop("memory");
+  }
+
+  #stop(bound: Bound): void {
+    if (!this.#isReplay) this.#stopped ??= bound;
+  }
+}
+
+function callOf(vm: Vm, file: string, input: string, name: Pointer, stack: Pointer): Omit<SentCall, "id"> | number {
+  const tool = vm.text(name);
+  const frames = vm.text(stack);
+  if (tool === undefined || frames === undefined) return REPLY.noMemory;
+  if (Buffer.byteLength(input) > INPUT_BYTES_MAX) return REPLY.tooLong;
+  const { line, column } = framesIn(frames, file)[0] ?? { line: 0, column: 0 };
+  return { tool, input, line, column };
+}
+
+function describe(vm: Vm, thrown: Pointer, file: string): GuestError {
+  const json = vm.read("describe", thrown);
+  if (json === undefined)
+    return { name: "Error", message: "There was no memory or stack left to say what was thrown." };
+  const { stack, ...error } = JSON.parse(json) as GuestError;
+  if (stack === undefined) return error;
+  const [frame] = framesIn(stack, file);
+  const frames = withoutPrelude(stack);
+  return { ...error, ...frame, ...(frames !== "" && { stack: frames }) };
+}
+
+function cutBytes(text: string, max: number): string {
+  if (Buffer.byteLength(text) <= max) return text;
+  const bytes = Buffer.from(text);
+  let end = max - Buffer.byteLength("…");
+  while ((bytes[end]! & 0xc0) === 0x80) end--; // Not inside a character.
+  return `${bytes.subarray(0, end).toString("utf8")}…`;
+}

@@ -1,0 +1,28 @@
+// Reads the stacks that the engine writes: one frame a line, the innermost first, as `    at name (file:line:column)`.
+
+import { PRELUDE_FILE } from "./prelude.ts";
+
+export interface Frame {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The frames that lie in this file, the innermost first. */
+export function framesIn(stack: string, file: string): readonly Frame[] {
+  return stack.split("\n").flatMap((text) => {
+    const place = /(?:\(|^\s*at )([^()]*):(\d+):(\d+)\)?$/.exec(text);
+    return place?.[1] === file ? [{ line: Number(place[2]), column: Number(place[3]) }] : [];
+  });
+}
+
+/** The guest's own frames. Native ones that the prelude called (`Promise`, `stringify`) go with the prelude. */
+export function withoutPrelude(stack: string): string {
+  const kept: string[] = [];
+  let isPrelude = false;
+  for (const text of stack.split("\n").toReversed()) {
+    const frame = text.trim();
+    if (!frame.endsWith("(native)")) isPrelude = frame.includes(PRELUDE_FILE);
+    if (!isPrelude && frame !== "") kept.push(frame);
+  }
+  return kept.toReversed().join("\n");
+}

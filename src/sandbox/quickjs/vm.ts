@@ -1,0 +1,168 @@
+// One VM, restored from a heap. Values of the guest are pointers here, and nobody looks into one: to read a property would
+// run the guest's getters. Texts come from the prelude.
+//
+// The library's own `evalCode`, `callFunction` and `executePendingJobs` are not used: they read what was thrown, and run
+// all jobs at once. What they would do is done here with the functions below them, which 3.6.2 of the library types.
+
+import { EvalFlags, JSValueHandle, QuickJS } from "quickjs-wasi";
+import type { Baseline } from "./baseline.ts";
+import { type Asked, optionsOf } from "./engine.ts";
+import type { Heap } from "./image.ts";
+import type { BRANDS, Entry } from "./prelude.ts";
+
+/** Where a value of the guest lies. */
+export type Pointer = number;
+/** A value that is kept until it is let go. */
+export type Held = JSValueHandle;
+
+export interface Host extends Asked {
+  /** What the prelude asks the host for. Answers one of the baseline's numbers, and never throws. */
+  asks(values: readonly Pointer[]): number;
+}
+
+type Exports = ReturnType<QuickJS["_getExports"]>;
+
+export class Vm {
+  readonly #library: QuickJS;
+  readonly #exports: Exports;
+  readonly #baseline: Baseline;
+
+  static async restore(baseline: Baseline, heap: Heap, host: Host): Promise<Vm> {
+    const library = await QuickJS.restore({ ...heap, extensions: [] }, optionsOf(baseline.wasm, host));
+    const numbers = baseline.numbers.map((pointer) => new JSValueHandle(library, pointer, true));
+    library.registerHostCallback("host", (...values) => numbers[host.asks(values.map((each) => each.ptr))]!);
+    return new Vm(library, baseline);
+  }
+
+  private constructor(library: QuickJS, baseline: Baseline) {
+    this.#library = library;
+    this.#exports = library._getExports();
+    this.#baseline = baseline;
+  }
+
+  /** Linear memory. It never shrinks. */
+  get bytes(): number {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
+  /** A view, not a copy: valid until the VM runs again. */
+  heap(): Heap {
+    return {
+      memory: new Uint8Array(this.#exports.memory.buffer),
+      stackPointer: this.#exports.__stack_pointer.value as number,
+      runtimePtr: this.#exports.qjs_get_runtime_ptr(),
+      contextPtr: this.#exports.qjs_get_context_ptr(),
+    };
+  }
+
+  /** Runs a script up to its first `await`. What it throws later rejects the promise. */
+  evaluate(js: string, file: string): { readonly promise: Pointer } | { readonly thrown: Pointer } {
+    const code = this.#library._writeString(js);
+    const name = this.#library._writeString(file);
+    const result = this.#exports.qjs_eval(code.ptr, code.len, name.ptr, EvalFlags.ASYNC | EvalFlags.STRICT);
+    this.#exports.wasm_free(code.ptr);
+    this.#exports.wasm_free(name.ptr);
+    if (this.#exports.qjs_is_exception(result) === 0) return { promise: result };
+    this.free(result);
+    return { thrown: this.#exports.qjs_get_exception() };
+  }
+
+  /** Runs one job. False if there is none. */
+  runJob(): boolean {
+    if (this.#exports.qjs_is_job_pending() === 0) return false;
+    if (this.#exports.qjs_execute_pending_job() < 0) this.#forgetException();
+    return true;
+  }
+
+  /** Calls a function of the prelude with numbers and texts. */
+  enter(entry: Entry, ...values: readonly (number | string)[]): void {
+    const handles = values.map((each) =>
+      typeof each === "number" ? this.#library.newNumber(each) : this.#library.newString(each),
+    );
+    const pointers = handles.map((each) => each.ptr);
+    const result = this.#call(entry, pointers);
+    if (result !== undefined) this.free(result);
+    for (const each of handles) each.dispose();
+  }
+
+  /** Calls a function of the prelude with a value of the guest. The text that it returns; undefined if it gave none. */
+  read(entry: Entry, value: Pointer): string | undefined {
+    const result = this.#call(entry, [value]);
+    if (result === undefined) return undefined;
+    const text = this.#exports.qjs_is_string(result) !== 0 ? this.text(result) : undefined;
+    this.free(result);
+    return text;
+  }
+
+  /** Undefined if it threw: it ran out of memory or stack, or was interrupted. */
+  #call(entry: Entry, values: readonly Pointer[]): Pointer | undefined {
+    const list = this.#exports.wasm_malloc(Math.max(1, values.length) * 4);
+    const view = new DataView(this.#exports.memory.buffer);
+    for (const [index, pointer] of values.entries()) view.setUint32(list + index * 4, pointer, true);
+    const { entries, nothing } = this.#baseline;
+    const result = this.#exports.qjs_call(entries[entry], nothing, values.length, list);
+    this.#exports.wasm_free(list);
+    if (this.#exports.qjs_is_exception(result) === 0) return result;
+    this.free(result);
+    this.#forgetException();
+    return undefined;
+  }
+
+  #forgetException(): void {
+    this.free(this.#exports.qjs_get_exception());
+  }
+
+  /** A string that the prelude made: it is well formed. Undefined if the guest has no memory left to copy it. */
+  text(pointer: Pointer): string | undefined {
+    const length = this.#exports.wasm_malloc(4);
+    const start = this.#exports.qjs_get_string_len(pointer, length);
+    const bytes = new DataView(this.#exports.memory.buffer).getUint32(length, true);
+    this.#exports.wasm_free(length);
+    if (start === 0) {
+      this.#forgetException();
+      return undefined;
+    }
+    const text = Buffer.from(this.#exports.memory.buffer, start, bytes).toString("utf8");
+    this.#exports.qjs_free_cstring(start);
+    return text;
+  }
+
+  number(pointer: Pointer): number {
+    return this.#exports.qjs_get_float64(pointer);
+  }
+
+  /** Which object a value is, whatever points to it. */
+  identity(pointer: Pointer): number {
+    return this.#exports.qjs_get_value_ptr(pointer);
+  }
+
+  stateOf(promise: Pointer): "pending" | "fulfilled" | "rejected" {
+    return (["pending", "fulfilled", "rejected"] as const)[this.#exports.qjs_promise_state(promise)]!;
+  }
+
+  resultOf(promise: Pointer): Pointer {
+    return this.#exports.qjs_promise_result(promise);
+  }
+
+  brandOf(value: Pointer): (typeof BRANDS)[number] {
+    for (const [brand, test] of TESTS) if (this.#exports[test](value) !== 0) return brand;
+    return this.#exports.qjs_is_promise(value) === 0 ? "" : this.stateOf(value);
+  }
+
+  free(pointer: Pointer): void {
+    this.#exports.qjs_free_value(pointer);
+  }
+
+  dispose(): void {
+    this.#library.dispose();
+  }
+}
+
+const TESTS = [
+  ["proxy", "qjs_is_proxy"],
+  ["map", "qjs_is_map"],
+  ["set", "qjs_is_set"],
+  ["date", "qjs_is_date"],
+  ["regexp", "qjs_is_regexp"],
+  ["error", "qjs_is_error"],
+] as const;
