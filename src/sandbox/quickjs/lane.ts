@@ -1,0 +1,120 @@
+// One worker thread and the requests to it. It is sent one at a time, so it is known which guest runs when it does not
+// answer: native code cannot be interrupted, and the only way out is to end the thread.
+
+import { Worker } from "node:worker_threads";
+import { RuntimeError } from "../../model/errors.ts";
+import type { Answer, Given, Request } from "./message.ts";
+
+/** Deep recursion in a guest needs this much: with 4 MB it could overflow the thread's stack, and trap. */
+const STACK_MB = 16;
+const HEAP_MB = 512;
+
+/** Why a lane ended: a request took too long, the thread died, or nobody needs it. */
+export type Ended = "late" | "died" | "closed";
+/** What comes of a request. `ended` says that it was the one that ran when the lane ended. */
+export type Asked = Answer | { readonly kind: "ended"; readonly by: Ended };
+
+interface Waiting {
+  readonly request: Request;
+  readonly patienceMs: number;
+  readonly resolve: (asked: Asked) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Lane {
+  readonly #worker: Worker;
+  readonly #onEnd: (lane: Lane) => void;
+  readonly #queue: Waiting[] = [];
+  #running: Waiting | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isReady = false;
+  #hasEnded = false;
+  #fault: Error | undefined;
+
+  constructor(entry: URL, given: Given, onEnd: (lane: Lane) => void) {
+    this.#onEnd = onEnd;
+    // Nothing of the process comes in. What Node writes in there goes nowhere; to read it would keep the process alive.
+    this.#worker = new Worker(entry, {
+      workerData: given,
+      argv: [],
+      execArgv: ["--no-warnings"],
+      env: {},
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      resourceLimits: { stackSizeMb: STACK_MB, maxOldGenerationSizeMb: HEAP_MB },
+    });
+    this.#worker.on("message", (answer: Answer) => this.#answered(answer));
+    this.#worker.on("error", (error: Error) => {
+      this.#fault = error;
+    });
+    this.#worker.on("exit", () => this.#end("died"));
+  }
+
+  /** Requests that were not answered yet. */
+  get load(): number {
+    return this.#queue.length + (this.#running === undefined ? 0 : 1);
+  }
+
+  /** Rejects with `code.lost` if the lane ended before it was this request's turn. */
+  ask(request: Request, patienceMs: number): Promise<Asked> {
+    if (this.#hasEnded) return Promise.reject(new RuntimeError("code.lost", {}));
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ request, patienceMs, resolve, reject });
+      this.#sendNext();
+    });
+  }
+
+  /** Ends the thread, and with it what runs there. */
+  async close(): Promise<void> {
+    this.#end("closed");
+    await this.#worker.terminate();
+  }
+
+  #sendNext(): void {
+    // A process that waits for nothing but an idle thread may end.
+    if (this.load > 0) this.#worker.ref();
+    else this.#worker.unref();
+    if (!this.#isReady || this.#running !== undefined) return;
+    const next = this.#queue.shift();
+    if (next === undefined) return;
+    this.#running = next;
+    this.#timer = setTimeout(() => this.#end("late"), next.patienceMs);
+    try {
+      this.#worker.postMessage(next.request);
+    } catch (error) {
+      this.#settle().reject(error as Error); // It holds something that cannot be copied.
+      this.#sendNext();
+    }
+  }
+
+  #answered(answer: Answer): void {
+    if (this.#hasEnded) return;
+    if (answer.kind === "ready") this.#isReady = true;
+    else this.#settle().resolve(answer);
+    this.#sendNext();
+  }
+
+  /** The request that runs, which has its answer now. */
+  #settle(): Waiting {
+    const running = this.#running;
+    if (running === undefined) throw new Error("The worker answered a request that nobody made.");
+    clearTimeout(this.#timer);
+    this.#running = undefined;
+    return running;
+  }
+
+  #end(by: Ended): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#onEnd(this);
+    if (this.#running !== undefined) this.#settle().resolve({ kind: "ended", by });
+    // A thread that never came up would not come up the next time either: it must not look like a guest to rebuild.
+    const error =
+      this.#isReady || by === "closed"
+        ? new RuntimeError("code.lost", {})
+        : new RuntimeError("code.stopped", { problem: "its worker did not start." }, { cause: this.#fault });
+    for (const waiting of this.#queue.splice(0)) waiting.reject(error);
+    if (by === "late") void this.#worker.terminate();
+  }
+}

@@ -1,0 +1,95 @@
+// Where guests run: a few worker threads, started when they are needed. A new guest goes to the one that has least to do.
+
+import { type Engine, engine } from "./engine.ts";
+import { Lane } from "./lane.ts";
+import type { Request } from "./message.ts";
+
+/** What the guests of one thread may hold together. Beyond it those that were not used for longest are given up. */
+const LANE_BYTES_MAX = 512 * 1024 * 1024;
+const LANE_GUESTS_MAX = 64;
+/** For what runs no code of a guest. */
+const CHORE_MS = 60_000;
+
+/** A guest's place in a lane. Its owner learns that it was given up by `isLost`. */
+export interface Seat {
+  readonly id: number;
+  readonly lane: Lane;
+  bytes: number;
+  isLost: boolean;
+}
+
+export class Pool {
+  readonly #entry: URL;
+  readonly #lanesMax: number;
+  /** The seats of each lane, those last that were used last. */
+  readonly #lanes = new Map<Lane, Set<Seat>>();
+  #guests = 0;
+
+  constructor(entry: URL, lanesMax: number) {
+    this.#entry = entry;
+    this.#lanesMax = lanesMax;
+  }
+
+  async seat(): Promise<Seat> {
+    const made = await engine();
+    const lane = this.#idle() ?? this.#another(made) ?? this.#leastLoaded();
+    const seat: Seat = { id: this.#guests++, lane, bytes: 0, isLost: false };
+    this.#lanes.get(lane)?.add(seat);
+    return seat;
+  }
+
+  /** Asks the worker of this seat something that runs no code of the guest. */
+  chore(seat: Seat, request: Request): ReturnType<Lane["ask"]> {
+    return seat.lane.ask(request, CHORE_MS);
+  }
+
+  /** The guest was used, and holds so much now. */
+  used(seat: Seat, bytes: number): void {
+    seat.bytes = bytes;
+    const seats = this.#lanes.get(seat.lane);
+    if (seat.isLost || seats === undefined) return;
+    seats.delete(seat);
+    seats.add(seat);
+    let held = 0;
+    for (const each of seats) held += each.bytes;
+    for (const each of seats) {
+      if (each === seat || (held <= LANE_BYTES_MAX && seats.size <= LANE_GUESTS_MAX)) break;
+      held -= each.bytes;
+      this.leave(each);
+    }
+  }
+
+  /** Gives up a guest. */
+  leave(seat: Seat): void {
+    if (seat.isLost) return;
+    seat.isLost = true;
+    this.#lanes.get(seat.lane)?.delete(seat);
+    // If the lane has ended, so has the guest.
+    this.chore(seat, { kind: "close", guest: seat.id }).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#lanes.keys()].map((lane) => lane.close()));
+  }
+
+  #idle(): Lane | undefined {
+    for (const [lane, seats] of this.#lanes) if (seats.size === 0 && lane.load === 0) return lane;
+    return undefined;
+  }
+
+  #another({ wasm }: Engine): Lane | undefined {
+    if (this.#lanes.size >= this.#lanesMax) return undefined;
+    const lane = new Lane(this.#entry, { wasm }, (ended) => {
+      for (const seat of this.#lanes.get(ended) ?? []) seat.isLost = true;
+      this.#lanes.delete(ended);
+    });
+    this.#lanes.set(lane, new Set());
+    return lane;
+  }
+
+  #leastLoaded(): Lane {
+    const [first, ...rest] = this.#lanes.keys();
+    const heft = (lane: Lane): number => lane.load + (this.#lanes.get(lane)?.size ?? 0);
+    return rest.reduce((least, lane) => (heft(lane) < heft(least) ? lane : least), first!);
+  }
+}

@@ -1,0 +1,69 @@
+// The thread that guests run in: a request in, an answer out, one at a time. What it is given to start with is in
+// `workerData`; nothing else of the process is known here.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { RuntimeError } from "../../model/errors.ts";
+import { makeBaseline } from "./baseline.ts";
+import { GuestVm } from "./guest.ts";
+import type { Answer, Given, Request } from "./message.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("This file is the entry of a worker.");
+
+const baseline = await makeBaseline((workerData as Given).wasm);
+const guests = new Map<number, GuestVm>();
+
+port.on("message", (request: Request) => void answer(request));
+port.postMessage({ kind: "ready" } satisfies Answer);
+
+async function answer(request: Request): Promise<void> {
+  let said: Answer;
+  try {
+    said = await perform(request);
+  } catch (error) {
+    said = failed(error);
+  }
+  port!.postMessage(said, said.kind === "image" ? [said.delta.buffer as ArrayBuffer] : []);
+}
+
+async function perform(request: Request): Promise<Answer> {
+  switch (request.kind) {
+    case "open": {
+      const guest = await GuestVm.open(baseline, request.deltas, request.bounds);
+      guests.set(request.guest, guest);
+      return { kind: "opened", bytes: guest.bytes };
+    }
+    case "start": {
+      const guest = requireGuest(request.guest);
+      return { kind: "progress", progress: guest.start(request.cell), bytes: guest.bytes };
+    }
+    case "deliver": {
+      const guest = requireGuest(request.guest);
+      return { kind: "progress", progress: guest.deliver(request.delivery), bytes: guest.bytes };
+    }
+    case "image":
+      return imageOf(requireGuest(request.guest));
+    case "close":
+      guests.get(request.guest)?.close();
+      guests.delete(request.guest);
+      return { kind: "closed" };
+  }
+}
+
+function imageOf(guest: GuestVm): Answer {
+  const { keeps, delta } = guest.image();
+  // In memory of its own: a transfer takes all that lies in the same buffer.
+  return { kind: "image", keeps, delta: new Uint8Array(delta) };
+}
+
+function requireGuest(id: number): GuestVm {
+  const guest = guests.get(id);
+  if (guest === undefined) throw new RuntimeError("code.lost", {});
+  return guest;
+}
+
+function failed(error: unknown): Answer {
+  if (error instanceof RuntimeError)
+    return { kind: "failed", code: error.code, details: error.details, message: error.message };
+  return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
+}
