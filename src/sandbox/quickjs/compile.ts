@@ -34,6 +34,10 @@ export function compileCell(code: string): Compiled {
   }
 }
 
+/** The column of a place in a cell, which QuickJS counts in bytes. */
+export const columnIn = (code: string, line: number, byteColumn: number): number =>
+  Buffer.from(lineOf(code, line).line).toString("utf8", 0, byteColumn - 1).length + 1;
+
 /** Thrown by a step of the compilation: the cell ends here. */
 class Refusal extends Error implements Misuse {
   readonly offset: number;
@@ -60,7 +64,7 @@ function plain(code: string): string {
   if (nul >= 0) throw new Refusal("The code has a NUL character here. Write \\0 in a string instead.", nul);
   const half = code.search(/\p{Surrogate}/u);
   if (half >= 0) throw new Refusal("The code has half a character here. Write \\u and four digits instead.", half);
-  return code.replace(/^\uFEFF/, " ").replace(/^#!/, "//");
+  return code.replace(/^\uFEFF/, "\u2002").replace(/^#!/, "//");
 }
 
 let spent = false;
@@ -120,7 +124,7 @@ function charsIn(line: string, columns: number): number {
   let [width, length] = [0, 0];
   for (const char of line) {
     if (width >= columns) break;
-    width += char === "\t" ? 4 : WIDE.test(char) ? 2 : 1;
+    width += char === "\t" ? 4 - (width % 4) : WIDE.test(char) ? 2 : 1;
     length += char.length;
   }
   return length;
@@ -162,6 +166,7 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/'with'/, "There is no `with`. Name the object each time."],
   [/Unexpected character '@'/, "There are no decorators. Call a function instead."],
   [/^Using declaration/, "`using` needs a block around it. Use `const` at the top level."],
+  [/^await isn't allowed/, "`await` needs an async function. Write `async` before the function."],
   [/^Not enough stack space/, TOO_DEEP],
 ];
 
@@ -169,7 +174,7 @@ function explained(message: string): string {
   const known = EXPLAINED.find(([pattern]) => pattern.test(message));
   if (known) return known[1];
   // Acorn puts the place behind its message, and the stripper may list all that it expected.
-  const [said] = message.replace(/ \(\d+:\d+\)$/, "").split(/(?<=`)\. /);
+  const [said] = message.replace(/\.?( \(\d+:\d+\))?$/, "").split(/(?<=`)\. /);
   return `Syntax error: ${said}.`;
 }
 

@@ -19,12 +19,22 @@ export interface Misuse {
   readonly offset: number;
 }
 
-/** Where names are declared. The outermost one is the cell's top level. */
-interface Scope {
-  readonly names: Set<string>;
-  readonly outer?: Scope;
+/** Where names are declared. The one without an `outer` is the cell's top level. */
+class Scope {
+  readonly names = new Set<string>();
+  readonly outer: Scope | undefined;
   /** Where a `var` in it is declared. */
-  readonly hoist?: Scope;
+  readonly hoist: Scope;
+
+  constructor(kind: "top" | "function" | "block", outer?: Scope) {
+    this.outer = outer;
+    this.hoist = kind === "block" ? (outer?.hoist ?? this) : this;
+  }
+
+  /** The innermost scope around that declares a name; the top level for a name that none of them declares. */
+  declaring(name: string): Scope {
+    return this.outer && !this.names.has(name) ? this.outer.declaring(name) : this;
+  }
 }
 
 const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
@@ -32,7 +42,7 @@ const NO_MODULES = "A cell has no import and no export. Everything it can use is
 /** All misuses of a cell, in their order. */
 export function misuses(program: Program): Misuse[] {
   const found: Misuse[] = [];
-  const top: Scope = { names: new Set() };
+  const top = new Scope("top");
   const constants = new Set<string>();
   const assigned: { readonly id: Identifier; readonly scope: Scope }[] = [];
 
@@ -50,7 +60,7 @@ export function misuses(program: Program): Misuse[] {
   visit(program, top);
   // Only now is every declaration known: a function may assign to what is declared below it.
   for (const { id, scope } of assigned) {
-    if (declaring(id.name, scope) !== top) continue;
+    if (scope.declaring(id.name) !== top) continue;
     if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` cannot be assigned to. Choose another name.`);
     if (constants.has(id.name)) refuse(id, `\`${id.name}\` is a constant. Declare it with \`let\` to assign to it.`);
   }
@@ -73,7 +83,7 @@ export function misuses(program: Program): Misuse[] {
         break;
       case "VariableDeclaration": {
         const ids = node.declarations.flatMap((each) => [...bound(each.id)]);
-        declare(ids, node.kind === "var" ? (scope.hoist ?? top) : scope);
+        declare(ids, node.kind === "var" ? scope.hoist : scope);
         if (node.kind === "const" && scope === top) for (const id of ids) constants.add(id.name);
         break;
       }
@@ -102,21 +112,21 @@ export function misuses(program: Program): Misuse[] {
       case "FunctionDeclaration":
       case "FunctionExpression":
       case "ArrowFunctionExpression": {
-        const body = functionScope(scope);
+        const body = new Scope("function", scope);
         if (node.type === "FunctionExpression" && node.id) declare([node.id], body);
         for (const param of node.params) declare(bound(param), body);
         return body;
       }
       case "StaticBlock":
-        return functionScope(scope);
+        return new Scope("function", scope);
       case "ClassDeclaration":
       case "ClassExpression": {
-        const body = blockScope(scope);
+        const body = new Scope("block", scope);
         if (node.id) declare([node.id], body);
         return body;
       }
       case "CatchClause": {
-        const body = blockScope(scope);
+        const body = new Scope("block", scope);
         if (node.param) declare(bound(node.param), body);
         return body;
       }
@@ -125,26 +135,11 @@ export function misuses(program: Program): Misuse[] {
       case "ForInStatement":
       case "ForOfStatement":
       case "SwitchStatement":
-        return blockScope(scope);
+        return new Scope("block", scope);
       default:
         return scope;
     }
   }
-}
-
-const blockScope = (outer: Scope): Scope => ({ names: new Set(), outer, hoist: outer.hoist ?? outer });
-
-function functionScope(outer: Scope): Scope {
-  const names = new Set<string>();
-  const hoist: Scope = { names, outer };
-  return { names, outer, hoist };
-}
-
-/** The innermost scope around that declares a name; the outermost one for a name that none of them declares. */
-function declaring(name: string, scope: Scope): Scope {
-  let each = scope;
-  while (each.outer && !each.names.has(name)) each = each.outer;
-  return each;
 }
 
 /** The variables in a pattern, of a declaration or of an assignment. */
