@@ -1,0 +1,234 @@
+// A TypeScript cell becomes a script for QuickJS: a strict global script with `await` at its top level, whose value is
+// that of its last expression. Types are blanked out, and what the cell declares at its top level becomes global
+// variables, so that later cells see it and may declare it again.
+//
+// C1 The same code gives the same script, in every process: a cell is compiled again when its turn is replayed.
+// C2 Lines stay, and columns do wherever there is room. `rewrite` says where there is none.
+// C3 A cell that cannot run is refused before any of it ran, and the places it is told of are those in its own text.
+
+import { stripTypeScriptTypes } from "node:module";
+import { type ClassDeclaration, type Program, parse, type VariableDeclaration } from "acorn";
+import { RuntimeError } from "../../model/errors.ts";
+import type { CellProblem } from "../sandbox.ts";
+import { isMentioned, type Misuse, misuses } from "./names.ts";
+
+export { RESERVED } from "./names.ts";
+
+export type Compiled = { readonly js: string } | { readonly problems: readonly CellProblem[] };
+
+const BYTES_MAX = 1024 * 1024;
+const PROBLEMS_MAX = 10;
+const LINE_BREAK = /\r\n?|\n/;
+
+/** The script of a cell, or why it has none. Throws `code.lost` in a thread that can compile no more. */
+export function compileCell(code: string): Compiled {
+  try {
+    const js = strip(plain(code));
+    const program = parseScript(js);
+    const found = misuses(program);
+    return found.length === 0 ? { js: rewrite(js, program) } : refused(code, found);
+  } catch (error) {
+    if (error instanceof Refusal) return refused(code, [error]);
+    if (error instanceof RangeError) return refused(code, [new Refusal(TOO_DEEP, 0)]);
+    throw error;
+  }
+}
+
+/** The column of a place in a cell, which QuickJS counts in bytes. */
+export const columnIn = (code: string, line: number, byteColumn: number): number =>
+  Buffer.from(lineOf(code, line).line).toString("utf8", 0, byteColumn - 1).length + 1;
+
+/** Thrown by a step of the compilation: the cell ends here. */
+class Refusal extends Error implements Misuse {
+  readonly offset: number;
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+function refused(code: string, found: readonly Misuse[]): Compiled {
+  return {
+    problems: found.slice(0, PROBLEMS_MAX).map(({ message, offset }) => {
+      const lines = code.slice(0, offset).split(LINE_BREAK);
+      return { message, line: lines.length, column: lines.at(-1)!.length + 1 };
+    }),
+  };
+}
+
+/** The code, without the marks that may stand at the start of a file. All else keeps its place. */
+function plain(code: string): string {
+  if (Buffer.byteLength(code) > BYTES_MAX)
+    throw new Refusal("The code is longer than 1 MiB. Read data with a tool instead of writing it into the code.", 0);
+  const nul = code.indexOf("\0");
+  if (nul >= 0) throw new Refusal("The code has a NUL character here. Write \\0 in a string instead.", nul);
+  const half = code.search(/\p{Surrogate}/u);
+  if (half >= 0) throw new Refusal("The code has half a character here. Write \\u and four digits instead.", half);
+  return code.replace(/^\uFEFF/, "\u2002").replace(/^#!/, "//");
+}
+
+let spent = false;
+
+/**
+ * Whether this thread can compile no more: code that is nested too deeply breaks Node's type stripper for as long as
+ * the thread lives. Replace such a thread.
+ */
+export const isSpent = (): boolean => spent;
+
+/** The code with blanks in place of its types. Line breaks and the number of characters and of bytes stay. */
+function strip(code: string): string {
+  if (spent) throw new RuntimeError("code.lost", {});
+  try {
+    return quietly(() => stripTypeScriptTypes(code));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Refusal(explained(error.message), offsetIn(code, error));
+    spent = true;
+    throw new Refusal(TOO_DEEP, 0);
+  }
+}
+
+/** Does something without the warning that type stripping is experimental. Other warnings come as ever. */
+function quietly<T>(work: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (!String(warning).startsWith("stripTypeScriptTypes ")) Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  try {
+    return work();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/**
+ * Where the type stripper found an error. Only its stack tells: `:<line>`, some lines of code, and below the right one
+ * `^^^`. An error that spans lines has `  > ` before its first and last line, and one at the end of the code no mark.
+ */
+function offsetIn(code: string, error: SyntaxError): number {
+  const [head = "", ...shown] = (error.stack ?? "").split("\n");
+  const { index, line } = lineOf(code, Number(/:(\d+)$/.exec(head)?.[1] ?? 1));
+  const end = shown.findIndex((each) => each.startsWith("SyntaxError"));
+  const marks = shown.slice(0, end).find((each) => /^ *\^+$/.test(each));
+  if (marks) return index + charsIn(line, marks.indexOf("^"));
+  return index + (shown.some((each) => each.startsWith("  > ")) ? line.search(/\S|$/) : line.length);
+}
+
+function lineOf(code: string, number: number): { readonly index: number; readonly line: string } {
+  const parts = code.split(/(\r\n?|\n)/); // Lines, and between them what breaks them.
+  const at = 2 * (number - 1);
+  return { index: parts.slice(0, at).join("").length, line: parts[at] ?? "" };
+}
+
+/** How many characters of a line fill so many columns of a terminal, as the stripper shows it. */
+function charsIn(line: string, columns: number): number {
+  let [width, length] = [0, 0];
+  for (const char of line) {
+    if (width >= columns) break;
+    width += char === "\t" ? 4 - (width % 4) : WIDE.test(char) ? 2 : 1;
+    length += char.length;
+  }
+  return length;
+}
+const WIDE =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u;
+
+function parseScript(js: string): Program {
+  let html = -1;
+  try {
+    const program = parse(js, {
+      ecmaVersion: "latest",
+      sourceType: "script",
+      strict: true,
+      allowAwaitOutsideFunction: true,
+      allowImportExportEverywhere: true, // `misuses` refuses them, and says it better.
+      onComment: (_isBlock, _text, start) => {
+        if (html < 0 && !js.startsWith("/", start)) html = start;
+      },
+    });
+    if (html >= 0) throw new Refusal("`<!--` and `-->` begin a comment here. Use `//` for comments.", html);
+    return program;
+  } catch (error) {
+    if (error instanceof SyntaxError && "pos" in error) throw new Refusal(explained(error.message), Number(error.pos));
+    throw error;
+  }
+}
+
+const TOO_DEEP = "The code is nested too deeply. Split it into smaller parts.";
+
+/** What the parsers' messages mean for a cell. */
+const EXPLAINED: readonly (readonly [RegExp, string])[] = [
+  [/TypeScript enum/, "A cell has no enum. Use an object instead."],
+  [/TypeScript namespace|`module` keyword/, "A cell has no namespace. Use an object instead."],
+  [/parameter property/, "A constructor's parameter cannot be a property. Declare the field and assign to it."],
+  [/angle-bracket/, "Write `value as Type` instead of `<Type>value`. JSX is not supported."],
+  [/import equals|export assignment/, "A cell has no import and no export. Everything it can use is global."],
+  [/^Return statement|^'return' outside/, "A cell has no return. Make the value its last expression."],
+  [/'with'/, "There is no `with`. Name the object each time."],
+  [/Unexpected character '@'/, "There are no decorators. Call a function instead."],
+  [/^Using declaration/, "`using` needs a block around it. Use `const` at the top level."],
+  [/^await isn't allowed/, "`await` needs an async function. Write `async` before the function."],
+  [/^Not enough stack space/, TOO_DEEP],
+];
+
+function explained(message: string): string {
+  const known = EXPLAINED.find(([pattern]) => pattern.test(message));
+  if (known) return known[1];
+  // Acorn puts the place behind its message, and the stripper may list all that it expected.
+  const [said] = message.replace(/\.?( \(\d+:\d+\))?$/, "").split(/(?<=`)\. /);
+  return `Syntax error: ${said}.`;
+}
+
+/** Other text in place of some. */
+interface Edit {
+  readonly at: number;
+  readonly drops: number;
+  readonly puts: string;
+}
+
+/** The script with global variables for what its top level declares. Functions are global as they are. */
+function rewrite(js: string, program: Program): string {
+  const edits: Edit[] = [];
+  let end = 0; // Of the statement before.
+  for (const node of program.body) {
+    if (node.type === "VariableDeclaration") edits.push(...asVariables(js, node));
+    if (node.type === "ClassDeclaration") edits.push(...asVariable(js, node, end));
+    end = node.end;
+  }
+  let script = "";
+  let done = 0;
+  for (const { at, drops, puts } of edits) {
+    script += js.slice(done, at) + puts;
+    done = at + drops;
+  }
+  return script + js.slice(done);
+}
+
+/** `let` and `const` give way to `var`. What has no value is set to undefined: it may have one from an earlier cell. */
+function asVariables(js: string, { start, end, kind, declarations }: VariableDeclaration): Edit[] {
+  if (kind === "var") return [];
+  const edits = [{ at: start, drops: kind.length, puts: "var".padEnd(kind.length) }];
+  for (const { id, init } of declarations) {
+    if (init) continue;
+    // Without the semicolon, a bracket on the next line would belong to the value.
+    const puts = id.end === end ? "=void 0;" : "=void 0";
+    // A type that was blanked out makes room; otherwise the rest of the line moves.
+    const room = /^ */.exec(js.slice(id.end, id.end + puts.length))![0].length;
+    edits.push({ at: id.end, drops: room, puts });
+  }
+  return edits;
+}
+
+/**
+ * `class K {` becomes `K=class {`, which is as long, with `var` behind the statement before: only what follows on that
+ * line moves. A class that uses its own name keeps it, as its static parts run before the variable is set.
+ */
+function asVariable(js: string, node: ClassDeclaration, before: number): Edit[] {
+  const name = js.slice(node.id.start, node.id.end);
+  const gap = js.slice(node.start + "class".length, node.id.start);
+  const head = LINE_BREAK.test(gap) ? gap + " ".repeat(name.length) : gap.replace(/^ /, "");
+  const edit =
+    isMentioned(node.id.name, node.body) || (node.superClass && isMentioned(node.id.name, node.superClass))
+      ? { at: node.start, drops: 0, puts: `${name}=` }
+      : { at: node.start, drops: node.id.end - node.start, puts: `${name}=class${head}` };
+  return [{ at: before, drops: 0, puts: ";var " }, edit, { at: node.end, drops: 0, puts: ";" }];
+}

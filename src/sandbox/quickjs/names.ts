@@ -1,0 +1,182 @@
+// What a cell says wrongly although it can be parsed: it uses modules, takes a name that is not free, or assigns to a
+// constant. QuickJS would notice none of it, as the constants of a cell become variables.
+
+import type { AnyNode, Identifier, Program } from "acorn";
+
+/** Names that a cell may not declare at its top level nor assign to. Inside a function they are as good as any other. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  [
+    "tools print console finish sleep setTimeout clearTimeout history",
+    "globalThis undefined NaN Infinity",
+    // Another value under one of these names would be there in all later cells.
+    "Object Function Array String Number Boolean Symbol BigInt Math JSON Reflect Proxy Promise Error Map Set Date RegExp",
+  ].flatMap((names) => names.split(" ")),
+);
+
+/** What is wrong, and where in the code. */
+export interface Misuse {
+  readonly message: string;
+  readonly offset: number;
+}
+
+/** Where names are declared. The one without an `outer` is the cell's top level. */
+class Scope {
+  readonly names = new Set<string>();
+  readonly outer: Scope | undefined;
+  /** Where a `var` in it is declared. */
+  readonly hoist: Scope;
+
+  constructor(kind: "top" | "function" | "block", outer?: Scope) {
+    this.outer = outer;
+    this.hoist = kind === "block" ? (outer?.hoist ?? this) : this;
+  }
+
+  /** The innermost scope around that declares a name; the top level for a name that none of them declares. */
+  declaring(name: string): Scope {
+    return this.outer && !this.names.has(name) ? this.outer.declaring(name) : this;
+  }
+}
+
+const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
+
+/** All misuses of a cell, in their order. */
+export function misuses(program: Program): Misuse[] {
+  const found: Misuse[] = [];
+  const top = new Scope("top");
+  const constants = new Set<string>();
+  const assigned: { readonly id: Identifier; readonly scope: Scope }[] = [];
+
+  const refuse = (node: AnyNode, message: string) => void found.push({ message, offset: node.start });
+  const declare = (ids: Iterable<Identifier>, scope: Scope) => {
+    for (const id of ids) {
+      scope.names.add(id.name);
+      if (scope === top && RESERVED.has(id.name)) refuse(id, `\`${id.name}\` is reserved. Choose another name.`);
+    }
+  };
+  const assign = (target: AnyNode, scope: Scope) => {
+    for (const id of bound(target)) assigned.push({ id, scope });
+  };
+
+  visit(program, top);
+  // Only now is every declaration known: a function may assign to what is declared below it.
+  for (const { id, scope } of assigned) {
+    if (scope.declaring(id.name) !== top) continue;
+    if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` cannot be assigned to. Choose another name.`);
+    if (constants.has(id.name)) refuse(id, `\`${id.name}\` is a constant. Declare it with \`let\` to assign to it.`);
+  }
+  return found.sort((a, b) => a.offset - b.offset);
+
+  function visit(node: AnyNode, scope: Scope): void {
+    switch (node.type) {
+      case "ImportDeclaration":
+      case "ImportExpression":
+      case "ExportNamedDeclaration":
+      case "ExportDefaultDeclaration":
+      case "ExportAllDeclaration":
+        refuse(node, NO_MODULES);
+        break;
+      case "MetaProperty":
+        if (node.meta.name === "import") refuse(node, NO_MODULES);
+        break;
+      case "Identifier":
+        if (node.name === "await") refuse(node, "`await` is not a name. Choose another name.");
+        break;
+      case "VariableDeclaration": {
+        const ids = node.declarations.flatMap((each) => [...bound(each.id)]);
+        declare(ids, node.kind === "var" ? scope.hoist : scope);
+        if (node.kind === "const" && scope === top) for (const id of ids) constants.add(id.name);
+        break;
+      }
+      case "FunctionDeclaration":
+      case "ClassDeclaration":
+        if (node.id) declare([node.id], scope);
+        break;
+      case "AssignmentExpression":
+        assign(node.left, scope);
+        break;
+      case "UpdateExpression":
+        assign(node.argument, scope);
+        break;
+      case "ForInStatement":
+      case "ForOfStatement":
+        if (node.left.type !== "VariableDeclaration") assign(node.left, scope);
+        break;
+    }
+    const inner = inside(node, scope);
+    for (const child of childrenOf(node)) visit(child, inner);
+  }
+
+  /** The scope of what a node consists of. */
+  function inside(node: AnyNode, scope: Scope): Scope {
+    switch (node.type) {
+      case "FunctionDeclaration":
+      case "FunctionExpression":
+      case "ArrowFunctionExpression": {
+        const body = new Scope("function", scope);
+        if (node.type === "FunctionExpression" && node.id) declare([node.id], body);
+        for (const param of node.params) declare(bound(param), body);
+        return body;
+      }
+      case "StaticBlock":
+        return new Scope("function", scope);
+      case "ClassDeclaration":
+      case "ClassExpression": {
+        const body = new Scope("block", scope);
+        if (node.id) declare([node.id], body);
+        return body;
+      }
+      case "CatchClause": {
+        const body = new Scope("block", scope);
+        if (node.param) declare(bound(node.param), body);
+        return body;
+      }
+      case "BlockStatement":
+      case "ForStatement":
+      case "ForInStatement":
+      case "ForOfStatement":
+      case "SwitchStatement":
+        return new Scope("block", scope);
+      default:
+        return scope;
+    }
+  }
+}
+
+/** The variables in a pattern, of a declaration or of an assignment. */
+function* bound(pattern: AnyNode): Generator<Identifier> {
+  switch (pattern.type) {
+    case "Identifier":
+      yield pattern;
+      break;
+    case "ObjectPattern":
+      for (const each of pattern.properties) yield* bound(each.type === "Property" ? each.value : each);
+      break;
+    case "ArrayPattern":
+      for (const each of pattern.elements) if (each) yield* bound(each);
+      break;
+    case "AssignmentPattern":
+      yield* bound(pattern.left);
+      break;
+    case "RestElement":
+      yield* bound(pattern.argument);
+      break;
+  }
+}
+
+/** Whether a name is used in a node. The names of properties do not count. */
+export const isMentioned = (name: string, node: AnyNode): boolean =>
+  (node.type === "Identifier" && node.name === name) || childrenOf(node).some((child) => isMentioned(name, child));
+
+const isNode = (value: unknown): value is AnyNode =>
+  typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
+
+/** The nodes that a node consists of, without the plain names of properties. */
+function childrenOf(node: AnyNode): AnyNode[] {
+  const children: AnyNode[] = [];
+  const isPlain = "computed" in node && !node.computed;
+  for (const [key, value] of Object.entries(node)) {
+    if (isPlain && (key === "key" || key === "property")) continue;
+    for (const each of Array.isArray(value) ? value : [value]) if (isNode(each)) children.push(each);
+  }
+  return children;
+}
