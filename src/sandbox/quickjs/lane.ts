@@ -92,7 +92,8 @@ export class Lane {
     if (this.#hasEnded) return;
     if (answer.kind === "ready") this.#isReady = true;
     else this.#settle().resolve(answer);
-    this.#sendNext();
+    if (answer.isLast) this.#end("died");
+    else this.#sendNext();
   }
 
   /** The request that runs, which has its answer now. */
@@ -115,6 +116,6 @@ export class Lane {
         ? new RuntimeError("code.lost", {})
         : new RuntimeError("code.stopped", { problem: "its worker did not start." }, { cause: this.#fault });
     for (const waiting of this.#queue.splice(0)) waiting.reject(error);
-    if (by === "late") void this.#worker.terminate();
+    if (by !== "closed") void this.#worker.terminate();
   }
 }
