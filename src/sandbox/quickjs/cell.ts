@@ -1,7 +1,9 @@
 // A cell that runs: what it has announced, printed and left open.
 
 import type { GuestSleep } from "../sandbox.ts";
+import { columnIn } from "./compile.ts";
 import type { SentCall } from "./message.ts";
+import { type Frame, frameIn } from "./stack.ts";
 import type { Held, Pointer } from "./vm.ts";
 
 /** Rejections that are watched at a time. Nearly all of them get a handler a moment later. */
@@ -9,6 +11,7 @@ const WATCHED_MAX = 1000;
 
 export class Cell {
   readonly file: string;
+  readonly #text: string;
   /** The promise of its code, or what the engine threw when it read the code. */
   code: { readonly promise: Pointer } | { readonly thrown: Pointer } = { promise: 0 };
   /** The value that it finished with, as JSON. */
@@ -25,8 +28,15 @@ export class Cell {
   #calls: SentCall[] = [];
   #sleeps: GuestSleep[] = [];
 
-  constructor(file: string) {
+  constructor(file: string, text: string) {
     this.file = file;
+    this.#text = text;
+  }
+
+  /** The innermost place of a stack that lies in this cell. */
+  placeIn(stack: string): Frame | undefined {
+    const frame = frameIn(stack, this.file);
+    return frame && { line: frame.line, column: columnIn(this.#text, frame.line, frame.column) };
   }
 
   get openCalls(): number {

@@ -124,7 +124,7 @@ function charsIn(line: string, columns: number): number {
   let [width, length] = [0, 0];
   for (const char of line) {
     if (width >= columns) break;
-    width += char === "\t" ? 4 : WIDE.test(char) ? 2 : 1;
+    width += char === "\t" ? 4 - (width % 4) : WIDE.test(char) ? 2 : 1;
     length += char.length;
   }
   return length;

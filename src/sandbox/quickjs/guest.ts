@@ -15,7 +15,7 @@ import { compileCell } from "./compile.ts";
 import { hashOfHeap, heapOf, nextDelta } from "./image.ts";
 import type { SentCall, SentDelivery, SentEnd, SentProgress } from "./message.ts";
 import { ASK, BRANDS, REPLY } from "./prelude.ts";
-import { framesIn, withoutPrelude } from "./stack.ts";
+import { withoutPrelude } from "./stack.ts";
 import { type Held, type Pointer, Vm } from "./vm.ts";
 
 const INPUT_BYTES_MAX = 1024 * 1024;
@@ -67,7 +67,7 @@ export class GuestVm {
     const compiled = compileCell(cell.code);
     if ("problems" in compiled)
       return { ...NOTHING, state: "refused", problems: compiled.problems, ...this.#hashed(vm) };
-    this.#cell = new Cell(cell.file);
+    this.#cell = new Cell(cell.file, cell.code);
     return this.#segment(vm, this.#cell, cell, (running) => {
       const seed = createHash("sha256").update(cell.seed).digest();
       const numbers = [0, 4, 8, 12].map((at) => seed.readInt32LE(at));
@@ -163,12 +163,12 @@ export class GuestVm {
   #outcome(vm: Vm, cell: Cell, state: "pending" | "fulfilled" | "rejected"): SentEnd {
     const { code, finish } = cell;
     if (finish !== undefined) return { state: "done", finish };
-    if ("thrown" in code) return { state: "threw", error: describe(vm, code.thrown, cell.file) };
+    if ("thrown" in code) return { state: "threw", error: describe(vm, code.thrown, cell) };
     if (state === "pending") return { state: "stalled" };
     const result = vm.resultOf(code.promise);
     const end: SentEnd =
       state === "rejected"
-        ? { state: "threw", error: describe(vm, result, cell.file) }
+        ? { state: "threw", error: describe(vm, result, cell) }
         : { state: "done", ...this.#value(vm, result) };
     vm.free(result);
     return end;
@@ -185,7 +185,7 @@ export class GuestVm {
   #unhandled(vm: Vm, cell: Cell): readonly GuestError[] {
     // What the code throws after `finish` is not the cell's outcome, so it is told here.
     if (cell.finish === undefined && "promise" in cell.code) cell.rejections.handled(vm.identity(cell.code.promise));
-    return cell.rejections.take(UNHANDLED_MAX, (reason) => describe(vm, reason.ptr, cell.file));
+    return cell.rejections.take(UNHANDLED_MAX, (reason) => describe(vm, reason.ptr, cell));
   }
 
   #hashed(vm: Vm): { readonly heap?: string } {
@@ -217,7 +217,7 @@ export class GuestVm {
     this.#count(text);
     switch (kind) {
       case ASK.call: {
-        const call = callOf(vm, cell.file, text, second, third);
+        const call = callOf(vm, cell, text, second, third);
         if (typeof call === "number") return call;
         this.#count(call.tool);
         cell.call(call);
@@ -261,24 +261,23 @@ export class GuestVm {
   }
 }
 
-function callOf(vm: Vm, file: string, input: string, name: Pointer, stack: Pointer): Omit<SentCall, "id"> | number {
+function callOf(vm: Vm, cell: Cell, input: string, name: Pointer, stack: Pointer): Omit<SentCall, "id"> | number {
   const tool = vm.text(name);
   const frames = vm.text(stack);
   if (tool === undefined || frames === undefined) return REPLY.noMemory;
   if (Buffer.byteLength(input) > INPUT_BYTES_MAX) return REPLY.tooLong;
-  const { line, column } = framesIn(frames, file)[0] ?? { line: 0, column: 0 };
+  const { line, column } = cell.placeIn(frames) ?? { line: 0, column: 0 };
   return { tool, input, line, column };
 }
 
-function describe(vm: Vm, thrown: Pointer, file: string): GuestError {
+function describe(vm: Vm, thrown: Pointer, cell: Cell): GuestError {
   const json = vm.read("describe", thrown);
   if (json === undefined)
     return { name: "Error", message: "There was no memory or stack left to say what was thrown." };
   const { stack, ...error } = JSON.parse(json) as GuestError;
   if (stack === undefined) return error;
-  const [frame] = framesIn(stack, file);
   const frames = withoutPrelude(stack);
-  return { ...error, ...frame, ...(frames !== "" && { stack: frames }) };
+  return { ...error, ...cell.placeIn(stack), ...(frames !== "" && { stack: frames }) };
 }
 
 function cutBytes(text: string, max: number): string {

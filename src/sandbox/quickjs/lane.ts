@@ -33,19 +33,17 @@ export class Lane {
 
   constructor(entry: URL, given: Given, onEnd: (lane: Lane) => void) {
     this.#onEnd = onEnd;
-    // Nothing of the process comes in, and what is written in there goes nowhere.
+    // Nothing of the process comes in. What Node writes in there goes nowhere; to read it would keep the process alive.
     this.#worker = new Worker(entry, {
       workerData: given,
       argv: [],
-      execArgv: [],
+      execArgv: ["--no-warnings"],
       env: {},
       stdin: false,
       stdout: true,
       stderr: true,
       resourceLimits: { stackSizeMb: STACK_MB, maxOldGenerationSizeMb: HEAP_MB },
     });
-    this.#worker.stdout.resume();
-    this.#worker.stderr.resume();
     this.#worker.on("message", (answer: Answer) => this.#answered(answer));
     this.#worker.on("error", (error: Error) => {
       this.#fault = error;
@@ -94,7 +92,8 @@ export class Lane {
     if (this.#hasEnded) return;
     if (answer.kind === "ready") this.#isReady = true;
     else this.#settle().resolve(answer);
-    this.#sendNext();
+    if (answer.isLast) this.#end("died");
+    else this.#sendNext();
   }
 
   /** The request that runs, which has its answer now. */
@@ -117,6 +116,6 @@ export class Lane {
         ? new RuntimeError("code.lost", {})
         : new RuntimeError("code.stopped", { problem: "its worker did not start." }, { cause: this.#fault });
     for (const waiting of this.#queue.splice(0)) waiting.reject(error);
-    if (by === "late") void this.#worker.terminate();
+    if (by !== "closed") void this.#worker.terminate();
   }
 }

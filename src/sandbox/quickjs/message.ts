@@ -34,14 +34,15 @@ export type SentDelivery = Delivery extends infer Each
     : Each
   : never;
 
-/** `bytes` is what the guest holds then. */
-export type Answer =
+/** `bytes` is what the guest holds then. After an answer that `isLast` the worker must be replaced. */
+export type Answer = { readonly isLast?: true } & (
   | { readonly kind: "ready" }
   | { readonly kind: "opened"; readonly bytes: number }
   | { readonly kind: "progress"; readonly progress: SentProgress; readonly bytes: number }
   | { readonly kind: "image"; readonly keeps: number; readonly delta: Uint8Array }
   | { readonly kind: "closed" }
-  | { readonly kind: "failed"; readonly code?: Code; readonly details?: unknown; readonly message: string };
+  | { readonly kind: "failed"; readonly code?: Code; readonly details?: unknown; readonly message: string }
+);
 
 export type SentCall = Omit<GuestCall, "input"> & { readonly input: string };
 

@@ -7,12 +7,13 @@ export interface Frame {
   readonly column: number;
 }
 
-/** The frames that lie in this file, the innermost first. */
-export function framesIn(stack: string, file: string): readonly Frame[] {
-  return stack.split("\n").flatMap((text) => {
+/** The innermost frame that lies in this file. Its column counts bytes. */
+export function frameIn(stack: string, file: string): Frame | undefined {
+  for (const text of stack.split("\n")) {
     const place = /(?:\(|^\s*at )([^()]*):(\d+):(\d+)\)?$/.exec(text);
-    return place?.[1] === file ? [{ line: Number(place[2]), column: Number(place[3]) }] : [];
-  });
+    if (place?.[1] === file) return { line: Number(place[2]), column: Number(place[3]) };
+  }
+  return undefined;
 }
 
 /** The guest's own frames. Native ones that the prelude called (`Promise`, `stringify`) go with the prelude. */

@@ -4,6 +4,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { RuntimeError } from "../../model/errors.ts";
 import { makeBaseline } from "./baseline.ts";
+import { isSpent } from "./compile.ts";
 import { GuestVm } from "./guest.ts";
 import type { Answer, Given, Request } from "./message.ts";
 
@@ -23,6 +24,7 @@ async function answer(request: Request): Promise<void> {
   } catch (error) {
     said = failed(error);
   }
+  if (isSpent()) said = { ...said, isLast: true };
   port!.postMessage(said, said.kind === "image" ? [said.delta.buffer as ArrayBuffer] : []);
 }
 
