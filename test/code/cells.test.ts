@@ -12,7 +12,7 @@ import { cells } from "./cells.ts";
 const plugins: readonly Plugin[] = [cells, code];
 
 /** The value that the turn ends with which runs these cells, one after the other. */
-async function valueOf(codes: readonly string[], options: Parameters<typeof open>[1] = {}): Promise<unknown> {
+async function valueFrom(codes: readonly string[], options: Parameters<typeof open>[1] = {}): Promise<unknown> {
   await using world = await open(scripted(...codes.map((each) => says(each))), { plugins, ...options });
   const { outcome } = await world.session.turn("Go.").result();
   return outcome.kind === "finished" ? outcome.value : outcome;
@@ -49,7 +49,7 @@ describe("what code keeps", () => {
     "settle(count()); await later; finish([count(), stack.push(2), numbers.next().value, heard, stack instanceof Stack])";
 
   test("P8 variables, closures, classes, generators and pending promises are there in the next cell", async () => {
-    expect(await valueOf([...MAKES, USES])).toEqual([2, 2, 1, [1], true]);
+    expect(await valueFrom([...MAKES, USES])).toEqual([2, 2, 1, [1], true]);
   });
 
   test("P8 S2 they are there in another process, and each fork goes on from where it was made", async () => {
@@ -77,7 +77,7 @@ describe("what code keeps", () => {
       "const { f } = { f: 1 }",
     ];
     const again = declared.map((each) => each.replaceAll("1", "2"));
-    expect(await valueOf([declared.join(";\n"), again.join(";\n"), "finish([a, b, c, d(), new E().v, f])"])).toEqual([
+    expect(await valueFrom([declared.join(";\n"), again.join(";\n"), "finish([a, b, c, d(), new E().v, f])"])).toEqual([
       2, 2, 2, 2, 2, 2,
     ]);
   });
@@ -111,7 +111,7 @@ describe("what code keeps", () => {
   });
 
   test("P8 another task begins with nothing, and a compaction keeps what there is", async () => {
-    expect(await valueOf(["let n = 1;", "task Count.", "finish(typeof n)"])).toBe("undefined");
+    expect(await valueFrom(["let n = 1;", "task Count.", "finish(typeof n)"])).toBe("undefined");
     // A turn that ends with the new task leaves nothing behind, either.
     const model = scripted(
       says("let n = 1; finish(n)"),
@@ -234,7 +234,7 @@ async function pool(todo: number[], size: number) {
   return [most, out.sort((a, b) => a - b)];
 }
 finish([all, settled, race, any, slept, await pool([1, 2, 3, 4, 5, 6], 2)])`;
-    const value = await valueOf([cell], { tools: [late] });
+    const value = await valueFrom([cell], { tools: [late] });
     expect(value).toEqual([[1, 2, 3], ["rejected", "fulfilled"], 6, 7, true, [2, [1, 2, 3, 4, 5, 6]]]);
   });
 
@@ -248,7 +248,7 @@ finish([all, settled, race, any, slept, await pool([1, 2, 3, 4, 5, 6], 2)])`;
       return 1;
     });
     const cell = "finish((await Promise.all(Array.from({ length: 12 }, () => tools.busy({})))).length)";
-    expect(await valueOf([cell], { tools: [busy], limits: { parallelCallsMax: 5 } })).toBe(12);
+    expect(await valueFrom([cell], { tools: [busy], limits: { parallelCallsMax: 5 } })).toBe(12);
     expect(most).toBe(5);
   });
 
@@ -264,7 +264,7 @@ finish([all, settled, race, any, slept, await pool([1, 2, 3, 4, 5, 6], 2)])`;
         },
       }),
     });
-    const value = await valueOf(["finish(await Promise.all([1, 2].map((n) => tools.look({ n }))))"], {
+    const value = await valueFrom(["finish(await Promise.all([1, 2].map((n) => tools.look({ n }))))"], {
       tools: [look],
       plugins: [...plugins, spy],
     });
@@ -301,7 +301,7 @@ for (const name of ["hangs", "fails", "gone"]) {
   try { await tools[name]({}); } catch (error) { codes.push([error.name, error.code, error instanceof Error]); }
 }
 finish(codes)`;
-    expect(await valueOf([cell], { tools: [hangs, fails] })).toEqual([
+    expect(await valueFrom([cell], { tools: [hangs, fails] })).toEqual([
       ["ToolError", "tool.timeout", true],
       ["ToolError", "tool.failed", true],
       ["ToolError", "tool.unknown", true],
@@ -327,7 +327,7 @@ finish(codes)`;
       },
       { retry: { policy: "idempotent", attempts: 3, baseMs: 1 } },
     );
-    expect(await valueOf(["finish(await tools.flaky({}))"], { tools: [flaky] })).toBe("ok");
+    expect(await valueFrom(["finish(await tools.flaky({}))"], { tools: [flaky] })).toBe("ok");
     expect(keys).toHaveLength(3);
     expect(new Set(keys).size).toBe(1);
   });
@@ -335,7 +335,7 @@ finish(codes)`;
   test("P9 calls beyond the limit of a round are refused, and the code may catch that", async () => {
     const cell =
       "const all = await Promise.allSettled(Array.from({ length: 4 }, (_, n) => tools.look({ n }))); finish(all.map((each) => each.reason?.code ?? each.value))";
-    expect(await valueOf([cell], { tools: [look], limits: { callsPerRoundMax: 2 } })).toEqual([
+    expect(await valueFrom([cell], { tools: [look], limits: { callsPerRoundMax: 2 } })).toEqual([
       0,
       1,
       "tool.too-many",
@@ -353,20 +353,24 @@ finish(codes)`;
     const options = {
       tools: [look, named("pay", () => ++paid)],
       plugins: [...plugins, careful],
-      limits: { parkAfterMs: 0 },
+      limits: { parkAfterMs: 1 },
     };
     const cell =
       "let n = 40; const [a, b] = await Promise.all([tools.look({ n: 1 }), tools.pay({ sum: n })]); finish(n + a + b)";
-    const first = await runningOn(path, { ...options, model: scripted(says(cell)) });
+    const isParked = Promise.withResolvers<void>();
+    const trace = ({ name }: { readonly name: string }): void => {
+      if (name === "turn.parked") isParked.resolve();
+    };
+    const first = await runningOn(path, { ...options, trace, model: scripted(says(cell)) });
     const session = await first.session("s");
     const asked = session.turn("Pay.", { key: "k" });
     for await (const event of asked) if (event.kind === "waiting") break;
-    await waitUntilParked(first);
+    await within(isParked.promise, 5_000);
     await first.close();
 
     const second = await runningOn(path, { ...options, model: scripted(says("finish(n)")) });
-    const [wait] = (await second.waits.list()).waits;
-    expect(wait).toMatchObject({ call: { name: "pay", input: { sum: 40 } }, reason: "It moves money." });
+    const [wait] = await second.waits.list();
+    expect(wait).toMatchObject({ tool: "pay", arguments: { sum: 40 }, reason: "It moves money." });
     await second.waits.resolve(wait!.key, { approved: true });
     const { outcome } = await (await second.session("s")).turn("Pay.", { key: "k" }).result();
     expect(outcome).toMatchObject({ kind: "finished", value: 42 });
@@ -405,17 +409,9 @@ finish(codes)`;
   test("P9 T11 a tool that finishes the turn finishes it when the cell is over", async () => {
     const { finish } = await import("bowline");
     const done = named("done", () => finish(9));
-    expect(await valueOf(["await tools.done({}); let n = 1;"], { tools: [done] })).toBe(9);
+    expect(await valueFrom(["await tools.done({}); let n = 1;"], { tools: [done] })).toBe(9);
   });
 });
-
-async function waitUntilParked(runtime: Runtime): Promise<void> {
-  for (;;) {
-    const { waits } = await runtime.waits.list();
-    if (waits.length > 0 && waits.every(({ isParked }) => isParked !== false)) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 // ── Bounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -452,9 +448,10 @@ describe("bounds", () => {
     await using world = await open(model(["let n = 41;", "n += await tools.hold({}); finish(n)"]), {
       tools: [hold],
       plugins: [cells, code(bounds)],
-      models: { native: model(["let n = 7;", '"a".repeat(1e6).indexOf("a".repeat(5e5) + "b")', "finish(n)"]) },
+      models: () => model(["let n = 7;", '"a".repeat(1e6).indexOf("a".repeat(5e5) + "b")', "finish(n)"]),
     });
-    const harmed = await world.runtime.session("native", { model: "native" });
+    const harmed = await world.runtime.session("native");
+    await harmed.configure({ model: "native/test" });
     const innocent = world.session.turn("Go.");
     for await (const event of innocent) if (event.kind === "toolStarted") break;
     expect((await harmed.turn("Go.").result()).outcome).toMatchObject({ value: 7 });
@@ -468,17 +465,25 @@ const names = [];
 try { (function f() { f(); })(); } catch (error) { names.push(error.name); }
 try { "x".repeat(2 ** 29).repeat(2 ** 9); } catch (error) { names.push(error.name); }
 finish(names)`;
-    expect(await valueOf([cell])).toEqual([expect.stringMatching("Error"), expect.stringMatching("Error")]);
+    expect(await valueFrom([cell])).toEqual([expect.stringMatching("Error"), expect.stringMatching("Error")]);
   });
 
-  test("P8 a cancel ends code that computes, within the grace", async () => {
-    const model = scripted(says("print('on'); await sleep(1); for (;;) {}"), says("finish(typeof n)"));
-    await using world = await open(model, { plugins: [cells, code({ stepsMax: 1_000_000, segmentMs: 100_000 })] });
+  test("P8 a cancel ends code that computes, and its thread is free at once", async () => {
+    const isComputing = Promise.withResolvers<void>();
+    let called = 0;
+    const probe = ({ kind, hook }: { readonly kind: string; readonly hook: string }): void => {
+      // Restored, begun, and given the result of its call.
+      if (kind === "begin" && hook === "codeExecutor" && ++called === 3) isComputing.resolve();
+    };
+    await using world = await open(scripted(says("await tools.ping({}); for (;;) {}"), says("finish(typeof n)")), {
+      probe,
+      tools: [named("ping")],
+      plugins: [cells, code({ workers: 1, stepsMax: 1_000_000, segmentMs: 100_000 })],
+    });
     const going = world.session.turn("Go.");
-    for await (const event of going) if (event.kind === "plugin") break;
+    await isComputing.promise;
     await going.cancel("Enough.");
     expect((await within(going.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
-    // Its thread is free again: the next turn does not wait for what was computed there.
     expect((await within(world.session.turn("And?").result(), 5_000)).outcome).toMatchObject({ value: "undefined" });
   });
 });
@@ -497,13 +502,13 @@ describe("code that is wrong", () => {
     expect(names).toMatch(/line 1, column 7: .*print/);
     expect(imports).toMatch(/line 1, column 1: .*import/);
     expect(language).toBeDefined();
-    expect(await valueOf(["let n = 1;", "n = 2; enum A { B }", "finish(n)"])).toBe(1);
+    expect(await valueFrom(["let n = 1;", "n = 2; enum A { B }", "finish(n)"])).toBe(1);
   });
 
   test("P8 that throws keeps what it did before, and says where", async () => {
     const [words] = await shown(["let n = 1;\nn = 2;\nnull.x;", "say over"]);
     expect(words).toMatch(/TypeError: .* \(line 3, column \d+\)/);
-    expect(await valueOf(["let n = 1; n = 2; throw new Error('No.')", "finish(n)"])).toBe(2);
+    expect(await valueFrom(["let n = 1; n = 2; throw new Error('No.')", "finish(n)"])).toBe(2);
     expect(await shown(["throw { code: 7 }", "throw 'text'", "throw undefined"])).toEqual([
       expect.stringContaining("code: 7"),
       expect.stringContaining("text"),
@@ -520,7 +525,7 @@ describe("code that is wrong", () => {
   test("P8 sees no clock, no chance and no world but its own", async () => {
     const cell =
       "finish([Date.now(), Math.random(), Object.keys(globalThis).length, typeof process, typeof require, typeof fetch])";
-    const [first, second] = (await Promise.all([valueOf([cell]), valueOf([cell])])) as [unknown[], unknown[]];
+    const [first, second] = (await Promise.all([valueFrom([cell]), valueFrom([cell])])) as [unknown[], unknown[]];
     expect(first[0]).toBeLessThanOrEqual(Date.now());
     expect(first[1]).not.toBe(second[1]); // Seeded by the turn.
     expect(first.slice(3)).toEqual(["undefined", "undefined", "undefined"]);

@@ -32,6 +32,8 @@ export class GuestVm {
   readonly #baseline: Baseline;
   readonly #deltas: readonly Uint8Array[];
   readonly #bounds: CellBounds;
+  /** False when nobody waits for what it computes. */
+  readonly #isWanted: () => boolean;
   /** Undefined before it was restored, and when the guest is gone. */
   #vm: Vm | undefined;
   #cell: Cell | undefined;
@@ -40,8 +42,13 @@ export class GuestVm {
   #isReplay = false;
   #stopped: Bound | undefined;
 
-  static async open(baseline: Baseline, deltas: readonly Uint8Array[], bounds: CellBounds): Promise<GuestVm> {
-    const guest = new GuestVm(baseline, deltas, bounds);
+  static async open(
+    baseline: Baseline,
+    deltas: readonly Uint8Array[],
+    bounds: CellBounds,
+    isWanted: () => boolean,
+  ): Promise<GuestVm> {
+    const guest = new GuestVm(baseline, deltas, bounds, isWanted);
     guest.#vm = await Vm.restore(baseline, heapOf(baseline.heap, deltas), {
       now: () => guest.#now,
       tick: () => guest.#tick(),
@@ -51,7 +58,8 @@ export class GuestVm {
     return guest;
   }
 
-  private constructor(baseline: Baseline, deltas: readonly Uint8Array[], bounds: CellBounds) {
+  private constructor(baseline: Baseline, deltas: readonly Uint8Array[], bounds: CellBounds, isWanted: () => boolean) {
+    this.#isWanted = isWanted;
     this.#baseline = baseline;
     this.#deltas = deltas;
     this.#bounds = bounds;
@@ -134,7 +142,8 @@ export class GuestVm {
     const { calls, sleeps, printed } = cell.take();
     const { steps } = cell;
     if (this.#stopped !== undefined) {
-      this.close();
+      this.#vm = undefined; // Not disposed of: it may have been left in the middle of anything.
+      this.#cell = undefined;
       return { ...NOTHING, printed, steps, state: "stopped", bound: this.#stopped };
     }
     return { calls, sleeps, printed, steps, ...(ending ?? { state: "waiting" }) };
@@ -245,10 +254,16 @@ export class GuestVm {
     if (cell.outputBytes > this.#bounds.outputBytesMax) this.#stop("output");
   }
 
+  /**
+   * Throws through the VM when the guest is to be stopped. The engine's own interrupt would not do: the executor of a
+   * promise makes an ordinary rejection of it.
+   */
   #tick(): boolean {
     if (this.#cell !== undefined && ++this.#cell.steps > this.#bounds.stepsMax) this.#stop("steps");
     this.#checkBounds();
-    return this.#stopped !== undefined;
+    if (!this.#isWanted()) this.#stopped ??= "time";
+    if (this.#stopped !== undefined) throw new Error(this.#stopped);
+    return false;
   }
 
   #checkBounds(): void {

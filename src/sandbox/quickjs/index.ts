@@ -9,6 +9,22 @@ import type { Asked } from "./lane.ts";
 import type { Answer, Request, SentDelivery, SentProgress } from "./message.ts";
 import { Pool, type Seat } from "./pool.ts";
 
+export type {
+  Bound,
+  CellBounds,
+  CellProblem,
+  Delivery,
+  Guest,
+  GuestCall,
+  GuestCell,
+  GuestError,
+  GuestSleep,
+  Image,
+  NextImage,
+  Progress,
+  Sandbox,
+} from "../sandbox.ts";
+
 export interface QuickjsOptions {
   /** Threads that guests run in: one for each core unless told, and at most 4. They start when they are needed. */
   readonly workers?: number;

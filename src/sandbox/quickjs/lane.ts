@@ -23,6 +23,7 @@ interface Waiting {
 
 export class Lane {
   readonly #worker: Worker;
+  readonly #unwanted: Given["unwanted"];
   readonly #onEnd: (lane: Lane) => void;
   readonly #queue: Waiting[] = [];
   #running: Waiting | undefined;
@@ -31,11 +32,12 @@ export class Lane {
   #hasEnded = false;
   #fault: Error | undefined;
 
-  constructor(entry: URL, given: Given, onEnd: (lane: Lane) => void) {
+  constructor(entry: URL, wasm: Given["wasm"], onEnd: (lane: Lane) => void) {
     this.#onEnd = onEnd;
+    this.#unwanted = new Int32Array(new SharedArrayBuffer(4)).fill(-1);
     // Nothing of the process comes in. What Node writes in there goes nowhere; to read it would keep the process alive.
     this.#worker = new Worker(entry, {
-      workerData: given,
+      workerData: { wasm, unwanted: this.#unwanted } satisfies Given,
       argv: [],
       execArgv: ["--no-warnings"],
       env: {},
@@ -63,6 +65,11 @@ export class Lane {
       this.#queue.push({ request, patienceMs, resolve, reject });
       this.#sendNext();
     });
+  }
+
+  /** Nobody waits for this guest any more: it stops computing. */
+  interrupt(guest: number): void {
+    if (this.#running?.request.guest === guest) Atomics.store(this.#unwanted, 0, guest);
   }
 
   /** Ends the thread, and with it what runs there. */

@@ -17,6 +17,8 @@ import type { WasmModule } from "./engine.ts";
 /** What a worker is given when it starts. */
 export interface Given {
   readonly wasm: WasmModule;
+  /** One number, which both sides see at once: the guest that nobody wants any more, while it computes; else -1. */
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
 }
 
 export type Request = { readonly guest: number } & (

@@ -64,6 +64,7 @@ export class Pool {
     if (seat.isLost) return;
     seat.isLost = true;
     this.#lanes.get(seat.lane)?.delete(seat);
+    seat.lane.interrupt(seat.id);
     // If the lane has ended, so has the guest.
     this.chore(seat, { kind: "close", guest: seat.id }).catch(() => {});
   }
@@ -79,7 +80,7 @@ export class Pool {
 
   #another({ wasm }: Engine): Lane | undefined {
     if (this.#lanes.size >= this.#lanesMax) return undefined;
-    const lane = new Lane(this.#entry, { wasm }, (ended) => {
+    const lane = new Lane(this.#entry, wasm, (ended) => {
       for (const seat of this.#lanes.get(ended) ?? []) seat.isLost = true;
       this.#lanes.delete(ended);
     });

@@ -11,7 +11,8 @@ import type { Answer, Given, Request } from "./message.ts";
 const port = parentPort;
 if (port === null) throw new Error("This file is the entry of a worker.");
 
-const baseline = await makeBaseline((workerData as Given).wasm);
+const { wasm, unwanted } = workerData as Given;
+const baseline = await makeBaseline(wasm);
 const guests = new Map<number, GuestVm>();
 
 port.on("message", (request: Request) => void answer(request));
@@ -31,7 +32,8 @@ async function answer(request: Request): Promise<void> {
 async function perform(request: Request): Promise<Answer> {
   switch (request.kind) {
     case "open": {
-      const guest = await GuestVm.open(baseline, request.deltas, request.bounds);
+      const isWanted = (): boolean => Atomics.load(unwanted, 0) !== request.guest;
+      const guest = await GuestVm.open(baseline, request.deltas, request.bounds, isWanted);
       guests.set(request.guest, guest);
       return { kind: "opened", bytes: guest.bytes };
     }
