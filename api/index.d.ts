@@ -38,6 +38,7 @@ import {
 } from "./shared/model/tool.js";
 import { CancelAnswer, Failed, Stopped, TurnOutcome } from "./shared/model/outcome.js";
 import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./shared/providers/provider.js";
+import { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "./shared/kernel/code.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
 import { Comparison, HistoryPage, Node } from "./shared/graph/history.js";
@@ -126,7 +127,12 @@ export {
   type CallTrail,
   type CancelAnswer,
   type Capabilities,
+  type CellProgress,
+  type CellSegment,
   type Code,
+  type CodeContext,
+  type CodeExecutor,
+  type CodePast,
   type Compaction,
   type CompactionSees,
   type Comparison,

@@ -31,7 +31,8 @@ async function rollUp() {
     // Lets the bundler add exports to an entry. It adds none: what a file imports from an entry is exported there anyway.
     inputOptions: { preserveEntrySignatures: "allow-extension" },
     outputOptions: {
-      chunkFileNames: "shared/[name].d.ts",
+      // An entry that another one imports has a chunk, too, and the bundler would name it after its last part alone.
+      chunkFileNames: ({ name, moduleIds }) => `shared/${/^index(\.d)?$/.test(name) ? sourceOf(moduleIds.at(-1)) : name}.d.ts`,
       minifyInternalExports: false,
       codeSplitting: {
         includeDependenciesRecursively: false,

@@ -14,13 +14,14 @@ const commands = Object.values(manifest.bin)
   .map((file) => ({ output: outputOf(file) }))
   .filter(isWritten);
 
-/** Files that are loaded by their path, in a thread of their own. */
-const workers = [{ output: "sandbox/quickjs/worker" }].filter(isWritten);
+/** Threads load these by path, from beside the code that starts them, which several entries share. */
+const workers = { "shared/quickjs-worker": "src/sandbox/quickjs/worker.ts" };
 
 /** For the build: names under `dist/`, without an ending, and the source of each. */
-export const buildEntries = Object.fromEntries(
-  [...publicEntries, ...commands, ...workers].map(({ output }) => [output, `src/${output}.ts`]),
-);
+export const buildEntries = {
+  ...Object.fromEntries([...publicEntries, ...commands].map(({ output }) => [output, `src/${output}.ts`])),
+  ...workers,
+};
 
 function outputOf(file) {
   return /dist\/(.*)\.js$/.exec(file)?.[1];

@@ -354,8 +354,8 @@ export const HOOKS = {
   }),
   codeExecutor: hook<never, CodeExecutor<Any>>()({
     family: "single",
-    fires: "for each segment of a code cell, and at the end of a turn in which cells ran",
-    onThrow: "fail-turn",
+    fires: "see protocols",
+    onThrow: "fail-build",
     deadlineMs: 300_000,
     state: "write",
     services: ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"],

@@ -2,16 +2,16 @@ import { Any } from "../model/schema.js";
 import { AskedTrail, Draft, Message, Part } from "../model/message.js";
 import { Authority, CatalogOverlay, Services } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
-import { CodeExecutor, ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
+import { CodeExecutor } from "./code.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
-import { Extension } from "./extension.js";
+import { Here } from "./here.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, Reply, ToolDeclaration } from "../model/request.js";
-import { Point } from "./point.js";
 import { PromptPart } from "../model/prompt.js";
+import { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
 import { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
 import { SessionConfig } from "../model/config.js";
-import { SessionId, TurnId } from "../model/ids.js";
+import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider } from "./tool.js";
 import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
@@ -327,10 +327,10 @@ declare const HOOKS: {
     readonly family: "single";
     readonly fires: "see protocols";
     readonly onThrow: "fail-build";
-    readonly deadlineMs: 5000;
-    readonly state: "read";
-    readonly services: readonly [];
-  } & HookTypes<never, CodeExecutor>;
+    readonly deadlineMs: 300000;
+    readonly state: "write";
+    readonly services: readonly ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"];
+  } & HookTypes<never, CodeExecutor<any>>;
   readonly proseProjector: {
     readonly family: "single";
     readonly fires: "see protocols";
@@ -349,23 +349,6 @@ type AnswerOf<N extends HookName> = Rows[N] extends {
 /** Slots hold a value; every other hook is a handler. */
 type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never; }[HookName];
 type HandledName = Exclude<HookName, SlotName>;
-/** What every handler is given besides what its hook shows. */
-interface Here {
-  readonly sessionId: SessionId;
-  /** Left out outside a turn. */
-  readonly turnId?: TurnId;
-  /** Aborts when the turn is cancelled, and at the handler's deadline. */
-  readonly signal: AbortSignal;
-  /** What plugins contributed to a point, combined. */
-  read<Out>(point: Point<Any, Out>): Out;
-  /** What the caller of the turn gave for this extension; undefined when nothing, and outside a turn. */
-  extension<Out>(extension: Extension<Any, Out>): Out | undefined;
-  /**
-   * Runs `run` once in this turn under this name, which is the plugin's own. A rerun after a crash gets the recorded
-   * value.
-   */
-  once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
-}
 type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
   readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
 };
@@ -424,6 +407,6 @@ interface Gated<S, Before extends ToolRef, After extends ToolRef> {
   readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;
 }
 /** All hooks but the gates. */
-type Ungated<S> = { readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> | undefined : Handlers<Handler<N, S>> | undefined; } & { readonly [N in SlotName]?: AnswerOf<N> | undefined; };
+type Ungated<S> = { readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> | undefined : Handlers<Handler<N, S>> | undefined; } & { readonly [N in SlotName]?: (N extends "codeExecutor" ? CodeExecutor<S> : AnswerOf<N>) | undefined; };
 type Hooks<S = undefined> = Ungated<S> & Gated<S, ToolRef, ToolRef>;
 export { Compaction, CompactionSees, Gate, GateName, Gated, HOOKS, HookName, Hooks, Order, ToolRef, Ungated };

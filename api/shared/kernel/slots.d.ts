@@ -1,8 +1,6 @@
 import { Addition } from "../model/node.js";
 import { Any } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
-import { Cell } from "../turn/effect.js";
-import { CellOutput } from "../turn/event.js";
 import { Json } from "../model/json.js";
 import { ModelRequest, ToolDeclaration } from "../model/request.js";
 import { Point } from "./point.js";
@@ -103,15 +101,6 @@ interface ProtocolDriverSlot {
    */
   preamble(input: PreambleInput): Preamble;
 }
-/** Runs the cells of a code protocol. */
-interface CodeExecutor {
-  /** Jobs that it begins start with the output of the cell, as those of a tool do with its result. */
-  execute(cell: Cell, context: {
-    readonly sessionId: SessionId;
-    readonly signal: AbortSignal;
-    readonly jobs: Services["jobs"];
-  }): Awaitable<CellOutput>;
-}
 /** Turns raw model text into what a person sees. */
 type ProseProjector = (text: string) => string;
-export { CodeExecutor, PreambleInput, ProseProjector, ProtocolDriverSlot, ProtocolSession };
+export { PreambleInput, ProseProjector, ProtocolDriverSlot, ProtocolSession };

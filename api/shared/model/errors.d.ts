@@ -544,6 +544,15 @@ declare const ERRORS: {
   readonly "code.stopped": (d: {
     problem: string;
   }) => Said;
+  readonly "code.engine": (d: {
+    expected: string;
+    actual: string;
+  }) => Said;
+  readonly "code.lost": (_: object) => Said;
+  readonly "code.diverged": (d: {
+    cell: string;
+    problem: string;
+  }) => Said;
 };
 /** The codes of all errors, such as `session.unknown`. */
 type Code = keyof typeof ERRORS;

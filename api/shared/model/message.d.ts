@@ -79,10 +79,15 @@ interface AnsweredTrail {
   /** How long an approval or a denial is to be remembered in the session: milliseconds, or for good. */
   readonly remember?: number | true;
 }
+/**
+ * How a code cell ended. `stalled`: it waits for what can never come. `stopped`: a bound ended it, and what it did to the
+ * heap is undone. `refused`: it was not run at all.
+ */
+type CellStatus = "done" | "threw" | "stalled" | "stopped" | "refused";
 /** What a code cell printed and how it ended, in the form the model sees. */
 interface CodeOutputPart {
   readonly kind: "codeOutput";
-  readonly status: "done" | "threw" | "stalled" | "stopped";
+  readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
 }
 /** A piece of a message. */
@@ -123,4 +128,4 @@ interface Draft {
 interface Message extends Draft {
   readonly id: NodeId;
 }
-export { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart, ToolStatus };
+export { AskedTrail, Attachment, CallTrail, CellStatus, Draft, Message, Origin, Part, TextPart, ToolStatus };

@@ -26,6 +26,16 @@ interface Cell {
   readonly code: string;
   readonly acceptFinish: boolean;
 }
+/** What a running cell is given: the result of one of its calls, or that a sleep of it is over. */
+interface CellDelivery {
+  readonly at: string;
+  readonly output?: ToolOutput;
+}
+/** A sleep of a running cell. Calls and sleeps of a cell are numbered together. */
+interface PlacedSleep {
+  readonly at: string;
+  readonly ms: number;
+}
 /**
  * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
  */
@@ -70,9 +80,19 @@ type Effect = {
   readonly position: EffectName;
   readonly onInterrupt?: "fail" | "ask";
   readonly writes?: true;
-} | {
+} |
+/**
+ * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again, or
+ * is over. So between segments only calls, waits and sleeps are open, and the turn can park.
+ */
+{
   readonly kind: "exec";
   readonly cell: Cell;
+  /** The time in the code: that of the event that released the segment. */
+  readonly time: number;
+  readonly deliver?: CellDelivery;
+  /** The first cell of a frame with a task of its own: it begins with an empty heap. */
+  readonly isFresh?: true;
 } | {
   readonly kind: "wait";
   readonly key: WaitKey;
@@ -85,4 +105,4 @@ type Effect = {
   readonly at: number;
   readonly until: number;
 });
-export { Cell, Effect, PlacedCall };
+export { Cell, CellDelivery, Effect, PlacedCall, PlacedSleep };

@@ -2,11 +2,11 @@ import { Addition } from "../model/node.js";
 import { Attempt, ProviderFailureClass, Reply } from "../model/request.js";
 import { BlobHash, EffectName, InputId, SessionId, TurnId, WaitKey } from "../model/ids.js";
 import { CallPolicy, ResultPart, ToolFailure, ToolOutput } from "../model/tool.js";
-import { Draft, Part } from "../model/message.js";
+import { CellStatus, Draft, Part } from "../model/message.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Limits } from "../model/limits.js";
 import { NewJob } from "../model/job.js";
-import { PlacedCall } from "./effect.js";
+import { PlacedCall, PlacedSleep } from "./effect.js";
 import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
@@ -112,8 +112,9 @@ interface Failure {
   readonly message: string;
   readonly plugin?: string;
 }
+/** How a code cell ended, and what a model is shown of it. */
 interface CellOutput {
-  readonly state: "done" | "threw" | "stalled" | "stopped";
+  readonly state: CellStatus;
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
 }
@@ -215,9 +216,22 @@ type Answer = Answered & ({
   readonly results: readonly Settlement[];
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
-} | {
+} |
+/** The code waits: for these calls and sleeps, and for those before them that are open. */
+{
+  readonly kind: "called";
+  readonly calls: readonly PlacedCall[];
+  readonly sleeps?: readonly PlacedSleep[];
+  /** How far the cell has computed. A replay must come to the same. */
+  readonly meter?: number;
+} |
+/** The cell is over. */
+{
   readonly kind: "executed";
   readonly output: CellOutput;
+  readonly meter?: number;
+  /** A hash of what the code keeps. A replay must come to the same. */
+  readonly heap?: string;
 } | {
   readonly kind: "bounded";
   readonly inputs?: readonly TakenInput[];
@@ -273,13 +287,6 @@ type TurnEvent = Opened | Answer | {
   readonly at: number;
   readonly step: number;
   readonly generation: number;
-} |
-/** A running code cell made these calls; the cell stays open. */
-{
-  readonly kind: "called";
-  readonly at: number;
-  readonly effect: EffectName;
-  readonly calls: readonly PlacedCall[];
 } |
 /** An operation ran while the turn did nothing but wait. */
 Applied | {

@@ -40,7 +40,8 @@ export function quickjs(options: QuickjsOptions = {}): Sandbox {
   const workers = options.workers ?? Math.min(4, availableParallelism());
   if (!Number.isInteger(workers) || workers < 1)
     throw new RuntimeError("options.invalid", { option: "workers", problem: "it must be a whole number above 0" });
-  const entry = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+  // In the build this code is in a chunk that several entries share, and the worker lies beside it (scripts/entries.mjs).
+  const entry = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./quickjs-worker.js", import.meta.url);
   return new QuickjsSandbox(new Pool(entry, workers));
 }
 

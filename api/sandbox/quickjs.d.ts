@@ -1,0 +1,33 @@
+import {
+  Bound,
+  CellBounds,
+  CellProblem,
+  Delivery,
+  Guest,
+  GuestCall,
+  GuestCell,
+  GuestError,
+  GuestSleep,
+  Image,
+  NextImage,
+  Progress,
+  Sandbox,
+} from "../shared/sandbox/sandbox.js";
+import { QuickjsOptions, quickjs } from "../shared/sandbox/quickjs/index.js";
+export {
+  type Bound,
+  type CellBounds,
+  type CellProblem,
+  type Delivery,
+  type Guest,
+  type GuestCall,
+  type GuestCell,
+  type GuestError,
+  type GuestSleep,
+  type Image,
+  type NextImage,
+  type Progress,
+  QuickjsOptions,
+  type Sandbox,
+  quickjs,
+};

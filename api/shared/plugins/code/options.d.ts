@@ -1,0 +1,18 @@
+/** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */
+interface CodeOptions {
+  /** Computing in one cell, in steps of about ten thousand operations. Default 20,000: about ten seconds. */
+  readonly stepsMax?: number | undefined;
+  /** How long the code may compute before it waits for something, in milliseconds. Default 10,000. */
+  readonly segmentMs?: number | undefined;
+  /** How much longer native code may take, which cannot be interrupted, before its worker is ended. Default 2,000. */
+  readonly graceMs?: number | undefined;
+  /** Size of the heap. Default 64 MiB, at most 128 MiB. */
+  readonly memoryBytesMax?: number | undefined;
+  /** What one cell may print, hand to tools and finish with, together. Default 1 MiB. */
+  readonly outputBytesMax?: number | undefined;
+  /** Calls and sleeps of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
+  readonly callsMax?: number | undefined;
+  /** Threads that the code of all sessions runs in. Given where the plugin is installed. Default: one a core, at most 4. */
+  readonly workers?: number | undefined;
+}
+export { CodeOptions };
