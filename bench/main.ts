@@ -4,6 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { codeWorkloads } from "./code.ts";
 import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
@@ -43,6 +44,7 @@ const measurable: Workloads = {
   ...SESSION_WORKLOADS,
   ...parkedWorkloads(options.long),
   ...jobWorkloads(),
+  ...codeWorkloads(),
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)
