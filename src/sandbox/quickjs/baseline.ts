@@ -17,7 +17,7 @@ export interface Baseline {
 }
 
 export async function makeBaseline(wasm: WasmModule): Promise<Baseline> {
-  const vm = await QuickJS.create(optionsOf(wasm, { now: () => 0, tick: () => false, rejected: () => {} }));
+  const vm = await QuickJS.create(optionsOf(wasm, { now: () => 0, tick: () => {}, rejected: () => {} }));
   const numbers = BRANDS.map((_, index) => vm.exportHandle(vm.newNumber(index)));
   const host = vm.newFunction("host", () => vm.undefined);
   const prelude = vm.evalCode(PRELUDE, PRELUDE_FILE);

@@ -48,8 +48,8 @@ async function load(): Promise<Engine> {
 export interface Asked {
   /** The time in the guest, in milliseconds. */
   now(): number;
-  /** About every ten thousand operations. True ends what runs, and no guest code can catch it. */
-  tick(): boolean;
+  /** About every ten thousand operations. What it throws ends what runs: no guest code can catch it. */
+  tick(): void;
   rejected: NonNullable<QuickJSOptions["onUnhandledRejection"]>;
 }
 
@@ -60,7 +60,12 @@ export const optionsOf = (wasm: WasmModule, asked: Asked): QuickJSOptions => ({
   // When garbage is collected, and how long things take, would show.
   intrinsics: Intrinsics.ALL & ~(Intrinsics.PERFORMANCE | Intrinsics.WEAK_REF),
   timezoneOffset: 0,
-  interruptHandler: () => asked.tick(),
+  // The engine has errors of its own that code cannot catch, but the constructor of Promise does. What is thrown here
+  // leaves the VM through all of its frames at once; it cannot be used afterwards.
+  interruptHandler: () => {
+    asked.tick();
+    return false;
+  },
   onUnhandledRejection: (promise, reason, isHandled) => asked.rejected(promise, reason, isHandled),
   wasi: (memory) => ({
     clock_time_get: (_clock: number, _precision: bigint, result: number) => {

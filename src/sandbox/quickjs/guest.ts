@@ -136,7 +136,7 @@ export class GuestVm {
       if (this.#stopped === undefined) ending = this.#end(vm, cell);
       this.#checkBounds();
     } catch {
-      // The WASM trapped, or the VM is not as it should be.
+      // A tick found that a bound was met. Otherwise the WASM trapped, or the VM is not as it should be.
       this.#stopped ??= "engine";
     }
     const { calls, sleeps, printed } = cell.take();
@@ -224,6 +224,8 @@ export class GuestVm {
     const text = vm.text(first);
     if (text === undefined) return REPLY.noMemory;
     this.#count(text);
+    this.#checkBounds();
+    if (this.#stopped !== undefined) return REPLY.stop;
     switch (kind) {
       case ASK.call: {
         const call = callOf(vm, cell, text, second, third);
@@ -254,16 +256,11 @@ export class GuestVm {
     if (cell.outputBytes > this.#bounds.outputBytesMax) this.#stop("output");
   }
 
-  /**
-   * Throws through the VM when the guest is to be stopped. The engine's own interrupt would not do: the executor of a
-   * promise makes an ordinary rejection of it.
-   */
-  #tick(): boolean {
+  #tick(): void {
     if (this.#cell !== undefined && ++this.#cell.steps > this.#bounds.stepsMax) this.#stop("steps");
     this.#checkBounds();
     if (!this.#isWanted()) this.#stopped ??= "time";
-    if (this.#stopped !== undefined) throw new Error(this.#stopped);
-    return false;
+    if (this.#stopped !== undefined) throw new Error("The guest is to be stopped.");
   }
 
   #checkBounds(): void {

@@ -208,7 +208,8 @@ function describe(thrown) {
     told.message = typeof thrown === "string" ? cut(thrown, INSPECT_MAX) : inspect(thrown);
     return stringify(told);
   }
-  const name = field(thrown, "name"), code = field(thrown, "code"), stack = field(thrown, "stack");
+  const name = field(thrown, "name"), code = field(thrown, "code");
+  const stack = brandOf(thrown) === "error" ? stackOf(thrown) : field(thrown, "stack");
   told.name = name === undefined || name === "" ? "Error" : cut(name, 100);
   told.message = cut(message, INSPECT_MAX);
   if (code !== undefined) told.code = cut(code, 100);

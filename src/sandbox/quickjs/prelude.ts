@@ -185,6 +185,9 @@ delete global.Atomics;
 // then there ends every cell that follows. What is there may still be replaced, on it and on the objects below it.
 Object.preventExtensions(Object.prototype);
 
+// An await takes the promises of calls for what they are as long as this is true.
+fixed(Promise.prototype, "constructor", Promise);
+
 // A frozen global would make every later declaration fail. A proxy would pass the freezing on.
 const sparing = (owner, name) => {
   const native = owner[name];
