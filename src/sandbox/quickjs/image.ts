@@ -62,7 +62,7 @@ const CHAIN_MAX = 16;
 function isWasteful(baseline: Heap, deltas: readonly Uint8Array[], now: Heap, changes: readonly Change[]): boolean {
   const bodies = deltas.map((delta) => headerOf(delta).bodyLength);
   const largest = 4 * bytesIn(changes);
-  if (bodies.length < 2 || Math.max(...bodies) > largest) return false; // The usual case. To count takes longer.
+  if (bodies.length < 2 || Math.max(...bodies) > largest) return false; // As a rule. To compare all takes longer.
   const all = bytesIn(changesOf(baseline.memory, now.memory));
   return all < largest && sum(bodies) > 1.5 * all;
 }
@@ -148,17 +148,9 @@ function deltaOf(base: Heap, now: Heap, changes: readonly Change[]): Uint8Array 
     to += end - from;
   }
   const { memory, stackPointer, runtimePtr, contextPtr } = now;
+  const fields = [MAGIC, memory.length, stackPointer, runtimePtr, contextPtr, crc32(memory), body.length];
   const header = Buffer.alloc(HEADER);
-  for (const [i, word] of [
-    MAGIC,
-    memory.length,
-    stackPointer,
-    runtimePtr,
-    contextPtr,
-    crc32(memory),
-    body.length,
-  ].entries())
-    header.writeUInt32LE(word, 4 * i);
+  for (const [i, field] of fields.entries()) header.writeUInt32LE(field, 4 * i);
   const delta = Buffer.concat([header, zstdCompressSync(body, { ...COMPRESSION, chunkSize: chunkFor(body.length) })]);
   delta.writeUInt32LE(sumOf(delta), SUM_AT);
   return delta;
@@ -208,7 +200,7 @@ function combine(words: Int32Array, at: number, others: Int32Array): void {
 
 const sumOf = (delta: Buffer): number => crc32(delta.subarray(HEADER), crc32(delta.subarray(0, SUM_AT)));
 
-/** What zlib reserves for its output at a time. Less than all of it means that the output is copied once more. */
+/** What zlib reserves for its output at a time. With less than all of it, the output is copied once more. */
 const chunkFor = (length: number): number => length + 1024;
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array | Int32Array): Buffer =>
