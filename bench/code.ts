@@ -182,8 +182,7 @@ const saying = (words: string): Provider => ({
   id: "bench",
   modelId: "code",
   async *stream({ messages }) {
-    const isFirst = messages.at(-1)?.parts[0]?.kind === "text" && messages.length % 2 === 1;
-    const delta = isFirst ? words : "done";
+    const delta = messages.length === 1 ? words : "done";
     yield [
       { kind: "text", delta },
       { kind: "finish", reason: "stop", usage: USAGE },

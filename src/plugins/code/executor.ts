@@ -129,7 +129,9 @@ export class Executor implements CodeExecutor<Kept> {
     const words = [this.#printed.replace(/\n$/, ""), endOf(progress)];
     if (progress.state !== "stopped") words.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
     const text = words.filter((each) => each !== "").join("\n");
-    return [...(text === "" ? [] : [{ kind: "text", text } as const]), ...this.#attachments];
+    const isNothing = text === "" && this.#attachments.length === 0;
+    const shown = isNothing ? TEXTS.nothing : text; // A message without parts is refused by most providers.
+    return [...(shown === "" ? [] : [{ kind: "text", text: shown } as const]), ...this.#attachments];
   }
 }
 

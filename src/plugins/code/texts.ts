@@ -29,6 +29,7 @@ const errorOf = (error: GuestError): string => {
 };
 
 export const TEXTS = {
+  nothing: "The code ran to its end. It printed nothing and has no value.",
   value: (value: string) => `= ${value}`,
   threw: (error: GuestError) => `${errorOf(error)}\nWhat the code changed before that is kept.`,
   unhandled: (error: GuestError) => `Unhandled rejection: ${errorOf(error)}`,
