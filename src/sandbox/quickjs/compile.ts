@@ -3,14 +3,15 @@
 // variables, so that later cells see it and may declare it again.
 //
 // C1 The same code gives the same script, in every process: a cell is compiled again when its turn is replayed.
-// C2 Lines stay, and columns do wherever there is room. `rewrite` says where there is none.
+// C2 Lines stay. Columns stay too, except for the rest of a line after `let x;`, after a class that uses its own name, and
+//    after a statement that a class follows on the same line. A class on the first line counts as one that follows.
 // C3 A cell that cannot run is refused before any of it ran, and the places it is told of are those in its own text.
 
 import { stripTypeScriptTypes } from "node:module";
 import { type ClassDeclaration, type Program, parse, type VariableDeclaration } from "acorn";
 import { RuntimeError } from "../../model/errors.ts";
 import type { CellProblem } from "../sandbox.ts";
-import { isMentioned, type Misuse, misuses } from "./names.ts";
+import { isMentioned, type Misuse, misuses, NO_MODULES } from "./names.ts";
 
 export { RESERVED } from "./names.ts";
 
@@ -34,7 +35,7 @@ export function compileCell(code: string): Compiled {
   }
 }
 
-/** The column of a place in a cell, which QuickJS counts in bytes. */
+/** The column of a place in a cell. QuickJS counts in bytes, and `strip` keeps their number. */
 export const columnIn = (code: string, line: number, byteColumn: number): number =>
   Buffer.from(lineOf(code, line).line).toString("utf8", 0, byteColumn - 1).length + 1;
 
@@ -161,7 +162,7 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/TypeScript namespace|`module` keyword/, "A cell has no namespace. Use an object instead."],
   [/parameter property/, "A constructor's parameter cannot be a property. Declare the field and assign to it."],
   [/angle-bracket/, "Write `value as Type` instead of `<Type>value`. JSX is not supported."],
-  [/import equals|export assignment/, "A cell has no import and no export. Everything it can use is global."],
+  [/import equals|export assignment/, NO_MODULES],
   [/^Return statement|^'return' outside/, "A cell has no return. Make the value its last expression."],
   [/'with'/, "There is no `with`. Name the object each time."],
   [/Unexpected character '@'/, "There are no decorators. Call a function instead."],
@@ -190,8 +191,8 @@ function rewrite(js: string, program: Program): string {
   const edits: Edit[] = [];
   let end = 0; // Of the statement before.
   for (const node of program.body) {
-    if (node.type === "VariableDeclaration") edits.push(...asVariables(js, node));
-    if (node.type === "ClassDeclaration") edits.push(...asVariable(js, node, end));
+    if (node.type === "VariableDeclaration") edits.push(...declarationEdits(js, node));
+    if (node.type === "ClassDeclaration") edits.push(...classEdits(js, node, end));
     end = node.end;
   }
   let script = "";
@@ -204,7 +205,7 @@ function rewrite(js: string, program: Program): string {
 }
 
 /** `let` and `const` give way to `var`. What has no value is set to undefined: it may have one from an earlier cell. */
-function asVariables(js: string, { start, end, kind, declarations }: VariableDeclaration): Edit[] {
+function declarationEdits(js: string, { start, end, kind, declarations }: VariableDeclaration): Edit[] {
   if (kind === "var") return [];
   const edits = [{ at: start, drops: kind.length, puts: "var".padEnd(kind.length) }];
   for (const { id, init } of declarations) {
@@ -219,16 +220,20 @@ function asVariables(js: string, { start, end, kind, declarations }: VariableDec
 }
 
 /**
- * `class K {` becomes `K=class {`, which is as long, with `var` behind the statement before: only what follows on that
- * line moves. A class that uses its own name keeps it, as its static parts run before the variable is set.
+ * `class K {` becomes `K=class {`, which is as long. Its `var` goes to the end of the statement before, so that the line
+ * of the class stays as it is. A class that uses its own name keeps it: its static parts run before the variable is set.
  */
-function asVariable(js: string, node: ClassDeclaration, before: number): Edit[] {
-  const name = js.slice(node.id.start, node.id.end);
-  const gap = js.slice(node.start + "class".length, node.id.start);
-  const head = LINE_BREAK.test(gap) ? gap + " ".repeat(name.length) : gap.replace(/^ /, "");
-  const edit =
-    isMentioned(node.id.name, node.body) || (node.superClass && isMentioned(node.id.name, node.superClass))
-      ? { at: node.start, drops: 0, puts: `${name}=` }
-      : { at: node.start, drops: node.id.end - node.start, puts: `${name}=class${head}` };
-  return [{ at: before, drops: 0, puts: ";var " }, edit, { at: node.end, drops: 0, puts: ";" }];
+function classEdits(js: string, node: ClassDeclaration, endBefore: number): Edit[] {
+  const { id, body, superClass, start, end } = node;
+  const name = js.slice(id.start, id.end);
+  const gap = js.slice(start + "class".length, id.start);
+  const rest = LINE_BREAK.test(gap) ? gap + " ".repeat(name.length) : gap.replace(/^ /, "");
+  const usesItself = isMentioned(id.name, body) || (superClass && isMentioned(id.name, superClass));
+  return [
+    { at: endBefore, drops: 0, puts: ";var " },
+    usesItself
+      ? { at: start, drops: 0, puts: `${name}=` }
+      : { at: start, drops: id.end - start, puts: `${name}=class${rest}` },
+    { at: end, drops: 0, puts: ";" }, // Or a bracket on the next line would call the class.
+  ];
 }

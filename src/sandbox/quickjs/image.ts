@@ -19,16 +19,16 @@ export interface Heap {
 
 /** The heap of an image. Throws `store.corrupt` when a delta is damaged, or was made against another heap. */
 export function heapOf(baseline: Heap, deltas: readonly Uint8Array[]): Heap {
-  const steps = deltas.map(readDelta);
+  const headers = deltas.map((delta) => headerOf(unharmed(delta)));
   let { length } = baseline.memory;
-  for (const step of steps) {
-    if (step.length < length) throw damaged("it is smaller than the heap it was made against");
-    length = step.length;
+  for (const header of headers) {
+    if (header.length < length) throw damaged("it was made against a larger heap");
+    length = header.length;
   }
   const memory = new Uint8Array(length);
   memory.set(baseline.memory);
-  for (const step of steps) applyTo(memory, step);
-  const last = steps.at(-1);
+  for (const delta of deltas) apply(delta, memory);
+  const last = headers.at(-1);
   if (last && crc32(memory) !== last.memorySum) throw damaged("it was made against another heap");
   const { stackPointer, runtimePtr, contextPtr } = last ?? baseline;
   return { memory, stackPointer, runtimePtr, contextPtr };
@@ -41,9 +41,12 @@ export function nextDelta(
   before: Heap,
   now: Heap,
 ): { readonly keeps: number; readonly delta: Uint8Array } {
-  const keeps = keptOf(baseline, deltas, now);
-  const base = keeps === deltas.length ? before : heapOf(baseline, deltas.slice(0, keeps));
-  return { keeps, delta: deltaOf(base.memory, now) };
+  const changes = changesOf(before.memory, now.memory);
+  if (deltas.length < CHAIN_MAX && !isWasteful(baseline, deltas, now, changes))
+    return { keeps: deltas.length, delta: deltaOf(before, now, changes) };
+  const keeps = keptOf(deltas.map((delta) => delta.length));
+  const base = heapOf(baseline, deltas.slice(0, keeps));
+  return { keeps, delta: deltaOf(base, now, changesOf(base.memory, now.memory)) };
 }
 
 /** Tells heaps apart: sha256, in hex. */
@@ -51,158 +54,162 @@ export const hashOfHeap = ({ memory, stackPointer, runtimePtr, contextPtr }: Hea
   createHash("sha256").update(memory).update(`${stackPointer} ${runtimePtr} ${contextPtr}`).digest("hex");
 
 const CHAIN_MAX = 16;
-/** A chain that is shorter in bytes than this is never worth a closer look. */
-const SMALL_CHAIN_BYTES = 64 * 1024;
 
 /**
- * How many deltas the next one comes after. All, unless the chain is long, or holds much that later deltas overwrote:
- * then the end of the chain is replaced by one delta. A delta stays that is far larger than all that follow it: to
- * write it again would cost more than what is saved.
+ * Whether a chain holds much that was overwritten since: half as much again as one delta against the baseline would.
+ * Never when little changed now, for which that one would be large.
  */
-function keptOf(baseline: Heap, deltas: readonly Uint8Array[], now: Heap): number {
-  const sizes = deltas.map((delta) => delta.length);
-  const total = sum(sizes);
-  const isWasteful = () =>
-    total > SMALL_CHAIN_BYTES && total > 1.5 * Math.max(...sizes) && total > 1.5 * fullSize(baseline, deltas, now);
-  if (deltas.length < CHAIN_MAX && !isWasteful()) return deltas.length;
-  for (let keeps = Math.min(deltas.length - 1, CHAIN_MAX - 4); keeps > 0; keeps--)
-    if (sizes[keeps - 1]! > 2 * sum(sizes.slice(keeps))) return keeps;
-  return 0;
+function isWasteful(baseline: Heap, deltas: readonly Uint8Array[], now: Heap, changes: readonly Change[]): boolean {
+  const bodies = deltas.map((delta) => headerOf(delta).bodyLength);
+  const largest = 4 * bytesIn(changes);
+  if (bodies.length < 2 || Math.max(...bodies) > largest) return false; // As a rule. To compare all takes longer.
+  const all = bytesIn(changesOf(baseline.memory, now.memory));
+  return all < largest && sum(bodies) > 1.5 * all;
 }
 
-/** About how large a delta against the baseline would be, if it compresses as well as those of the chain. */
-function fullSize(baseline: Heap, deltas: readonly Uint8Array[], now: Heap): number {
-  const bytes = LINE * sum(changesOf(baseline.memory, now.memory).map(({ count }) => count));
-  return (bytes * sum(deltas.map((delta) => delta.length))) / sum(deltas.map((delta) => readDelta(delta).bodyLength));
+/**
+ * How many deltas stay when one takes the place of the others. A delta stays that is large against all that follow it:
+ * to keep its bytes once more would cost more than it saves. At least a quarter goes, or this would be due again soon.
+ */
+function keptOf(sizes: readonly number[]): number {
+  for (let keeps = Math.floor(sizes.length * 0.75); keeps > 0; keeps--)
+    if (sizes[keeps - 1]! > sum(sizes.slice(keeps)) / 2) return keeps;
+  return 0;
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 const LINE = 256;
-const WORDS = LINE / 4;
 const PAGE = 4096;
-const NO_PAGE = new Int32Array(PAGE / 4);
+const WORDS = LINE / 4;
+const ZEROS = new Int32Array(PAGE / 4);
 
 /** Lines of memory, one after the other, that changed alike. */
 interface Change {
   readonly line: number;
   count: number;
+  /** Kept as they are, not as what differs. */
   readonly isWhole: boolean;
 }
+
+const bytesIn = (changes: readonly Change[]): number => LINE * sum(changes.map(({ count }) => count));
 
 function changesOf(base: Uint8Array, now: Uint8Array): Change[] {
   const changes: Change[] = [];
   const [baseBytes, nowBytes] = [bytesOf(base), bytesOf(now)];
   const [baseWords, nowWords] = [wordsOf(base), wordsOf(now)];
   for (let at = 0; at < now.length; at += PAGE) {
-    // Most pages are equal, and this finds out ten times as fast as a loop.
+    // Most pages are equal, and native code finds that out much faster than the loop below.
     if (at < base.length && nowBytes.compare(baseBytes, at, at + PAGE, at, at + PAGE) === 0) continue;
-    const old = at < base.length ? baseWords.subarray(at / 4, (at + PAGE) / 4) : NO_PAGE;
+    const old = at < base.length ? baseWords.subarray(at / 4, (at + PAGE) / 4) : ZEROS;
     for (let start = 0; start < old.length; start += WORDS) {
       let differing = 0;
       for (let i = start; i < start + WORDS; i++) if (old[i] !== nowWords[at / 4 + i]) differing++;
-      if (differing === 0) continue;
-      const line = at / LINE + start / WORDS;
-      const isWhole = differing > WORDS / 2;
-      const last = changes.at(-1);
-      if (last && last.isWhole === isWhole && last.line + last.count === line) last.count++;
-      else changes.push({ line, count: 1, isWhole });
+      if (differing > 0) note(at / LINE + start / WORDS, differing > WORDS / 2);
     }
   }
   return changes;
+
+  function note(line: number, isWhole: boolean): void {
+    const last = changes.at(-1);
+    if (last && last.isWhole === isWhole && last.line + last.count === line) last.count++;
+    else changes.push({ line, count: 1, isWhole });
+  }
 }
 
-// The header, in little-endian words: MAGIC, VERSION, length of memory, stackPointer, runtimePtr, contextPtr, crc32 of
-// memory, length of the body, crc32 of the delta without this word.
-const MAGIC = 0x444c5742; // BWLD
-const VERSION = 1;
-const HEADER = 36;
+// A delta begins with little-endian words: magic, length of memory, stackPointer, runtimePtr, contextPtr, crc32 of
+// memory, length of the body before compression, crc32 of all the delta but this word. The body follows, compressed:
+// number of changes; for each its first line, and twice the number of lines, plus one if they are whole; the lines.
+const MAGIC = 0x31444842; // BHD1, where 1 is the version.
+const HEADER = 32;
+const SUM_AT = HEADER - 4;
 
-// The body: number of changes; for each its line, and twice its count plus one if it is whole; then the lines.
 const COMPRESSION = {
   params: {
     [constants.ZSTD_c_compressionLevel]: 1,
-    // A delivered text leaves copies, as far apart as it is long: without these two zstd would not see them.
+    // A text that was delivered leaves copies as far apart as it is long. Without these zstd looks less far back.
     [constants.ZSTD_c_enableLongDistanceMatching]: 1,
     [constants.ZSTD_c_windowLog]: 27,
   },
 };
 
-function deltaOf(base: Uint8Array, now: Heap): Uint8Array {
-  const changes = changesOf(base, now.memory);
-  const words = new Int32Array(1 + 2 * changes.length + WORDS * sum(changes.map(({ count }) => count)));
-  const body = Buffer.from(words.buffer);
-  const [baseWords, nowWords] = [wordsOf(base), wordsOf(now.memory)];
+function deltaOf(base: Heap, now: Heap, changes: readonly Change[]): Uint8Array {
+  const words = new Int32Array(1 + 2 * changes.length + bytesIn(changes) / 4);
+  const body = bytesOf(words);
+  const [baseWords, nowWords] = [wordsOf(base.memory), wordsOf(now.memory)];
   body.writeUInt32LE(changes.length);
-  let table = 4;
   let to = 1 + 2 * changes.length;
-  for (const { line, count, isWhole } of changes) {
-    body.writeUInt32LE(line, table);
-    body.writeUInt32LE(2 * count + (isWhole ? 1 : 0), table + 4);
-    table += 8;
-    const from = line * WORDS;
-    const size = count * WORDS;
-    words.set(nowWords.subarray(from, from + size), to);
-    if (!isWhole) for (let i = 0; i < size; i++) words[to + i]! ^= baseWords[from + i] ?? 0;
-    to += size;
+  for (const [i, { line, count, isWhole }] of changes.entries()) {
+    body.writeUInt32LE(line, 4 + 8 * i);
+    body.writeUInt32LE(2 * count + (isWhole ? 1 : 0), 8 + 8 * i);
+    const [from, end] = [line * WORDS, (line + count) * WORDS];
+    words.set(nowWords.subarray(from, end), to);
+    if (!isWhole) combine(words, to, baseWords.subarray(from, end));
+    to += end - from;
   }
-  const head = Buffer.alloc(HEADER);
   const { memory, stackPointer, runtimePtr, contextPtr } = now;
-  const fields = [MAGIC, VERSION, memory.length, stackPointer, runtimePtr, contextPtr, crc32(memory), body.length];
-  for (const [i, field] of fields.entries()) head.writeUInt32LE(field, 4 * i);
-  const delta = Buffer.concat([head, zstdCompressSync(body, COMPRESSION)]);
-  delta.writeUInt32LE(sumOf(delta), HEADER - 4);
+  const fields = [MAGIC, memory.length, stackPointer, runtimePtr, contextPtr, crc32(memory), body.length];
+  const header = Buffer.alloc(HEADER);
+  for (const [i, field] of fields.entries()) header.writeUInt32LE(field, 4 * i);
+  const delta = Buffer.concat([header, zstdCompressSync(body, { ...COMPRESSION, chunkSize: chunkFor(body.length) })]);
+  delta.writeUInt32LE(sumOf(delta), SUM_AT);
   return delta;
 }
 
-const sumOf = (delta: Buffer): number => crc32(delta.subarray(HEADER), crc32(delta.subarray(0, HEADER - 4)));
-
-interface Delta extends Omit<Heap, "memory"> {
+interface Header extends Omit<Heap, "memory"> {
   readonly length: number;
   readonly memorySum: number;
   readonly bodyLength: number;
-  readonly body: Buffer;
 }
 
-function readDelta(delta: Uint8Array): Delta {
+/** Tells damage before a number in the header is used: one wrong bit could ask for gigabytes. */
+function unharmed(delta: Uint8Array): Uint8Array {
   const bytes = bytesOf(delta);
-  if (bytes.length < HEADER) throw damaged("it is cut off");
-  const field = (index: number) => bytes.readUInt32LE(4 * index);
-  if (field(0) !== MAGIC) throw damaged("it is something else");
-  if (field(8) !== sumOf(bytes)) throw damaged("its checksum is wrong");
-  if (field(1) !== VERSION) throw damaged(`it has the unknown version ${field(1)}`);
-  return {
-    length: field(2),
-    stackPointer: field(3),
-    runtimePtr: field(4),
-    contextPtr: field(5),
-    memorySum: field(6),
-    bodyLength: field(7),
-    body: bytes.subarray(HEADER),
-  };
+  if (bytes.length < HEADER) throw damaged("it is too short");
+  if (bytes.readUInt32LE() !== MAGIC) throw damaged("it is something else, or of another version");
+  if (bytes.readUInt32LE(SUM_AT) !== sumOf(bytes)) throw damaged("its checksum is wrong");
+  return delta;
 }
 
-function applyTo(memory: Uint8Array, delta: Delta): void {
-  const body = zstdDecompressSync(delta.body, { maxOutputLength: delta.bodyLength });
-  const [words, to] = [wordsOf(body), wordsOf(memory)];
+function headerOf(delta: Uint8Array): Header {
+  const bytes = bytesOf(delta);
+  const word = (index: number) => bytes.readUInt32LE(4 * index);
+  const [length, stackPointer, runtimePtr, contextPtr] = [word(1), word(2), word(3), word(4)];
+  return { length, stackPointer, runtimePtr, contextPtr, memorySum: word(5), bodyLength: word(6) };
+}
+
+function apply(delta: Uint8Array, memory: Uint8Array): void {
+  const body = zstdDecompressSync(delta.subarray(HEADER), { chunkSize: chunkFor(headerOf(delta).bodyLength) });
+  const [words, memoryWords] = [wordsOf(body), wordsOf(memory)];
   const changes = body.readUInt32LE(0);
   let from = 1 + 2 * changes;
   for (let i = 0; i < changes; i++) {
     const at = body.readUInt32LE(4 + 8 * i) * WORDS;
     const kind = body.readUInt32LE(8 + 8 * i);
-    const size = (kind >>> 1) * WORDS;
-    if (kind % 2 === 1) to.set(words.subarray(from, from + size), at);
-    else for (let j = 0; j < size; j++) to[at + j]! ^= words[from + j]!;
-    from += size;
+    const lines = words.subarray(from, from + (kind >>> 1) * WORDS);
+    if (kind % 2 === 1) memoryWords.set(lines, at);
+    else combine(memoryWords, at, lines);
+    from += lines.length;
   }
 }
 
-const bytesOf = ({ buffer, byteOffset, length }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, length);
+/** The exclusive or of what is there and other words. */
+function combine(words: Int32Array, at: number, others: Int32Array): void {
+  for (let i = 0; i < others.length; i++) words[at + i]! ^= others[i]!;
+}
 
-/** The same bytes as words, in the order of this machine: only for comparing and combining bytes in the same places. */
+const sumOf = (delta: Buffer): number => crc32(delta.subarray(HEADER), crc32(delta.subarray(0, SUM_AT)));
+
+/** What zlib reserves for its output at a time. With less than all of it, the output is copied once more. */
+const chunkFor = (length: number): number => length + 1024;
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array | Int32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/** Bytes as words, in the order of this machine: only to compare or combine what is in the same place. */
 function wordsOf(bytes: Uint8Array): Int32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
-  return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.length >> 2);
+  return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);
 }
 
 const damaged = (problem: string) => new RuntimeError("store.corrupt", { item: "What the code keeps", problem });

@@ -1,5 +1,5 @@
 // What a cell says wrongly although it can be parsed: it uses modules, takes a name that is not free, or assigns to a
-// constant. QuickJS would notice none of it, as the constants of a cell become variables.
+// constant. QuickJS would notice too late or never: the constants of a cell become variables.
 
 import type { AnyNode, Identifier, Program } from "acorn";
 
@@ -37,7 +37,7 @@ class Scope {
   }
 }
 
-const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
+export const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
 
 /** All misuses of a cell, in their order. */
 export function misuses(program: Program): Misuse[] {
