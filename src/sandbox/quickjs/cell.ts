@@ -36,7 +36,8 @@ export class Cell {
   /** The innermost place of a stack that lies in this cell. */
   placeIn(stack: string): Frame | undefined {
     const frame = frameIn(stack, this.file);
-    return frame && { line: frame.line, column: columnIn(this.#text, frame.line, frame.column) };
+    if (frame === undefined || frame.line > this.#text.split("\n").length) return undefined; // Code may write a stack itself.
+    return { line: frame.line, column: columnIn(this.#text, frame.line, frame.column) };
   }
 
   get openCalls(): number {

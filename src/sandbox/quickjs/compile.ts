@@ -73,7 +73,7 @@ function plain(code: string): string {
 /** Deeper nesting costs the thread: no person writes it, but a model may repeat itself. */
 const DEPTH_MAX = 200;
 /** Strings and comments, whose brackets do not count; then brackets. A template counts with all that is in it. */
-const BRACKETS = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/.*|\/\*[^]*?\*\/|([([{])|([)\]}])/g;
+const BRACKETS = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/.*|\/\*[\s\S]*?\*\/|([([{])|([)\]}])/g;
 
 /** Where brackets are nested too deeply. Other things nest, too: `strip` finds those, and the thread is spent. */
 function tooDeepIn(code: string): number | undefined {

@@ -19,6 +19,7 @@ import { withoutPrelude } from "./stack.ts";
 import { type Held, type Pointer, Vm } from "./vm.ts";
 
 const INPUT_BYTES_MAX = 1024 * 1024;
+const DEPTH_MAX = 500;
 const RESULT_CHARS_MAX = 16 * 1024 * 1024;
 const VALUE_BYTES_MAX = 4096;
 const HASHED_BYTES_MAX = 8 * 1024 * 1024;
@@ -143,8 +144,7 @@ export class GuestVm {
     const { calls, sleeps, printed } = cell.take();
     const { steps } = cell;
     if (this.#stopped !== undefined) {
-      this.#vm = undefined; // Not disposed of: it may have been left in the middle of anything.
-      this.#cell = undefined;
+      this.close();
       return { ...NOTHING, printed, steps, state: "stopped", bound: this.#stopped };
     }
     return { calls, sleeps, printed, steps, ...(ending ?? { state: "waiting" }) };
@@ -163,8 +163,8 @@ export class GuestVm {
     if (!isOver) return undefined;
     vm.enter("end");
     const end = this.#outcome(vm, cell, state);
-    this.#drain(vm); // Getters of what was thrown may have left jobs.
     const unhandled = this.#unhandled(vm, cell);
+    this.#drain(vm); // Getters of what was thrown may have left jobs: they are this cell's, not the next one's.
     vm.free("thrown" in code ? code.thrown : code.promise);
     this.#cell = undefined;
     return { ...end, ...(unhandled.length > 0 && { unhandled }), ...this.#hashed(vm) };
@@ -224,6 +224,8 @@ export class GuestVm {
     const [first, second, third] = values as [Pointer, Pointer, Pointer];
     const text = vm.text(first);
     if (text === undefined) return REPLY.noMemory;
+    if (kind === ASK.call && Buffer.byteLength(text) > INPUT_BYTES_MAX) return REPLY.tooLong;
+    if ((kind === ASK.call || kind === ASK.finish) && isTooDeep(text)) return REPLY.tooDeep;
     this.#count(text);
     this.#checkBounds();
     if (this.#stopped !== undefined) return REPLY.stop;
@@ -278,9 +280,20 @@ function callOf(vm: Vm, cell: Cell, input: string, name: Pointer, stack: Pointer
   const tool = vm.text(name);
   const frames = vm.text(stack);
   if (tool === undefined || frames === undefined) return REPLY.noMemory;
-  if (Buffer.byteLength(input) > INPUT_BYTES_MAX) return REPLY.tooLong;
   const { line, column } = cell.placeIn(frames) ?? { line: 0, column: 0 };
   return { tool, input, line, column };
+}
+
+/** JSON that is nested more deeply than what reads it later can take. */
+function isTooDeep(json: string): boolean {
+  if (json.length < 2 * DEPTH_MAX) return false;
+  let depth = 0;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth--;
+    if (depth > DEPTH_MAX) return true;
+  }
+  return false;
 }
 
 function describe(vm: Vm, thrown: Pointer, cell: Cell): GuestError {

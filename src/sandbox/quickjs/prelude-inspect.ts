@@ -199,21 +199,21 @@ function stackOf(error) {
 }
 
 /** Any thrown value as JSON text: name, message, code, stack. */
+// As JSON, put together by hand: stringify would hand a record of ours to a setter on Array.prototype.
+const fieldOf = (key, text) => ',"' + key + '":' + stringify(text);
 function describe(thrown) {
-  const told = { __proto__: null };
   const isObject = (typeof thrown === "object" && thrown !== null) || typeof thrown === "function";
   const message = isObject ? field(thrown, "message") : undefined;
   if (message === undefined) {
-    told.name = "NonError";
-    told.message = typeof thrown === "string" ? cut(thrown, INSPECT_MAX) : inspect(thrown);
-    return stringify(told);
+    const text = typeof thrown === "string" ? cut(thrown, INSPECT_MAX) : inspect(thrown);
+    return '{"name":"NonError"' + fieldOf("message", text) + "}";
   }
   const name = field(thrown, "name"), code = field(thrown, "code");
-  const stack = brandOf(thrown) === "error" ? stackOf(thrown) : field(thrown, "stack");
-  told.name = name === undefined || name === "" ? "Error" : cut(name, 100);
-  told.message = cut(message, INSPECT_MAX);
-  if (code !== undefined) told.code = cut(code, 100);
-  if (stack !== undefined) told.stack = cut(stack, INSPECT_MAX);
-  return stringify(told);
+  const stack = brandOf(thrown) === "error" ? stackOf(thrown) : undefined; // Nothing else has frames.
+  let told = '{"name":' + stringify(name === undefined || name === "" ? "Error" : cut(name, 100));
+  told += fieldOf("message", cut(message, INSPECT_MAX));
+  if (code !== undefined) told += fieldOf("code", cut(code, 100));
+  if (stack !== undefined) told += fieldOf("stack", cut(stack, INSPECT_MAX));
+  return told + "}";
 }
 `;

@@ -13,7 +13,7 @@ export const PRELUDE_FILE = "<bowline>";
 /** What the prelude asks the host for: the first argument of its one host function. */
 export const ASK = { call: 0, sleep: 1, clear: 2, print: 3, finish: 4, brand: 5 } as const;
 /** What the host answers. It never throws: the library would copy the host's stack into the guest. */
-export const REPLY = { done: 0, stop: 1, tooLong: 2, noMemory: 3 } as const;
+export const REPLY = { done: 0, stop: 1, tooLong: 2, noMemory: 3, tooDeep: 4 } as const;
 /** Which kind of object a value is, as the engine sees it; no code of the guest can change that. */
 export const BRANDS = [
   "",
@@ -55,6 +55,7 @@ const tell = (ask, what, text, more, last) => {
   const reply = host(ask, apply(toWellFormed, text, []), more, last);
   if (reply === REPLY.stop) for (;;);
   if (reply === REPLY.tooLong) throw new RangeError(what + " is too long");
+  if (reply === REPLY.tooDeep) throw new RangeError(what + " is nested too deeply");
   if (reply === REPLY.noMemory) throw new RangeError("out of memory");
 };
 ${INSPECT}
