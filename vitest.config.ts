@@ -15,6 +15,7 @@ const ALONE = [
   "test/turn/turns.test.ts",
   "src/plugins/{mcp,workspace}/**/*.test.ts",
   "src/providers/ai-sdk/installed.test.ts",
+  "src/sandbox/quickjs/{quickjs,escapes}.test.ts",
   "src/stores/sqlite/processes.test.ts",
   "src/testing/{line,trigger}-laws.test.ts",
   "src/tools/validator.test.ts",

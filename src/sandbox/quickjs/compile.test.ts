@@ -98,6 +98,9 @@ const WAYS: readonly (readonly [declaration: string, value: unknown])[] = [
   ["for (var x = 0; x < 10; x++);", 10],
 ];
 
+/** `RUNS=5000 npx vitest run src/sandbox/quickjs/compile.test.ts` looks longer. */
+const RUNS = Number(process.env.RUNS ?? 60);
+
 test("P8 what a cell declares is there in later cells, and may be declared again in every way", async () => {
   using guest = await Guest.open();
   for (const [first] of WAYS)
@@ -202,9 +205,9 @@ test("P8 a cell does what it would do as a script of its own", async () => {
       const ran = await cells.script(compiled.js);
       expect({ ...ran, error: ran.error?.message }, code).toEqual({ ...asItIs, error: asItIs.error?.message });
     }),
-    { numRuns: 300 },
+    { numRuns: RUNS },
   );
-});
+}, 60_000);
 
 test.each([
   "const a: number = 1;\nconst b = 2, c: string = (() => { throw new @Error() })();",
@@ -239,9 +242,9 @@ test("P8 an error tells its line also after declarations that need room", async 
       if (error?.message === "here") expect(error.stack, code).toContain(`(cell.ts:${line}:${column})`);
       else expect(error?.name, code).toMatch(/TypeError|ReferenceError/);
     }),
-    { numRuns: 200 },
+    { numRuns: RUNS },
   );
-});
+}, 60_000);
 
 const MODULES = "A cell has no import and no export. Everything it can use is global.";
 const CONSTANT = "`a` is a constant. Declare it with `let` to assign to it.";
@@ -366,9 +369,9 @@ test("P8 whatever a cell says, compiling it gives a script or problems in its li
         expect(column).toBeLessThanOrEqual(code.split(/\r\n?|\n/)[line - 1]!.length + 1);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 5 * RUNS },
   );
-});
+}, 60_000);
 
 /** What a program prints and posts that runs in a thread of its own. */
 async function inThread(program: string): Promise<{ readonly posted: unknown; readonly printed: string }> {

@@ -153,8 +153,8 @@ describe("heaps", () => {
     assert.deepEqual(
       { engine: await shared.engine(), heap },
       {
-        engine: "20861ee858bd5abdfd0c07c86650c5ed08f9491a99267f5fd1767e78e49c59c4",
-        heap: "0857d2d1b4b53cefec028e31a0bb20d98b25bc21c59e5fadfadf4e69b179e207",
+        engine: "e1dbb489e50173ef454b393c96fb4ee679b7d8628fca9cdcfc4c0b6b180fa864",
+        heap: "9bd2dbb28a187b5da9e4cbeb1c1a1f5e7ef4125a1afb40ebd92a598095d46625",
       },
     );
   });
