@@ -18,6 +18,7 @@ export {
 export { type HostFixture, type HostLaw, hostLaws, type LawWorld } from "./host-laws.ts";
 export { type ProtocolLaw, protocolLaws } from "./protocol-laws.ts";
 export { type MakeProvider, type ProviderLaw, providerLaws } from "./provider-laws.ts";
-export { type SandboxLaw, sandboxLaws } from "./sandbox-laws.ts";
+export type { SandboxLaw } from "./sandbox-cast.ts";
+export { sandboxLaws } from "./sandbox-laws.ts";
 export { type StoreLaw, storeLaws } from "./store-laws.ts";
 export { type SimulatedWorld, simulatedWorld } from "./world.ts";

@@ -1,4 +1,5 @@
-// Plays cells in a guest: answers their calls and sleeps, and keeps what was delivered so that it can be played again.
+// What a law of sandboxes is, and how laws play cells in a guest: they answer calls and sleeps, and keep what was
+// delivered so that it can be played again.
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";
@@ -13,6 +14,13 @@ import type {
   Progress,
   Sandbox,
 } from "../sandbox/sandbox.ts";
+
+/** A promise of every sandbox. `check` throws when it is broken. It may be given the same sandbox as other laws. */
+export interface SandboxLaw {
+  readonly law: string;
+  /** `another` makes a second sandbox of the same kind, as another process would. */
+  check(sandbox: Sandbox, another: () => Sandbox): Promise<void>;
+}
 
 /** Wide enough for every cell that is not made to meet one of them. */
 export const BOUNDS: CellBounds = {

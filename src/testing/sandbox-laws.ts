@@ -1,7 +1,7 @@
 // The promises of every sandbox, as data: run them with any test runner.
 
 import assert from "node:assert/strict";
-import type { Image, Sandbox } from "../sandbox/sandbox.ts";
+import type { Image } from "../sandbox/sandbox.ts";
 import { refused } from "./law.ts";
 import { boundLaws } from "./sandbox-bound-laws.ts";
 import {
@@ -14,16 +14,10 @@ import {
   type Playing,
   play,
   resultOf,
+  type SandboxLaw,
   thrownBy,
 } from "./sandbox-cast.ts";
 import { worldLaws } from "./sandbox-world-laws.ts";
-
-/** A promise of every sandbox. `check` throws when it is broken. It may be given the same sandbox as other laws. */
-export interface SandboxLaw {
-  readonly law: string;
-  /** `another` makes a second sandbox of the same kind, as another process would. */
-  check(sandbox: Sandbox, another: () => Sandbox): Promise<void>;
-}
 
 const last: Playing["next"] = (open) => open.at(-1)!;
 

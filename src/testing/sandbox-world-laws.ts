@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";
-import { finishOf, inGuest, play, resultOf, thrownBy } from "./sandbox-cast.ts";
-import type { SandboxLaw } from "./sandbox-laws.ts";
+import { finishOf, inGuest, play, resultOf, type SandboxLaw, thrownBy } from "./sandbox-cast.ts";
 
 export const worldLaws: readonly SandboxLaw[] = [
   {

@@ -505,6 +505,14 @@ describe("code that is wrong", () => {
     expect(await valueFrom(["let n = 1;", "n = 2; enum A { B }", "finish(n)"])).toBe(1);
   });
 
+  test("P8 that is nested without end is refused, and costs neither the turn nor what was made before", async () => {
+    const brackets = "[".repeat(20_000) + "]".repeat(20_000);
+    const signs = `${"!".repeat(20_000)}0`; // Not found by counting brackets: it costs its thread.
+    expect(await valueFrom(["let a = 1;", brackets, signs, "finish(a)"])).toBe(1);
+    const [first, second] = await shown([brackets, signs]);
+    for (const words of [first, second]) expect(words).toContain("nested too deeply");
+  });
+
   test("P8 that throws keeps what it did before, and says where", async () => {
     const [words] = await shown(["let n = 1;\nn = 2;\nnull.x;", "say over"]);
     expect(words).toMatch(/TypeError: .* \(line 3, column \d+\)/);

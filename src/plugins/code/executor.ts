@@ -45,6 +45,11 @@ export class Executor implements CodeExecutor<Kept> {
     this.#cells = start.get().cells;
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
+      // Nothing of a refused cell ran. To compile it again may cost the thread once more (nesting without end).
+      if (isRefused(progress)) {
+        this.#cells++;
+        continue;
+      }
       const again = this.#answerOf(await this.#run(segment, turnId, true));
       const problem = differenceOf(progress, again);
       if (problem !== undefined) throw new RuntimeError("code.diverged", { cell: segment.name, problem });
@@ -53,7 +58,10 @@ export class Executor implements CodeExecutor<Kept> {
 
   async execute(segment: CellSegment, context: CodeContext<Kept>): Promise<CellProgress> {
     const { language } = segment.cell;
-    if (!LANGUAGES.has(language.toLowerCase())) return refusedLanguage(language);
+    if (!LANGUAGES.has(language.toLowerCase())) {
+      this.#cells++;
+      return refusedLanguage(language);
+    }
     const { signal } = context;
     const guest = this.#guest;
     const stop = (): void => void guest?.close();
@@ -154,6 +162,9 @@ const refusedLanguage = (language: string): CellProgress => ({
   kind: "executed",
   output: { state: "refused", parts: [{ kind: "text", text: TEXTS.language(language) }] },
 });
+
+const isRefused = (progress: CellProgress): boolean =>
+  progress.kind === "executed" && progress.output.state === "refused";
 
 /** What the code is given for an output: a value, or an error that its call throws. */
 function answerIn(output: ToolOutput | undefined): object {

@@ -68,11 +68,12 @@ export class Cell {
     this.#openSleeps--;
   }
 
-  /** False if nothing with this number is open. */
-  answer(id: number): boolean {
-    const kind = this.#open.get(id);
-    if (kind === "call") this.#openCalls--;
-    if (kind === "sleep") this.#openSleeps--;
+  /** False if no call, or no sleep, with this number is open. */
+  answer(id: number, kind: "call" | "sleep"): boolean {
+    const open = this.#open.get(id);
+    if (open === undefined || (open === "call") !== (kind === "call")) return false;
+    if (open === "call") this.#openCalls--;
+    if (open === "sleep") this.#openSleeps--;
     return this.#open.delete(id);
   }
 

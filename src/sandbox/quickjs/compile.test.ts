@@ -394,7 +394,9 @@ test("P8 compiling prints nothing, and other warnings are printed as ever", asyn
   expect(printed).not.toContain("stripTypeScriptTypes");
 });
 
-test.each(["[", "!", "a=>", "if(a)", "a<", "`${", "()=>{"])(
+const DEEP = "The code is nested too deeply. Split it into smaller parts.";
+
+test.each(["!", "a=>", "if(a)", "a<"])(
   "P8 code that is nested too deeply is refused, and the thread tells when it is spent: %s",
   async (piece) => {
     const { posted } = await inThread(`
@@ -402,7 +404,15 @@ test.each(["[", "!", "a=>", "if(a)", "a<", "`${", "()=>{"])(
       let next = isSpent() ? "spent" : compileCell("let a: number").js;
       try { compileCell("1") } catch (error) { next += " " + error.code }
       parentPort.postMessage({ problems, next });`);
-    const message = "The code is nested too deeply. Split it into smaller parts.";
-    expect(posted).toEqual({ problems: [{ message, line: 1, column: 1 }], next: "spent code.lost" });
+    expect(posted).toEqual({ problems: [{ message: DEEP, line: 1, column: 1 }], next: "spent code.lost" });
   },
 );
+
+test("P8 brackets that are nested too deeply are found before the type stripper breaks, and those in strings do not count", () => {
+  for (const piece of ["[", "`${", "()=>{", "{\n"]) {
+    expect(compileCell(piece.repeat(20_000))).toMatchObject({ problems: [{ message: DEEP }] });
+    expect(isSpent()).toBe(false);
+  }
+  const texts = [`"${"[".repeat(900)}"`, `'${"(".repeat(900)}'`, `/* ${"{".repeat(900)} */ 1`, `// ${"[".repeat(900)}`];
+  for (const text of [...texts, "[".repeat(150) + "]".repeat(150)]) expect(compileCell(text)).toHaveProperty("js");
+});

@@ -65,7 +65,24 @@ function plain(code: string): string {
   if (nul >= 0) throw new Refusal("The code has a NUL character here. Write \\0 in a string instead.", nul);
   const half = code.search(/\p{Surrogate}/u);
   if (half >= 0) throw new Refusal("The code has half a character here. Write \\u and four digits instead.", half);
+  const deep = tooDeepIn(code);
+  if (deep !== undefined) throw new Refusal(TOO_DEEP, deep);
   return code.replace(/^\uFEFF/, "\u2002").replace(/^#!/, "//");
+}
+
+/** Deeper nesting costs the thread: no person writes it, but a model may repeat itself. */
+const DEPTH_MAX = 200;
+/** Strings and comments, whose brackets do not count; then brackets. A template counts with all that is in it. */
+const BRACKETS = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/.*|\/\*[^]*?\*\/|([([{])|([)\]}])/g;
+
+/** Where brackets are nested too deeply. Other things nest, too: `strip` finds those, and the thread is spent. */
+function tooDeepIn(code: string): number | undefined {
+  let depth = 0;
+  for (const { 1: opens, 2: closes, index } of code.matchAll(BRACKETS)) {
+    if (opens !== undefined && ++depth > DEPTH_MAX) return index;
+    if (closes !== undefined) depth--;
+  }
+  return undefined;
 }
 
 let spent = false;

@@ -44,8 +44,8 @@ async function load(): Promise<Engine> {
   return { id: hash.digest("hex"), wasm: await WebAssembly.compile(bytes) };
 }
 
-/** What a VM asks its guest's host for while it runs. */
-export interface Asked {
+/** What a VM needs of its host while it runs. */
+export interface Callbacks {
   /** The time in the guest, in milliseconds. */
   now(): number;
   /** About every ten thousand operations. What it throws ends what runs: no guest code can catch it. */
@@ -54,7 +54,7 @@ export interface Asked {
 }
 
 /** The same options make and restore every VM: each of them writes into the heap. */
-export const optionsOf = (wasm: WasmModule, asked: Asked): QuickJSOptions => ({
+export const optionsOf = (wasm: WasmModule, callbacks: Callbacks): QuickJSOptions => ({
   wasm,
   ...LIMITS,
   // When garbage is collected, and how long things take, would show.
@@ -63,13 +63,13 @@ export const optionsOf = (wasm: WasmModule, asked: Asked): QuickJSOptions => ({
   // The engine has errors of its own that code cannot catch, but the constructor of Promise does. What is thrown here
   // leaves the VM through all of its frames at once; it cannot be used afterwards.
   interruptHandler: () => {
-    asked.tick();
+    callbacks.tick();
     return false;
   },
-  onUnhandledRejection: (promise, reason, isHandled) => asked.rejected(promise, reason, isHandled),
+  onUnhandledRejection: (promise, reason, isHandled) => callbacks.rejected(promise, reason, isHandled),
   wasi: (memory) => ({
     clock_time_get: (_clock: number, _precision: bigint, result: number) => {
-      new DataView(memory.buffer).setBigUint64(result, BigInt(Math.trunc(asked.now())) * 1_000_000n, true);
+      new DataView(memory.buffer).setBigUint64(result, BigInt(Math.trunc(callbacks.now())) * 1_000_000n, true);
       return DONE;
     },
     random_get: (at: number, length: number) => {

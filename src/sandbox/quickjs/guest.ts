@@ -88,7 +88,8 @@ export class GuestVm {
     const vm = this.#require();
     const { id } = delivery;
     const cell = this.#cell;
-    if (cell?.answer(id) !== true) throw new Error(`Nothing in this guest waits for a delivery to ${id}.`);
+    const kind = "slept" in delivery ? "sleep" : "call";
+    if (cell?.answer(id, kind) !== true) throw new Error(`Nothing in this guest waits for a delivery to ${id}.`);
     return this.#segment(vm, cell, delivery, () => {
       if ("slept" in delivery) vm.enter("wake", id);
       else if ("error" in delivery) vm.enter("fail", id, delivery.error.code, delivery.error.message);
@@ -212,7 +213,7 @@ export class GuestVm {
       const vm = this.#require();
       const kind = vm.number(ask!);
       if (kind === ASK.brand) return BRANDS.indexOf(vm.brandOf(values[0]!));
-      if (this.#stopped === undefined && this.#cell !== undefined) return this.#told(vm, this.#cell, kind, values);
+      if (this.#stopped === undefined) return this.#told(vm, this.#cell!, kind, values);
     } catch {
       this.#stopped ??= "engine";
     }

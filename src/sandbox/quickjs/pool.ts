@@ -74,7 +74,7 @@ export class Pool {
   }
 
   #idle(): Lane | undefined {
-    for (const [lane, seats] of this.#lanes) if (seats.size === 0 && lane.load === 0) return lane;
+    for (const [lane, seats] of this.#lanes) if (seats.size === 0) return lane;
     return undefined;
   }
 

@@ -64,7 +64,7 @@ function showObject(value, depth, above, indent) {
       return leaf(time === time ? apply(dateText, value, []) : "Invalid Date");
     }
     case "regexp":
-      return leaf(cut(field(value, "source") === undefined ? "[RegExp]" : showRegexp(value), STRING_MAX));
+      return leaf(cut(showRegexp(value), STRING_MAX));
     case "error":
       return leaf(cut(titleOf(value), STRING_MAX));
     case "pending":

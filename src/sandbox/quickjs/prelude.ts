@@ -49,7 +49,7 @@ const fixed = (object, key, value) =>
 const hidden = (object, key, value) =>
   defineProperty(object, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 
-// Hands a text to the host. A guest that is to be stopped goes no further than this loop, which the host interrupts.
+// Hands a text to the host. A guest that is to be stopped goes no further than this loop: the next tick ends it.
 const tell = (ask, what, text, more, last) => {
   if (text.length > TEXT_MAX) throw new RangeError(what + " is too long");
   const reply = host(ask, apply(toWellFormed, text, []), more, last);

@@ -6,7 +6,7 @@
 
 import { EvalFlags, JSValueHandle, QuickJS } from "quickjs-wasi";
 import type { Baseline } from "./baseline.ts";
-import { type Asked, optionsOf } from "./engine.ts";
+import { type Callbacks, optionsOf } from "./engine.ts";
 import type { Heap } from "./image.ts";
 import type { BRANDS, Entry } from "./prelude.ts";
 
@@ -15,7 +15,7 @@ export type Pointer = number;
 /** A value that is kept until it is let go. */
 export type Held = JSValueHandle;
 
-export interface Host extends Asked {
+export interface Host extends Callbacks {
   /** What the prelude asks the host for. Answers one of the baseline's numbers, and never throws. */
   asks(values: readonly Pointer[]): number;
 }

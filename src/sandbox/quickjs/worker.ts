@@ -5,6 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { RuntimeError } from "../../model/errors.ts";
 import { makeBaseline } from "./baseline.ts";
 import { isSpent } from "./compile.ts";
+import { discarded, postponeCollecting } from "./garbage.ts";
 import { GuestVm } from "./guest.ts";
 import type { Answer, Given, Request } from "./message.ts";
 
@@ -19,6 +20,7 @@ port.on("message", (request: Request) => void answer(request));
 port.postMessage({ kind: "ready" } satisfies Answer);
 
 async function answer(request: Request): Promise<void> {
+  postponeCollecting();
   let said: Answer;
   try {
     said = await perform(request);
@@ -48,10 +50,16 @@ async function perform(request: Request): Promise<Answer> {
     case "image":
       return imageOf(requireGuest(request.guest));
     case "close":
-      guests.get(request.guest)?.close();
-      guests.delete(request.guest);
+      close(request.guest);
       return { kind: "closed" };
   }
+}
+
+function close(id: number): void {
+  const guest = guests.get(id);
+  guests.delete(id);
+  discarded(guest?.bytes ?? 0);
+  guest?.close();
 }
 
 function imageOf(guest: GuestVm): Answer {
