@@ -2,11 +2,9 @@
 
 import { type Attack, done, printing, threw } from "./attack.ts";
 
-const CANNOT_SEE = /^(?![\s\S]*(host|tell|getFunction|stack of))/;
-
 export const ERRORS: readonly Attack[] = [
   {
-    name: "leak 1 of the prototype: no failure on the host's side brings a stack of the host into the guest",
+    name: "leak 1: no failure on the host's side brings a stack of the host into the guest",
     cells: [
       `const stacks = [];
        for (const cause of [() => tools.echo(1n), () => tools.fail(), () => tools.echo({ get a() { throw new Error() } }), () => sleep(-1),
@@ -19,7 +17,7 @@ export const ERRORS: readonly Attack[] = [
     expect: printing("9 true\n"),
   },
   {
-    name: "leak 2 of the prototype: Error.prepareStackTrace is handed no function of the prelude",
+    name: "leak 2: Error.prepareStackTrace is handed no function of the prelude",
     cells: [
       `const seen = [];
        Error.prepareStackTrace = (_, sites) => { seen.push(...sites.map((site) => site.getFunction())); return "x" };
@@ -46,20 +44,20 @@ export const ERRORS: readonly Attack[] = [
     name: "a stack trace limit cannot be set, not even to something that throws",
     cells: [
       `Error.stackTraceLimit = 0; Error.stackTraceLimit = { valueOf() { throw 1 } }; Error.stackTraceLimit = Infinity;
-       const before = new Error("x").stack.length; delete (Error as any).stackTraceLimit`,
+       try { delete Error.stackTraceLimit } catch (error) { print(error.name) }
+       const deep = (n) => (n === 0 ? new Error("x") : deep(n - 1)); [deep(99).stack.trim().split("\\n").length, Error.stackTraceLimit]`,
     ],
-    expect: threw(/TypeError/),
+    expect: { ...done("[50, 50]"), printed: "TypeError\n" },
   },
   {
     name: "captureStackTrace tells no more than a stack does",
     cells: [
       `const o = {}; let inner;
        await tools.echo({ toJSON() { Error.captureStackTrace(o); inner = o.stack; return 1 } });
-       print(typeof inner, typeof Object.getOwnPropertyDescriptor(o, "stack").value);
-       try { Error.captureStackTrace(Object.freeze({})) } catch (error) { print(error.name) }
-       try { Error.captureStackTrace(new Proxy({}, { defineProperty() { throw new Error("mine") } })) } catch (error) { print(error.name) }`,
+       print(inner.split("\\n").every((line) => line === "" || /\\((native|<bowline>:\\d+:\\d+|cell-1.ts:\\d+:\\d+)\\)$/.test(line)));
+       try { Error.captureStackTrace(Object.freeze({})) } catch (error) { print(error.name) }`,
     ],
-    expect: printing(CANNOT_SEE),
+    expect: printing(/^true\n(TypeError\n)?$/),
   },
   {
     name: "the setter of the stack writes into no foreign object",
@@ -76,7 +74,7 @@ export const ERRORS: readonly Attack[] = [
     cells: [
       "throw Object.defineProperties(new Error(), Object.fromEntries(['name', 'message', 'stack', 'code', 'cause'].map((key) => [key, { get() { throw new Error('inner') } }])))",
     ],
-    expect: threw(/NonError|Error/),
+    expect: threw(/^NonError: Error$/),
   },
   {
     name: "the fields of a thrown error may be anything",
@@ -101,18 +99,18 @@ export const ERRORS: readonly Attack[] = [
     expect: threw(/AggregateError: all/),
   },
   {
-    name: "leak 5 of the prototype: a thrown symbol is named",
+    name: "leak 5: a thrown symbol is named",
     cells: ["throw Symbol('s')"],
     expect: threw(/Symbol\(s\)/),
   },
   {
-    name: "leak 5 of the prototype: a thrown object is shown",
+    name: "leak 5: a thrown object is shown",
     cells: ["throw { a: [1] }"],
     expect: threw(/{ a: \[1\] }/),
   },
-  { name: "leak 5 of the prototype: undefined may be thrown", cells: ["throw undefined"], expect: threw(/undefined/) },
+  { name: "leak 5: undefined may be thrown", cells: ["throw undefined"], expect: threw(/undefined/) },
   {
-    name: "leak 5 of the prototype: a thrown proxy is named, and its traps see only what any object is asked",
+    name: "leak 5: a thrown proxy is named, and its traps see only what any object is asked",
     cells: [
       "throw new Proxy({}, { get(_, key) { print(String(key)); throw 1 }, getPrototypeOf() { throw 2 }, ownKeys() { throw 3 } })",
     ],

@@ -4,17 +4,17 @@ import { type Attack, done, refused, threw } from "./attack.ts";
 
 export const INTRINSICS: readonly Attack[] = [
   {
-    name: "leak 4 of the prototype: a setter cannot be put on Object.prototype",
+    name: "leak 4: a setter cannot be put on Object.prototype",
     cells: ["Object.defineProperty(Object.prototype, 'value', { set() { throw 1 } })"],
     expect: threw(/TypeError/),
   },
   {
-    name: "leak 4 of the prototype: a then cannot be put on Object.prototype",
+    name: "leak 4: a then cannot be put on Object.prototype",
     cells: ["Object.prototype.then = () => {}"],
     expect: threw(/TypeError/),
   },
   {
-    name: "leak 4 of the prototype: the global object cannot be frozen",
+    name: "leak 4: the global object cannot be frozen",
     cells: [
       `const proxy = (make) => { try { return make() } catch (error) { return error.name } };
        [() => Object.freeze(globalThis), () => Object.seal(globalThis), () => Object.preventExtensions(globalThis),

@@ -61,7 +61,7 @@ const PLACES: readonly (readonly [where: string, code: string])[] = [
 ];
 
 const loops: readonly Attack[] = PLACES.map(([where, code]) => ({
-  name: `no end: ${where}`,
+  name: `code without an end is stopped: ${where}`,
   cells: [code],
   expect: { ...stopped("steps"), printed: "" },
 }));

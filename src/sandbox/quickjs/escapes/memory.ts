@@ -2,6 +2,8 @@
 
 import { type Attack, type Expected, stopped, threw } from "./attack.ts";
 
+const BYTES_MAX = 8 * 1024 * 1024;
+
 const NATIVE: readonly (readonly [name: string, code: string, expect: Expected])[] = [
   ["a fill of an array of four billion", "Array(2 ** 32 - 1).fill(0)", stopped("memory")],
   ["a padding of a gigabyte", "'a'.padEnd(2 ** 30, 'b')", threw(/RangeError|memory|length/)],
@@ -19,8 +21,9 @@ const NATIVE: readonly (readonly [name: string, code: string, expect: Expected])
   ["a call with too many arguments", "print.apply(null, { length: 2 ** 31 })", threw(/RangeError/)],
 ];
 const natives: readonly Attack[] = NATIVE.map(([name, code, expect]) => ({
-  name: `native: ${name}`,
+  name: `native code cannot take too much: ${name}`,
   cells: [code],
+  bounds: { memoryBytesMax: BYTES_MAX },
   expect,
 }));
 
@@ -38,9 +41,9 @@ const HOARDS: readonly (readonly [name: string, code: string, expect: Expected])
   ],
 ];
 const memory: readonly Attack[] = HOARDS.map(([name, code, expect]) => ({
-  name: `memory: ${name}`,
+  name: `memory is bounded: ${name}`,
   cells: [code],
-  bounds: { stepsMax: 1000, memoryBytesMax: 8 * 1024 * 1024 },
+  bounds: { stepsMax: 1000, memoryBytesMax: BYTES_MAX },
   expect,
 }));
 

@@ -2,7 +2,7 @@
 
 import { type Attack, done, printing, threw } from "./attack.ts";
 
-/** A value that does something when it is looked at. `evil` counts what was run. */
+/** A value that does something when it is looked at. `ran` counts how often that happened. */
 const EVIL = `
 let ran = 0;
 const run = (name) => () => { ran++; throw new Error("ran " + name) };
@@ -29,12 +29,12 @@ export const VALUES: readonly Attack[] = [
   },
   { name: "the value of a cell is shown without running it", cells: [`${EVIL}\nall`, "ran"], expect: done("0") },
   {
-    name: "leak 3 of the prototype: a value that is nested deeply is shown as far as it goes",
-    cells: ["let deep = []; for (let i = 0; i < 1e5; i++) deep = [deep]; print(deep); deep"],
+    name: "leak 3: a value that is nested deeply is shown as far as it goes",
+    cells: ["let deep = []; for (let i = 0; i < 2e4; i++) deep = [deep]; print(deep); deep"],
     expect: done("[[[[[Array]]]]]"),
   },
   {
-    name: "leak 3 of the prototype: a value with getters and proxies is not walked",
+    name: "leak 3: a value with getters and proxies is not walked",
     cells: ["({ get a() { throw 1 }, b: new Proxy({}, { get() { throw 2 } }) })"],
     expect: done("{ a: [Getter], b: [Proxy] }"),
   },
@@ -79,7 +79,7 @@ export const VALUES: readonly Attack[] = [
     expect: done("[1, 1]"),
   },
   {
-    name: "toJSON that calls tools and finishes announces in order",
+    name: "a call in the toJSON of an input comes before the call with that input",
     cells: ["await tools.echo({ toJSON() { tools.echo('inner'); return 'outer' } })"],
     expect: { ...done('"outer"'), calls: 2 },
   },
