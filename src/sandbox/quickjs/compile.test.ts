@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { EvalFlags, JSException, QuickJS } from "quickjs-wasi";
 import { expect, test } from "vitest";
 import type { CellProblem } from "../sandbox.ts";
-import { columnIn, compileCell, RESERVED } from "./compile.ts";
+import { columnIn, compileCell, isSpent, RESERVED } from "./compile.ts";
 
 // The libraries that the sources are checked with have no WebAssembly.
 declare const WebAssembly: { readonly Module: new (bytes: Uint8Array) => object };
