@@ -134,6 +134,8 @@ async function expectAlive(guest: Guest): Promise<void> {
 }
 
 const ATTACKS = [REALM, ERRORS, VALUES, INTRINSICS, ENDINGS, LOOPS, MEMORY, DEPTH, FLOODS].flat();
+/** They do most to the heap. A second run must leave the same bytes. */
+const REPEATED: ReadonlySet<Attack> = new Set([VALUES, INTRINSICS, ENDINGS].flat());
 
 for (const attack of ATTACKS) test(`P8 ${attack.name}`, () => withstand(attack));
 
@@ -152,7 +154,8 @@ async function withstand(attack: Attack): Promise<void> {
       if (!hasCode(error, "code.lost")) throw error; // The cell was too hard to read for its thread.
       return withGuest(bounds, expectAlive);
     });
-    await withGuest(bounds, async (another) => expect(await runAll(another, attack)).toEqual(ran));
+    if (REPEATED.has(attack))
+      await withGuest(bounds, async (another) => expect(await runAll(another, attack)).toEqual(ran));
   }
   await guest.close();
 }
@@ -182,7 +185,7 @@ test("P8 a guest that waits is not moved by one that is stopped", async () => {
     state: "waiting",
   });
   for (const code of ["for (;;);", "for (let i = 0; ; i++) print(i)", "const a = []; for (;;) a.push({})"]) {
-    const other = await sandbox.open(undefined, BOUNDS);
+    const other = await sandbox.open(undefined, { ...BOUNDS, memoryBytesMax: 4 * 1024 * 1024 });
     expect(await other.start({ ...cell, code })).toMatchObject({ state: "stopped" });
     await other.close();
   }

@@ -45,7 +45,7 @@ const stack: readonly Attack[] = [
     cells: [
       `let n = 0;
        const greet = () => { try { print(n); tools.echo(n).catch(() => {}) } catch {} };
-       function f() { try { f() } catch (error) { if (n++ < 20) greet(); throw error } }
+       function f() { try { f() } catch (error) { if (n++ < 5) greet(); throw error } }
        try { f() } catch {} await tools.echo("last")`,
     ],
     expect: done('"last"'),

@@ -2,7 +2,7 @@
 
 import { type Attack, type Expected, stopped, threw } from "./attack.ts";
 
-const BYTES_MAX = 8 * 1024 * 1024;
+const BYTES_MAX = 4 * 1024 * 1024;
 
 const NATIVE: readonly (readonly [name: string, code: string, expect: Expected])[] = [
   ["a fill of an array of four billion", "Array(2 ** 32 - 1).fill(0)", stopped("memory")],
