@@ -14,7 +14,7 @@ import { PRELUDE } from "./prelude.ts";
 const HEAP_VERSION = 1;
 
 /** What lives in the heap, and so cannot follow the bounds of a cell: a replay may have other bounds. */
-const LIMITS = {
+export const LIMITS = {
   /** The heap asks for up to 2.4 times as much linear memory: about 230 MB. */
   memoryLimit: 96 * 1024 * 1024,
   /** Deeper recursion is a RangeError in the guest. More than this can overflow the stack of the thread, a trap. */

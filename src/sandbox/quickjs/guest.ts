@@ -50,7 +50,7 @@ export class GuestVm {
     isWanted: () => boolean,
   ): Promise<GuestVm> {
     const guest = new GuestVm(baseline, deltas, bounds, isWanted);
-    guest.#vm = await Vm.restore(baseline, heapOf(baseline.heap, deltas), {
+    guest.#vm = await Vm.restore(baseline, deltas, {
       now: () => guest.#now,
       tick: () => guest.#tick(),
       rejected: (promise, reason, isHandled) => guest.#rejected(promise, reason, isHandled),

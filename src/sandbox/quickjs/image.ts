@@ -17,15 +17,22 @@ export interface Heap {
   readonly contextPtr: number;
 }
 
-/** The heap of an image. Throws `store.corrupt` when a delta is damaged, or was made against another heap. */
-export function heapOf(baseline: Heap, deltas: readonly Uint8Array[]): Heap {
+/**
+ * The heap of an image, in memory of its own or in what `memoryOf` gives, of which all beyond the baseline must be zeros.
+ * Throws `store.corrupt` when a delta is damaged, or was made against another heap.
+ */
+export function heapOf(
+  baseline: Heap,
+  deltas: readonly Uint8Array[],
+  memoryOf: (length: number) => Uint8Array = (length) => new Uint8Array(length),
+): Heap {
   const headers = deltas.map((delta) => headerOf(unharmed(delta)));
   let { length } = baseline.memory;
   for (const header of headers) {
     if (header.length < length) throw damaged("it was made against a larger heap");
     length = header.length;
   }
-  const memory = new Uint8Array(length);
+  const memory = memoryOf(length);
   memory.set(baseline.memory);
   for (const delta of deltas) apply(delta, memory);
   const last = headers.at(-1);

@@ -6,8 +6,8 @@
 
 import { EvalFlags, JSValueHandle, QuickJS } from "quickjs-wasi";
 import type { Baseline } from "./baseline.ts";
-import { type Callbacks, optionsOf } from "./engine.ts";
-import type { Heap } from "./image.ts";
+import { type Callbacks, LIMITS, optionsOf } from "./engine.ts";
+import { type Heap, heapOf } from "./image.ts";
 import type { BRANDS, Entry } from "./prelude.ts";
 
 /** Where a value of the guest lies. */
@@ -27,8 +27,9 @@ export class Vm {
   readonly #exports: Exports;
   readonly #baseline: Baseline;
 
-  static async restore(baseline: Baseline, heap: Heap, host: Host): Promise<Vm> {
-    const library = await QuickJS.restore({ ...heap, extensions: [] }, optionsOf(baseline.wasm, host));
+  static async restore(baseline: Baseline, deltas: readonly Uint8Array[], host: Host): Promise<Vm> {
+    const library = await QuickJS.restore({ ...baseline.heap, extensions: [] }, optionsOf(baseline.wasm, host));
+    if (deltas.length > 0) fill(library._getExports(), baseline.heap, deltas);
     const numbers = baseline.numbers.map((pointer) => new JSValueHandle(library, pointer, true));
     library.registerHostCallback("host", (...values) => numbers[host.asks(values.map((each) => each.ptr))]!);
     return new Vm(library, baseline);
@@ -157,6 +158,24 @@ export class Vm {
     this.#library.dispose();
   }
 }
+
+/** Makes the heap of an image in the memory of a VM that has the baseline: a large one is not copied once more. */
+function fill(exports: Exports, baseline: Heap, deltas: readonly Uint8Array[]): void {
+  const { memory } = exports;
+  const heap = heapOf(baseline, deltas, (length) => {
+    const missing = length - memory.buffer.byteLength;
+    if (missing > 0) memory.grow(missing / WASM_PAGE);
+    return new Uint8Array(memory.buffer);
+  });
+  // What the library does when it restores a heap, in its order: each of these writes into the heap.
+  exports.qjs_set_runtime_and_context(heap.runtimePtr, heap.contextPtr);
+  exports.__stack_pointer.value = heap.stackPointer;
+  exports.qjs_set_memory_limit(LIMITS.memoryLimit);
+  exports.qjs_set_max_stack_size(LIMITS.maxStackSize);
+  exports.qjs_set_interrupt_handler(1);
+  exports.qjs_set_promise_rejection_handler(1);
+}
+const WASM_PAGE = 65_536;
 
 const TESTS = [
   ["proxy", "qjs_is_proxy"],
