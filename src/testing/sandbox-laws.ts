@@ -296,7 +296,7 @@ const laws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "finish ends the cell with its first value, and calls after it are refused",
+    law: "finish ends the cell with its first value when its calls have returned, and calls after it are refused",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const code = `
@@ -307,7 +307,7 @@ const laws: readonly SandboxLaw[] = [
           await new Promise(() => {});`;
         const played = await play(guest, code);
         assert.deepEqual(played.end.state === "done" && played.end.finish, { first: [1] });
-        assert.deepEqual([played.printed, played.deliveries.length], ["cell.finished\n", 0]);
+        assert.deepEqual([played.printed, played.deliveries.length], ["cell.finished\n", 1]);
         assert.equal(await resultOf(guest, "(await tools.next(1)) + 1"), "2");
       }),
   },

@@ -96,7 +96,7 @@ describe("what code keeps", () => {
 
   test("P8 many turns keep a short chain of changes, and what they made", async () => {
     const store = memory();
-    const turns = 40;
+    const turns = 20;
     const codes = Array.from(
       { length: turns },
       (_, nth) => `globalThis.sum = (globalThis.sum ?? 0) + ${nth}; finish(sum)`,
@@ -379,6 +379,16 @@ finish(codes)`;
     await second.close();
   });
 
+  test("P9 one that nobody awaits is made all the same, also before a finish, and what comes after that is refused", async () => {
+    const made: unknown[] = [];
+    const save = named("save", ({ n }) => void made.push(n));
+    const cell = "[1, 2].forEach((n) => tools.save({ n })); finish('saved'); tools.save({ n: 3 }).catch(() => {});";
+    expect(await valueFrom([cell], { tools: [save] })).toBe("saved");
+    expect(made).toEqual([1, 2]);
+    expect(await valueFrom(["tools.save({ n: 4 });", "finish('on')"], { tools: [save] })).toBe("on");
+    expect(made).toEqual([1, 2, 4]);
+  });
+
   test("P9 T9 a denied one throws in the code", async () => {
     const careful = definePlugin({ id: "test/careful", setup: () => ({ beforeToolCall: () => ask("May it?") }) });
     const model = scripted(says("try { await tools.look({}) } catch (error) { finish([error.code, error.message]) }"));
@@ -469,21 +479,25 @@ finish(names)`;
   });
 
   test("P8 a cancel ends code that computes, and its thread is free at once", async () => {
+    const ENDLESS = "await tools.ping({}); for (;;) {}";
     const isComputing = Promise.withResolvers<void>();
     let called = 0;
     const probe = ({ kind, hook }: { readonly kind: string; readonly hook: string }): void => {
       // Restored, begun, and given the result of its call.
       if (kind === "begin" && hook === "codeExecutor" && ++called === 3) isComputing.resolve();
     };
-    await using world = await open(scripted(says("await tools.ping({}); for (;;) {}"), says("finish(typeof n)")), {
+    await using world = await open(scripted(says(ENDLESS), says(ENDLESS), says("finish(typeof n)")), {
       probe,
       tools: [named("ping")],
       plugins: [cells, code({ workers: 1, stepsMax: 1_000_000, segmentMs: 100_000 })],
     });
     const going = world.session.turn("Go.");
     await isComputing.promise;
-    await going.cancel("Enough.");
-    expect((await within(going.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+    const queued = (await world.runtime.session()).turn("Go.");
+    await queued.id;
+    for (const turn of [queued, going]) await turn.cancel("Enough.");
+    for (const turn of [queued, going])
+      expect((await within(turn.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
     expect((await within(world.session.turn("And?").result(), 5_000)).outcome).toMatchObject({ value: "undefined" });
   });
 });

@@ -215,6 +215,18 @@ describe("an executor", () => {
     expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "code.stopped" });
   });
 
+  test("P5 that never lets go of what it held does not hold up the session", async () => {
+    const traces: string[] = [];
+    const executor = executing({ execute: () => done("4", 4), release: () => new Promise(() => {}) });
+    await using world = await open(scripted(says("finish"), says("finish")), {
+      plugins: [cells, executor],
+      trace: ({ name }) => void traces.push(name),
+    });
+    for (const words of ["Go.", "Again."])
+      expect((await world.session.turn(words).result()).outcome).toMatchObject({ value: 4 });
+    expect(traces).toContain("code.release");
+  });
+
   test("P5 that has a word of its own for what is wrong ends the turn with it", async () => {
     const executor = executing({
       execute: () => done("4"),

@@ -39,12 +39,13 @@ export class Executor implements CodeExecutor<Kept> {
     this.#bounds = bounds;
   }
 
-  async restore({ start, isFresh, segments }: CodePast<Kept>, { turnId }: CodeContext<Kept>): Promise<void> {
+  async restore({ start, isFresh, segments }: CodePast<Kept>, { turnId, signal }: CodeContext<Kept>): Promise<void> {
     await this.release();
     this.#guest = await this.#sandbox.open(isFresh ? undefined : await imageIn(start), this.#bounds);
     this.#cells = start.get().cells;
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
+      if (signal.aborted) throw new RuntimeError("code.stopped", { problem: TEXTS.turnStopped });
       // Nothing of a refused cell ran. To compile it again may cost the thread once more (nesting without end).
       if (isRefused(progress)) {
         this.#cells++;
@@ -63,6 +64,7 @@ export class Executor implements CodeExecutor<Kept> {
       return refusedLanguage(language);
     }
     const { signal } = context;
+    if (signal.aborted) return stoppedTurn;
     const guest = this.#guest;
     const stop = (): void => void guest?.close();
     signal.addEventListener("abort", stop, { once: true });
@@ -72,7 +74,7 @@ export class Executor implements CodeExecutor<Kept> {
       return this.#answerOf(progress);
     } catch (error) {
       if (!signal.aborted) throw error;
-      return { kind: "executed", output: { state: "stopped", parts: [{ kind: "text", text: TEXTS.turnStopped }] } };
+      return stoppedTurn;
     } finally {
       signal.removeEventListener("abort", stop);
     }
@@ -157,6 +159,11 @@ function endOf(progress: Exclude<Progress, { readonly state: "waiting" }>): stri
       return TEXTS.stopped(progress.bound);
   }
 }
+
+const stoppedTurn: CellProgress = {
+  kind: "executed",
+  output: { state: "stopped", parts: [{ kind: "text", text: TEXTS.turnStopped }] },
+};
 
 const refusedLanguage = (language: string): CellProgress => ({
   kind: "executed",

@@ -6,6 +6,8 @@
 //    leaves it ahead of the record; then it is restored from the state at the turn's beginning and these segments.
 // X3 A stopped cell is taken off the record: what it did is undone.
 import type { CellProgress, CodeContext, CodeExecutor, CodePast, RanSegment } from "../../kernel/code.ts";
+import { within } from "../../kernel/deadline.ts";
+import { isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
 import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
@@ -17,8 +19,11 @@ import type { TurnState } from "../../turn/state.ts";
 import type { Body } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** How often what is lost is restored before the turn is given up. */
-const RESTORES_MAX = 3;
+/** How often what is lost is restored before the turn is given up. Others may be to blame for each loss. */
+const RESTORES_MAX = 10;
+
+/** The turn is over: whatever an executor still does, the session does not wait for it longer. */
+const RELEASE_MS = 1_000;
 
 /** No sleep of code is longer: a week, as for waits. */
 const SLEEP_MS_MAX = 7 * 24 * 3_600_000;
@@ -101,10 +106,21 @@ export class TurnCode {
     if (!this.#holds) return;
     this.#holds = false;
     this.#done = undefined;
+    const trace = (problem: string): void => this.#live.trace("code.release", { problem });
     try {
-      await this.#live.hooks.slot("codeExecutor")?.release?.();
+      const released = this.#live.hooks.slot("codeExecutor")?.release?.();
+      if (!isThenable(released)) return;
+      await new Promise<void>((resolve, reject) => {
+        const deadline = within(RELEASE_MS, () => {
+          trace(`it took more than ${RELEASE_MS} ms`);
+          resolve();
+        });
+        Promise.resolve(released)
+          .finally(() => deadline.clear())
+          .then(() => resolve(), reject);
+      });
     } catch (error) {
-      this.#live.trace("code.release", { problem: describeThrown(error) });
+      trace(describeThrown(error));
     }
   }
 

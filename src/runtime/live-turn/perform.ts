@@ -4,7 +4,7 @@ import { saidBy } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId, asTurnId, type EffectName } from "../../model/ids.ts";
-import { defined, describeThrown } from "../../model/json.ts";
+import { defined } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";

@@ -159,7 +159,8 @@ export class GuestVm {
   #end(vm: Vm, cell: Cell): Ending | undefined {
     const { code } = cell;
     const state = "thrown" in code ? "rejected" : vm.stateOf(code.promise);
-    const isOver = cell.finish !== undefined || (state === "pending" ? !cell.isWaiting : cell.openCalls === 0);
+    // What it called is waited for, also after a finish: nobody would know of a call that was never made.
+    const isOver = cell.openCalls === 0 && (cell.finish !== undefined || state !== "pending" || !cell.isWaiting);
     if (!isOver) return undefined;
     vm.enter("end");
     const end = this.#outcome(vm, cell, state);

@@ -28,6 +28,7 @@ export class Lane {
   readonly #queue: Waiting[] = [];
   #running: Waiting | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #watching: (() => void)[] = [];
   #isReady = false;
   #hasEnded = false;
   #fault: Error | undefined;
@@ -67,9 +68,22 @@ export class Lane {
     });
   }
 
-  /** Nobody waits for this guest any more: it stops computing. */
-  interrupt(guest: number): void {
+  /** Whether something was asked of this guest that is not answered yet. */
+  isAsked(guest: number): boolean {
+    return this.#running?.request.guest === guest || this.#queue.some(({ request }) => request.guest === guest);
+  }
+
+  /** The next answer to anything, or the end of the lane. */
+  answered(): Promise<void> {
+    return this.#hasEnded ? Promise.resolve() : new Promise((resolve) => this.#watching.push(resolve));
+  }
+
+  /** Nobody waits for this guest any more: it stops computing, and what was asked of it is not begun. */
+  forget(guest: number): void {
     if (this.#running?.request.guest === guest) Atomics.store(this.#unwanted, 0, guest);
+    for (const waiting of this.#queue.splice(0))
+      if (waiting.request.guest === guest) waiting.reject(new RuntimeError("code.lost", {}));
+      else this.#queue.push(waiting);
   }
 
   /** Ends the thread, and with it what runs there. */
@@ -109,12 +123,18 @@ export class Lane {
     if (running === undefined) throw new Error("The worker answered a request that nobody made.");
     clearTimeout(this.#timer);
     this.#running = undefined;
+    this.#tell();
     return running;
+  }
+
+  #tell(): void {
+    for (const resolve of this.#watching.splice(0)) resolve();
   }
 
   #end(by: Ended): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#tell();
     this.#onEnd(this);
     if (this.#running !== undefined) this.#settle().resolve({ kind: "ended", by });
     // A thread that never came up would not come up the next time either: it must not look like a guest to rebuild.

@@ -4,9 +4,12 @@ import { type Engine, engine } from "./engine.ts";
 import { Lane } from "./lane.ts";
 import type { Request } from "./message.ts";
 
-/** What the guests of one thread may hold together. Beyond it those that were not used for longest are given up. */
+/**
+ * What the guests of one thread may hold together. Beyond it those are given up that nobody asks anything of, first the
+ * ones that were not used for longest: their code waits for calls. While all are at work a new one waits for room.
+ */
 const LANE_BYTES_MAX = 512 * 1024 * 1024;
-const LANE_GUESTS_MAX = 64;
+const LANE_GUESTS_MAX = 256;
 /** For what runs no code of a guest. */
 const CHORE_MS = 60_000;
 
@@ -32,10 +35,15 @@ export class Pool {
 
   async seat(): Promise<Seat> {
     const made = await engine();
-    const lane = this.#idle() ?? this.#another(made) ?? this.#leastLoaded();
-    const seat: Seat = { id: this.#guests++, lane, bytes: 0, isLost: false };
-    this.#lanes.get(lane)?.add(seat);
-    return seat;
+    for (;;) {
+      const lane = this.#idle() ?? this.#another(made) ?? this.#leastLoaded();
+      if (this.#makeRoom(lane, 1)) {
+        const seat: Seat = { id: this.#guests++, lane, bytes: 0, isLost: false };
+        this.#lanes.get(lane)?.add(seat);
+        return seat;
+      }
+      await lane.answered();
+    }
   }
 
   /** Asks the worker of this seat something that runs no code of the guest. */
@@ -50,13 +58,23 @@ export class Pool {
     if (seat.isLost || seats === undefined) return;
     seats.delete(seat);
     seats.add(seat);
+    this.#makeRoom(seat.lane, 0, seat);
+  }
+
+  /** Gives up guests until there is room for so many more; false when too many are at work. */
+  #makeRoom(lane: Lane, more: number, but?: Seat): boolean {
+    const seats = this.#lanes.get(lane) ?? new Set();
     let held = 0;
     for (const each of seats) held += each.bytes;
+    const isRoom = (): boolean => held <= LANE_BYTES_MAX && seats.size + more <= LANE_GUESTS_MAX;
     for (const each of seats) {
-      if (each === seat || (held <= LANE_BYTES_MAX && seats.size <= LANE_GUESTS_MAX)) break;
+      if (isRoom()) return true;
+      const isOpening = each.bytes === 0;
+      if (each === but || isOpening || lane.isAsked(each.id)) continue;
       held -= each.bytes;
       this.leave(each);
     }
+    return isRoom();
   }
 
   /** Gives up a guest. */
@@ -64,7 +82,7 @@ export class Pool {
     if (seat.isLost) return;
     seat.isLost = true;
     this.#lanes.get(seat.lane)?.delete(seat);
-    seat.lane.interrupt(seat.id);
+    seat.lane.forget(seat.id);
     // If the lane has ended, so has the guest.
     this.chore(seat, { kind: "close", guest: seat.id }).catch(() => {});
   }
