@@ -94,6 +94,12 @@ describe("what code keeps", () => {
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 2 });
   });
 
+  test("S2 a session can be deleted as soon as a turn with cells has ended", async () => {
+    await using world = await open(scripted(says("finish(1)")), { plugins });
+    await world.session.turn("Go.").result();
+    await world.runtime.sessions.delete(world.session.id);
+  });
+
   test("P8 many turns keep a short chain of changes, and what they made", async () => {
     const store = memory();
     const turns = 20;
@@ -499,7 +505,7 @@ finish(names)`;
     for (const turn of [queued, going])
       expect((await within(turn.result(), 5_000)).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
     expect((await within(world.session.turn("And?").result(), 5_000)).outcome).toMatchObject({ value: "undefined" });
-  });
+  }, 20_000);
 });
 
 // ── Bad code ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -131,6 +131,7 @@ export class TurnCode {
     scope: Scope,
     run: (context: CodeContext<Any>) => T | PromiseLike<T>,
   ): Promise<T> {
+    if (!this.#holds) await this.#live.session.releasing;
     this.#holds = true;
     for (let tries = 1; ; tries++) {
       try {

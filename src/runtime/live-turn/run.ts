@@ -122,7 +122,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   } catch (error) {
     await lose(session, opened.lease, error);
   } finally {
-    if (live?.ranCode !== undefined) await live.ranCode.release();
+    if (live?.ranCode !== undefined) session.releasing = live.ranCode.release(); // The next turn with code waits for it.
     session.ended(live);
   }
 }

@@ -74,6 +74,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   now: TurnId | undefined = undefined;
   /** The same turn from its opening in the host to its commit. */
   running: LiveTurn | undefined = undefined;
+  /** What the code of its last turn held is being let go. */
+  releasing: Promise<void> | undefined = undefined;
   /** The open turn, as far as is known here that it is parked. */
   parked: TurnId | undefined = undefined;
   /** Its turn is parked as soon as it only waits. */
