@@ -1,0 +1,47 @@
+// What the scenarios of code cells have in common.
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineTool, type Json, type Tool } from "bowline";
+import type { CrashWorld, Picture } from "bowline/testing";
+
+/** A tool for code: records what it is asked for, with its key, takes a little while, and answers. */
+export const acting = (
+  act: CrashWorld["act"],
+  name: string,
+  answer: (input: { readonly n: number }) => Json,
+  ms: (input: { readonly n: number }) => number = () => 0,
+): Tool =>
+  defineTool({
+    name,
+    description: `Does ${name}.`,
+    input: { type: "object", properties: { n: { type: "number" } } },
+    execute: async (input, { idempotencyKey }) => {
+      const given = input as { readonly n: number };
+      act(`${idempotencyKey} ${name} ${JSON.stringify(given)}`);
+      await sleep(ms(given));
+      return answer(given);
+    },
+  });
+
+/**
+ * What was asked for in the outer world, in the order of the words. A call that was under way at a kill may be made twice,
+ * with the same key; code that came to something else in a later life would ask for something else with it.
+ */
+export function asked(acts: readonly string[]): readonly string[] {
+  const byKey = new Map<string, string>();
+  for (const act of acts) {
+    const [key = "", ...words] = act.split(" ");
+    const what = words.join(" ");
+    assert.equal(byKey.get(key) ?? what, what, "two calls have the same key");
+    byKey.set(key, what);
+  }
+  return [...byKey.values()].sort();
+}
+
+/** The values that turns finished with, in the order of the turns. */
+export const finished = <T>({ outcomes }: Picture): readonly T[] =>
+  outcomes.map((outcome) => {
+    const { kind, value } = outcome as { readonly kind: string; readonly value?: Json };
+    assert.equal(kind, "finished", JSON.stringify(outcome));
+    return value as T;
+  });
