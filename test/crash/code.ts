@@ -1,7 +1,7 @@
 // What the scenarios of code cells have in common.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineTool, type Json, type Tool } from "bowline";
+import { ask, definePlugin, defineTool, type Json, type Tool } from "bowline";
 import type { CrashWorld, Picture } from "bowline/testing";
 
 /** A tool for code: records what it is asked for, with its key, takes a little while, and answers. */
@@ -45,3 +45,10 @@ export const finished = <T>({ outcomes }: Picture): readonly T[] =>
     assert.equal(kind, "finished", JSON.stringify(outcome));
     return value as T;
   });
+
+/** Asks before anything is paid. */
+export const careful = definePlugin({
+  id: "crash/careful",
+  version: "1",
+  setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined) }),
+});
