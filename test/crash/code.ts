@@ -1,8 +1,8 @@
 // What the scenarios of code cells have in common.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, definePlugin, defineTool, type Json, type Tool } from "bowline";
-import type { CrashWorld, Picture } from "bowline/testing";
+import { ask, definePlugin, defineTool, type Json, type Provider, type Tool } from "bowline";
+import { type CrashWorld, type Picture, recited, says } from "bowline/testing";
 
 /** A tool for code: records what it is asked for, with its key, takes a little while, and answers. */
 export const acting = (
@@ -51,4 +51,24 @@ export const careful = definePlugin({
   id: "crash/careful",
   version: "1",
   setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined) }),
+});
+
+/**
+ * A model that has a list of replies for each input, and finds its place by the conversation, so that it goes on after a
+ * restart, in a fork and in another frame.
+ */
+export const reading = (script: { readonly [input: string]: readonly string[] }): Provider => ({
+  id: "reading",
+  modelId: "test",
+  stream(request, options) {
+    const said = request.messages.map(({ parts }) =>
+      parts.map((part) => (part.kind === "text" ? part.text : "")).join(""),
+    );
+    const from = said.findLastIndex((text) => Object.hasOwn(script, text));
+    const messages = request.messages.slice(from);
+    return recited(...(script[said[from] ?? ""] ?? []).map((reply) => says(reply))).stream(
+      { ...request, messages },
+      options,
+    );
+  },
 });

@@ -35,9 +35,9 @@ export default defineScenario({
     const result = turn.result();
     while ((await resting(store, await turn.id)) === "parked") {
       const [wait] = await web.waits.list({ session: "bank" });
-      if (wait === undefined)
-        await sleep(2); // It was answered, and is about to go on.
-      else await answer(life % 2 === 1 ? web : runtime, wait.key, { approved: isCheap(wait.arguments) });
+      const approved = wait !== undefined && isCheap(wait.arguments);
+      if (wait !== undefined) await answer(approved && life % 2 === 1 ? web : runtime, wait.key, { approved });
+      else await sleep(2); // It was answered, and is about to go on.
     }
     const { outcome } = await result;
     assert.equal(outcome.kind, "finished");

@@ -42,12 +42,12 @@ export default defineScenario({
     const result = turn.result();
     while ((await resting(store, await turn.id)) === "parked") {
       const [wait] = await runtime.waits.list({ session: "patient" });
-      if (wait === undefined)
+      if (wait === undefined) {
         await sleep(2); // It was answered, and is about to go on.
-      else {
-        clock.reach(wait.askedAt + 2.5 * DAY_MS);
-        await answer(runtime, wait.key, { approved: true });
+        continue;
       }
+      clock.reach(wait.askedAt + 2.5 * DAY_MS);
+      await answer(runtime, wait.key, { approved: true });
     }
     await result;
   },
