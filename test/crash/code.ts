@@ -1,8 +1,47 @@
 // What the scenarios of code cells have in common.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, definePlugin, defineTool, type Json, type Provider, type Tool } from "bowline";
+import {
+  ask,
+  type CodeExecutor,
+  definePlugin,
+  defineTool,
+  type Json,
+  type Plugin,
+  type Provider,
+  type Tool,
+} from "bowline";
+import { type CodeOptions, code } from "bowline/plugins/code";
 import { type CrashWorld, type Picture, recited, says } from "bowline/testing";
+import { z } from "zod";
+
+type Executor = CodeExecutor<Json>;
+let broken: ((executor: Executor) => Executor) | undefined;
+
+/** Breaks what runs code in this process. A mutant does so when it is loaded, which is before its scenario begins. */
+export function breakExecutor(mutate: (executor: Executor) => Executor): void {
+  broken = mutate;
+}
+
+/** The plugin that runs code, with what a mutant has made of it. */
+export function executing(options: CodeOptions = {}): Plugin {
+  const plugin = code(options);
+  if (broken === undefined) return plugin;
+  const mutate = broken;
+  const { spec, ...rest } = (plugin as unknown as Defined)[DEFINITION];
+  const setup: Spec["setup"] = (given) => {
+    const parts = spec.setup(given);
+    return { ...parts, codeExecutor: mutate(parts.codeExecutor) };
+  };
+  return Object.assign({ ...plugin }, { [DEFINITION]: { ...rest, spec: { ...spec, setup } } });
+}
+const DEFINITION: unique symbol = Symbol.for("bowline.plugin");
+interface Defined {
+  readonly [DEFINITION]: { readonly spec: Spec };
+}
+interface Spec {
+  setup(given: unknown): { readonly codeExecutor: Executor };
+}
 
 /** A tool for code: records what it is asked for, with its key, takes a little while, and answers. */
 export const acting = (
@@ -46,11 +85,17 @@ export const finished = <T>({ outcomes }: Picture): readonly T[] =>
     return value as T;
   });
 
-/** Asks before anything is paid. */
+/** Asks before anything is paid, and counts the calls that it has seen. */
 export const careful = definePlugin({
   id: "crash/careful",
   version: "1",
-  setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("It moves money.") : undefined) }),
+  state: z.object({ calls: z.number().default(0) }),
+  setup: () => ({
+    beforeToolCall: ({ call, state }) => {
+      state.update(({ calls }) => ({ calls: calls + 1 }));
+      return call.name === "pay" ? ask("It moves money.") : undefined;
+    },
+  }),
 });
 
 /**

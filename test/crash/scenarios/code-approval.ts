@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { createRuntime, type Json } from "bowline";
-import { code } from "bowline/plugins/code";
 import { defineScenario, recited, says } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { acting, asked, careful } from "../code.ts";
+import { acting, asked, careful, executing } from "../code.ts";
 import { answer, resting } from "../resting.ts";
 
 const CELL = `
@@ -28,7 +27,7 @@ const isCheap = (given: Json): boolean => isDeepStrictEqual(given, { n: 40 });
 export default defineScenario({
   async run({ store, host, life, act }) {
     const tools = [acting(act, "pay", ({ n }) => n), acting(act, "look", ({ n }) => n * n)];
-    const app = { store, host, model: recited(says(CELL)), tools, plugins: [cells, code, careful] };
+    const app = { store, host, model: recited(says(CELL)), tools, plugins: [cells, executing(), careful] };
     await using runtime = await createRuntime({ ...app, limits: { parkAfterMs: 1 } });
     const web = await createRuntime({ ...app, recover: "manual" }); // Closed with the store that they share.
     const turn = (await runtime.session("bank")).turn("Pay.", { key: "go" });

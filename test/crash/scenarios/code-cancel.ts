@@ -1,19 +1,21 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime, defineTool } from "bowline";
-import { code } from "bowline/plugins/code";
 import { defineScenario } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { asked, reading } from "../code.ts";
+import { asked, executing, reading } from "../code.ts";
 
 const WAITS = ["Wait.", "Wait again.", "Wait once more."];
-const CELL = `
+const BEGIN = "let turns = 0;\nconst kept = [];\nfinish(0);";
+const END = "finish([turns, kept.length]);";
+const FIRST = 'print("turn", ++turns);';
+const SECOND = `
   kept.push("now");
   await Promise.all([1, 2, 3].map(async (n) => { await tools.wait({ n }); await tools.wait({ n: n * 10 }); }));
   print("kept", kept.length);`;
 
 /**
- * Turns are cancelled while calls of their cells are open, and a little sooner and later. A cell that was stopped so leaves
+ * Turns are cancelled while calls of their second cells are open, and a little later. A cell that was stopped so leaves
  * nothing behind; one that was done before leaves all.
  */
 export default defineScenario({
@@ -30,13 +32,13 @@ export default defineScenario({
         return null;
       },
     });
-    const script = Object.fromEntries(WAITS.map((text) => [text, [CELL, "finish(kept.length);"]]));
+    const script = Object.fromEntries(WAITS.map((text) => [text, [FIRST, SECOND, END]]));
     await using runtime = await createRuntime({
       store,
       host,
-      model: reading({ ...script, "Begin.": ["const kept = [];\nfinish(0);"], "End.": ["finish(kept.length);"] }),
+      model: reading({ ...script, "Begin.": [BEGIN], "End.": [END] }),
       tools: [wait],
-      plugins: [cells, code],
+      plugins: [cells, executing()],
       limits: { cancelGraceMs: 20 },
     });
     const session = await runtime.session("cancelled");
@@ -56,12 +58,15 @@ export default defineScenario({
     const { messages = [] } = sessions.cancelled ?? {};
     const said = messages.flatMap(({ role, text, origin }) => (role === "user" && origin !== undefined ? [text] : []));
     assert.deepEqual(said, ["Begin.", ...WAITS, "End."]);
-    const printed = messages.flatMap(({ text }) => (/^kept \d+$/.test(text) ? [text] : []));
-    assert.deepEqual(
-      printed,
-      printed.map((_, index) => `kept ${index + 1}`),
-    );
-    assert.deepEqual(outcomes.at(-1), { kind: "finished", by: "model", value: printed.length });
+    const counted = ["turn", "kept"].map((word) => {
+      const printed = messages.filter(({ text }) => text.startsWith(`${word} `)).map(({ text }) => text);
+      assert.deepEqual(
+        printed,
+        printed.map((_, index) => `${word} ${index + 1}`),
+      );
+      return printed.length;
+    });
+    assert.deepEqual(outcomes.at(-1), { kind: "finished", by: "model", value: counted });
     for (const outcome of outcomes) {
       const { kind, by } = outcome as { readonly kind: string; readonly by: string };
       assert.ok(kind === "finished" || (kind === "stopped" && by === "cancel"), JSON.stringify(outcome));

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime } from "bowline";
-import { code } from "bowline/plugins/code";
 import { defineScenario, recited, says } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { acting, asked, careful } from "../code.ts";
+import { acting, asked, careful, executing } from "../code.ts";
 import { answer, resting } from "../resting.ts";
 import { Clock } from "../triggers.ts";
 
@@ -35,7 +34,7 @@ export default defineScenario({
       host,
       model: recited(says(FIRST), says(SECOND)),
       tools: [acting(act, "pay", ({ n }) => n), acting(act, "look", ({ n }) => n * n), acting(act, "tell", () => null)],
-      plugins: [cells, code, careful],
+      plugins: [cells, executing(), careful],
       limits: { parkAfterMs: 1 },
     });
     const turn = (await runtime.session("patient")).turn("Pay some day.", { key: "go" });

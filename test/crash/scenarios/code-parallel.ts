@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { createRuntime, ToolError } from "bowline";
-import { code } from "bowline/plugins/code";
 import { defineScenario, recited, says } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { acting, asked, finished } from "../code.ts";
+import { acting, asked, executing, finished } from "../code.ts";
 
 const CHAINS = 20;
 
@@ -66,7 +65,7 @@ export default defineScenario({
       host,
       model: recited(says(FIRST), says(SECOND)),
       tools: [look, pick, acting(act, "tell", () => null)],
-      plugins: [cells, code],
+      plugins: [cells, executing()],
       limits: { parallelCallsMax: CHAINS + 1 },
     });
     const session = await runtime.session("parallel");

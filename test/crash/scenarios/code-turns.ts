@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { createRuntime } from "bowline";
-import { code } from "bowline/plugins/code";
 import { defineScenario } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { acting, asked, finished, reading } from "../code.ts";
+import { acting, asked, executing, finished, reading } from "../code.ts";
 import { forked } from "../forked.ts";
 
 const LOOKED = "tools.look({ n }).then((square: number) => square)";
@@ -45,7 +44,7 @@ export default defineScenario({
       host,
       model: reading(SCRIPT),
       tools: [acting(act, "look", ({ n }) => n * n)],
-      plugins: [cells, code({ stepsMax: 40 })],
+      plugins: [cells, executing({ stepsMax: 40 })],
     });
     const session = await runtime.session("main");
     const send = (to: typeof session, text: keyof typeof SCRIPT) => to.turn(text, { key: text }).result();
