@@ -45,6 +45,7 @@ export default defineScenario({
     assert.deepEqual(final, clean);
     const value = ["begun", "looked: 1", "looked: 4", "looked: 9", "paid: 42", "tool.denied"];
     assert.deepEqual(final.outcomes, [{ kind: "finished", by: "model", value }]);
+    assert.deepEqual(final.sessions.bank?.plugins["crash/careful"]?.state, { calls: 5 });
     assert.deepEqual(asked(acts), ['look {"n":1}', 'look {"n":2}', 'look {"n":3}', 'pay {"n":40}']);
   },
 });

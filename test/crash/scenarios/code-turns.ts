@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createRuntime } from "bowline";
 import { defineScenario } from "bowline/testing";
 import { cells } from "../../code/cells.ts";
-import { acting, asked, executing, finished, reading } from "../code.ts";
+import { acting, asked, careful, executing, finished, reading } from "../code.ts";
 import { forked } from "../forked.ts";
 
 const LOOKED = "tools.look({ n }).then((square: number) => square)";
@@ -44,7 +44,7 @@ export default defineScenario({
       host,
       model: reading(SCRIPT),
       tools: [acting(act, "look", ({ n }) => n * n)],
-      plugins: [cells, executing({ stepsMax: 40 })],
+      plugins: [cells, executing({ stepsMax: 40 }), careful],
     });
     const session = await runtime.session("main");
     const send = (to: typeof session, text: keyof typeof SCRIPT) => to.turn(text, { key: text }).result();
