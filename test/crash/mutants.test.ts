@@ -17,16 +17,17 @@ test.each(mutants("sample"))(
 );
 
 test.concurrent.each([
-  ["resolve-does-not-wake", "parked"],
-  ["job-park-ignores-mail", "job-approval"],
-  ["schedule-not-advanced", "trigger-schedule"],
+  ["resolve-does-not-wake", "parked", "stuck"],
+  ["job-park-ignores-mail", "job-approval", "stuck"],
+  ["schedule-not-advanced", "trigger-schedule", "stuck"],
+  ["code-guest-reused", "code-cancel", "different"],
 ])(
   "D4 D6 the crash kit catches %s on %s, and needs no kill for it",
-  async (mutant, name) => {
+  async (mutant, name, kind) => {
     const around = new URL(`./mutants/${mutant}.ts`, import.meta.url);
     const options = { kills: 0, around, execArgv: built.execArgv, timeoutMs: 8_000 };
     const report = await crashTest(scenario(name), options);
-    expect(report.violations.map((violation) => violation.kind)).toContain("stuck");
+    expect(report.violations.map((violation) => violation.kind)).toContain(kind);
   },
   60_000,
 );

@@ -30,6 +30,11 @@ const MUTANTS: readonly Mutant[] = [
   ["earlier-group-not-ended", "monitor-restarts", { trials: killsBetween(30, 31) }, "failed"],
   ["restarted-unasked", "monitor", { trials: killsBetween(35, 36) }, "failed"],
   ["claim-without-fence", "job-steps", { trials: [{ kind: "pair", at: 1_000 }] }, "repeated"],
+  ["effect-before-flush", "code-parallel", { trials: killsBetween(25, 27) }, "early"],
+  ["code-delivered-by-arrival", "code-parallel", { kills: 6 }, "different"],
+  ["code-two-per-drain", "code-parallel", { kills: 6 }, "different"],
+  ["code-image-after-commit", "code-cancel", { trials: killsBetween(21, 23) }, "different"],
+  ["state-not-folded", "code-turns", { kills: 5 }, "different"],
 ];
 
 /** Single kills where only some places of many are of interest, such as those after the first operation of a turn. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json } from "../../model/json.ts";
+import type { Answer } from "../../turn/event.ts";
 import type { Line } from "./ledger.ts";
 import type { Picture, Recorded, Remains } from "./picture.ts";
 
@@ -87,16 +88,32 @@ function isSame(recorded: string, told: string): boolean {
   return recorded === told || (recorded.startsWith(told.slice(0, at)) && recorded.endsWith(`/${told.slice(at)}`));
 }
 
-/** Finds calls that began before the reply of their round, which releases them, was in the journal. */
-function early(lines: readonly Line[], { answered, ended, journals }: Recorded): readonly Wrong[] {
+/** Finds calls and cells that began before what released them was in the journal. */
+function early(lines: readonly Line[], { ended, journals }: Recorded): readonly Wrong[] {
   const wrong: Wrong[] = [];
   for (const line of lines) {
     if (line.kind !== "began" || ended.has(line.turn)) continue;
-    const round = /^(r\d+)\.call\./.exec(line.effect)?.[1];
-    if (round === undefined || !journals.has(line.turn) || answered.has(`${line.turn} ${round}.ask`)) continue;
-    wrong.push({ kind: "early", problem: `${line.effect} began before the reply that asks for it was recorded` });
+    const journal = journals.get(line.turn);
+    const by = releaseOf(line.effect);
+    if (by === undefined || journal === undefined || journal.some((event) => "effect" in event && by.is(event)))
+      continue;
+    wrong.push({ kind: "early", problem: `${line.effect} began before ${by.what} was recorded` });
   }
   return wrong;
+}
+
+/** What an effect must wait for. */
+function releaseOf(effect: string): { readonly what: string; is(event: Answer): boolean } | undefined {
+  const [, round = "", cell, place] = /^(r\d+)(\.exec)?(?:\.call\.([^.]+)|$)/.exec(effect) ?? [];
+  if (cell === undefined || place === undefined)
+    return round === ""
+      ? undefined
+      : { what: "the reply that asks for it", is: (event) => event.effect === `${round}.ask` };
+  return {
+    what: "the segment that made it",
+    is: (event) =>
+      event.kind === "called" && event.effect.startsWith(`${round}.exec`) && event.calls.some(({ at }) => at === place),
+  };
 }
 
 /** Finds accepted inputs that are not in the graph exactly once. */

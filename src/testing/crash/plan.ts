@@ -33,7 +33,7 @@ export function planned(places: readonly string[], amounts: Amounts, seed: numbe
   // Early boundaries are chosen more often: later lives have less left to do, and a late kill would miss them.
   const soon = (): number => 1 + Math.floor(random() ** 2 * count);
   const all = Array.from({ length: count }, (_, index) => index + 1);
-  const outward = places.filter((place) => /^before r\d+\.(ask|call)/.test(place));
+  const outward = places.filter((place) => /^before r\d+\.(ask|call|exec)/.test(place));
   // Not right before an outward effect: no host can notice a stop between its look at the clock and the start.
   const stoppable = all.filter((at) => STOPPABLE.test(places[at - 1] ?? ""));
   const times = <T>(n: number, make: () => T): T[] => Array.from({ length: n }, make);

@@ -1,4 +1,4 @@
-import type { Store } from "bowline";
+import type { CodeExecutor, Json, Store } from "bowline";
 
 /** The same store, with some of its methods replaced. */
 export const over = (store: Store, own: Partial<Store>): Store => replaced(store, own);
@@ -10,6 +10,10 @@ export const overJobs = (store: Store, own: Partial<Store["jobs"]>): Store =>
 /** The same store, with some of its methods about triggers replaced. */
 export const overTriggers = (store: Store, own: Partial<Store["triggers"]>): Store =>
   over(store, { triggers: replaced(store.triggers, own) });
+
+/** The same executor of code, with some of its functions replaced. */
+export const overExecutor = (executor: CodeExecutor<Json>, own: Partial<CodeExecutor<Json>>): CodeExecutor<Json> =>
+  replaced(executor, own);
 
 /** Long enough for whoever awaits an answer to be killed with it, and too short for anybody to miss what comes then. */
 export async function moment(): Promise<void> {

@@ -1,15 +1,6 @@
-import { createRuntime, defineTool, hasCode, type Runtime, type Session } from "bowline";
+import { createRuntime, defineTool } from "bowline";
 import { calls, defineScenario, recited, says } from "bowline/testing";
-
-/** The fork that is there already is the one meant. */
-async function forked(runtime: Runtime, session: Session, id: string): Promise<Session> {
-  try {
-    return await session.fork({ id });
-  } catch (error) {
-    if (!hasCode(error, "session.exists")) throw error;
-    return runtime.session(id);
-  }
-}
+import { forked } from "../forked.ts";
 
 /** A session is forked while a turn of it runs: the fork has what was committed before. */
 export default defineScenario({
