@@ -5,6 +5,7 @@
 // X2 What runs here is used only if it has done exactly the segments on record. An answer that was lost or dropped
 //    leaves it ahead of the record; then it is restored from the state at the turn's beginning and these segments.
 // X3 A stopped cell is taken off the record: what it did is undone.
+// X4 One thing at a time. A segment that was given up may still run when the turn ends: what comes next waits for it.
 import type { CellProgress, CodeContext, CodeExecutor, CodePast, RanSegment } from "../../kernel/code.ts";
 import { within } from "../../kernel/deadline.ts";
 import { isThenable } from "../../model/awaitable.ts";
@@ -22,8 +23,8 @@ import type { LiveTurn } from "./turn.ts";
 /** How often what is lost is restored before the turn is given up. Others may be to blame for each loss. */
 const RESTORES_MAX = 10;
 
-/** The turn is over: whatever an executor still does, the session does not wait for it longer. */
-const RELEASE_MS = 1_000;
+/** How long an executor may take to end what nobody wants any more. The session does not wait for it longer. */
+const PATIENCE_MS = 1_000;
 
 /** No sleep of code is longer: a week, as for waits. */
 const SLEEP_MS_MAX = 7 * 24 * 3_600_000;
@@ -36,6 +37,8 @@ export class TurnCode {
   /** How many segments what runs here has done (X2); undefined when nothing does. */
   #done: number | undefined;
   #holds = false;
+  /** X4: what was asked of the executor last, and whether it has answered. */
+  #last: { readonly over: Promise<void>; isOver: boolean } | undefined;
 
   constructor(live: LiveTurn) {
     this.#live = live;
@@ -108,23 +111,17 @@ export class TurnCode {
     this.#done = undefined;
     const trace = (problem: string): void => this.#live.trace("code.release", { problem });
     try {
+      if (this.#last !== undefined) await isOverSoon(this.#last); // It would come back to what is let go.
       const released = this.#live.hooks.slot("codeExecutor")?.release?.();
       if (!isThenable(released)) return;
-      await new Promise<void>((resolve, reject) => {
-        const deadline = within(RELEASE_MS, () => {
-          trace(`it took more than ${RELEASE_MS} ms`);
-          resolve();
-        });
-        Promise.resolve(released)
-          .finally(() => deadline.clear())
-          .then(() => resolve(), reject);
-      });
+      const letting = { over: Promise.resolve(released).then(ignored), isOver: false };
+      if (!(await isOverSoon(letting))) trace(`it took more than ${PATIENCE_MS} ms`);
     } catch (error) {
       trace(describeThrown(error));
     }
   }
 
-  /** X2: runs something where the code is at the end of the record. */
+  /** X4 */
   async #inStep<T>(
     executor: CodeExecutor<Any>,
     effect: EffectName,
@@ -132,6 +129,21 @@ export class TurnCode {
     run: (context: CodeContext<Any>) => T | PromiseLike<T>,
   ): Promise<T> {
     if (!this.#holds) await this.#live.session.releasing;
+    if (this.#last !== undefined && !(await isOverSoon(this.#last)))
+      throw new RuntimeError("code.stopped", { problem: "what it ran before does not end." });
+    const running = this.#alone(executor, effect, scope, run);
+    const last = { over: running.then(ignored, ignored).then(() => void (last.isOver = true)), isOver: false };
+    this.#last = last;
+    return running;
+  }
+
+  /** X2: runs something where the code is at the end of the record. */
+  async #alone<T>(
+    executor: CodeExecutor<Any>,
+    effect: EffectName,
+    scope: Scope,
+    run: (context: CodeContext<Any>) => T | PromiseLike<T>,
+  ): Promise<T> {
     this.#holds = true;
     for (let tries = 1; ; tries++) {
       try {
@@ -144,7 +156,7 @@ export class TurnCode {
       } catch (error) {
         if (passingFault(error, this.#live.core.store) !== undefined) throw error;
         const isLost = hasCode(error, "code.lost");
-        if (isLost && tries < RESTORES_MAX) continue;
+        if (isLost && tries < RESTORES_MAX && !scope.signal.aborted) continue;
         throw isOfCode(error) && !isLost
           ? error
           : new RuntimeError("code.stopped", { problem: describeThrown(error) }, { cause: error });
@@ -187,6 +199,17 @@ export class TurnCode {
     const { states, hooks } = this.#live;
     return { start: states.asBegun(hooks.ownerOf("codeExecutor")), isFresh: this.#isFresh, segments: [...this.#ran] };
   }
+}
+
+const ignored = (): void => {};
+
+/** Waits until it is over, for a moment; false when it is not over then. */
+async function isOverSoon(last: { readonly over: Promise<void>; readonly isOver: boolean }): Promise<boolean> {
+  if (last.isOver) return true;
+  return new Promise((resolve, reject) => {
+    const deadline = within(PATIENCE_MS, () => resolve(false));
+    last.over.finally(() => deadline.clear()).then(() => resolve(true), reject);
+  });
 }
 
 /** `r2.exec` of `r2.exec.d3`. */

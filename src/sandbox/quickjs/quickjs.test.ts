@@ -96,6 +96,19 @@ describe("threads", () => {
       assert.equal(await resultOf(guests[0]!, "2"), "2");
     }));
 
+  test("P8 what nobody waits for any more is interrupted, and not begun where it is in the queue", () =>
+    alone(async (sandbox) => {
+      const bounds = { ...BOUNDS, stepsMax: 1e9, segmentMs: 1e6 };
+      const guests = [await sandbox.open(undefined, bounds), await sandbox.open(undefined, bounds)];
+      const endless = { code: "for (;;) {}", file: "c", seed: "", at: 0, acceptFinish: false };
+      const [running, queued] = guests.map((guest) => guest.start(endless));
+      for (const guest of guests.toReversed()) await guest.close();
+      await refused("code.lost", () => queued);
+      const { state } = await running!;
+      assert.equal(state, "stopped");
+      await inGuest(sandbox, async (next) => assert.equal(await resultOf(next, "1 + 1"), "2"));
+    }));
+
   test("P8 closing loses all guests, and a guest that is opened later starts a thread again", () =>
     alone(async (sandbox) => {
       const guest = await sandbox.open(undefined, BOUNDS);
