@@ -24,7 +24,7 @@ export interface CellSegment {
   readonly deliver?: CellDelivery;
 }
 
-/** A call that the code made. Calls and sleeps of a cell are numbered together, by the executor: `at` is "0", "1", … */
+/** A call that the code made. Calls and sleeps of a cell are numbered together by the executor, without gaps: "0", "1", … */
 export interface CodeCall {
   readonly at: string;
   readonly tool: string;

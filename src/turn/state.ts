@@ -48,8 +48,8 @@ export interface CellWork extends Cell {
   readonly segments: number;
   /** Answers that the code has not been given yet, the oldest first. */
   readonly due: readonly CellDelivery[];
-  /** The positions of all its sleeps. */
-  readonly sleeps: readonly string[];
+  /** How many sleeps it had. */
+  readonly sleeps: number;
 }
 
 /**

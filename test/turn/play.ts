@@ -314,7 +314,7 @@ const callPart = (name: string, id: number): ToolCallPart => ({
 function waiting({ phase, open }: TurnState, dice: Dice): Said | undefined {
   if (phase.kind !== "working") return undefined;
   const { calls: made, cell } = phase.work;
-  const from = made.length + (cell?.sleeps.length ?? 0);
+  const from = made.length + (cell?.sleeps ?? 0);
   const calls = from < CELL_CALLS_MAX ? cellCalls(dice, from) : [];
   const at = `${from + calls.length}`;
   const sleeps = from < CELL_CALLS_MAX && dice.chance(15) ? { sleeps: [{ at, ms: 50 }] } : {};

@@ -14,6 +14,7 @@ import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
 import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
 import type { Any } from "../../model/schema.ts";
 import type { Scope } from "../../model/scope.ts";
+import { areNext } from "../../turn/cell.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import type { TurnState } from "../../turn/state.ts";
@@ -80,7 +81,7 @@ export class TurnCode {
     }
     const segment = segmentOf(effect);
     const progress = await this.#inStep(executor, effect.name, scope, (context) => executor.execute(segment, context));
-    const problem = progressProblem(progress, takenIn(this.#live.state));
+    const problem = progressProblem(progress, this.#live.state);
     if (problem !== undefined) throw new RuntimeError("code.stopped", { problem });
     this.#done = this.#ran.length + 1;
     return bodyOf(this.#live, effect, progress);
@@ -244,15 +245,10 @@ function bodyOf({ turnId }: LiveTurn, { name }: EffectOf<"exec">, progress: Cell
 
 const isOfCode = (error: unknown): boolean => error instanceof RuntimeError && error.code.startsWith("code.");
 
-/** The positions of calls and sleeps that the cell has already. */
-function takenIn({ phase }: TurnState): Set<unknown> {
-  if (phase.kind !== "working") return new Set();
-  const { calls, cell } = phase.work;
-  return new Set([...calls.map(({ at }) => at), ...(cell?.sleeps ?? [])]);
-}
+const isPlaced = (each: unknown): each is { readonly at: string } => isObject(each) && typeof each.at === "string";
 
 /** What is wrong with what an executor answered: it is journaled, and plugins are not always typed. */
-function progressProblem(progress: unknown, places: Set<unknown>): string | undefined {
+function progressProblem(progress: unknown, { phase }: TurnState): string | undefined {
   if (!isObject(progress)) return "it answered nothing that came of the segment";
   const json = toJson(progress);
   if ("problem" in json) return `what it answered is no JSON: ${json.path}: ${json.problem}`;
@@ -264,11 +260,10 @@ function progressProblem(progress: unknown, places: Set<unknown>): string | unde
   if (progress.kind !== "called") return "it answered neither `called` nor `executed`";
   const { calls, sleeps = [] } = progress;
   if (!Array.isArray(calls) || !Array.isArray(sleeps)) return "`calls` and `sleeps` must be lists";
-  for (const each of [...calls, ...sleeps] as readonly unknown[]) {
-    if (!isObject(each) || typeof each.at !== "string" || !/^[\w-]+$/.test(each.at)) return "a call has no position";
-    if (places.has(each.at)) return `two calls are at ${each.at}`;
-    places.add(each.at);
-  }
+  const placed = [...calls, ...sleeps] as readonly unknown[];
+  if (!placed.every(isPlaced)) return "a call has no position";
+  if (phase.kind === "working" && !areNext(phase.work, placed))
+    return "the positions of calls and sleeps must count on, from 0, over the whole cell";
   if (calls.some((call) => typeof call.tool !== "string" || call.input === undefined))
     return "a call needs a tool and an input";
   const isSleep = ({ ms }: { ms?: unknown }): boolean => typeof ms === "number" && ms >= 0 && ms <= SLEEP_MS_MAX;
