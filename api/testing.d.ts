@@ -5,6 +5,7 @@ import { HostFixture, HostLaw, LawWorld, hostLaws } from "./shared/testing/host-
 import { MakeProvider, ProviderLaw, providerLaws } from "./shared/testing/provider-laws.js";
 import { Picture } from "./shared/testing/crash/picture.js";
 import { ProtocolLaw, protocolLaws } from "./shared/testing/protocol-laws.js";
+import { SandboxLaw } from "./shared/testing/sandbox-cast.js";
 import { Scripted, both, calls, cut, ends, says, scripted, thinks } from "./providers/scripted.js";
 import { SimulatedWorld, simulatedWorld } from "./shared/testing/world.js";
 import { StoreLaw } from "./shared/testing/law.js";
@@ -12,6 +13,7 @@ import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
 import { amnesiac } from "./shared/testing/amnesiac.js";
 import { recited } from "./shared/testing/crash/recited.js";
+import { sandboxLaws } from "./shared/testing/sandbox-laws.js";
 import { storeLaws } from "./shared/testing/store-laws.js";
 export {
   type CrashOptions,
@@ -26,6 +28,7 @@ export {
   type Picture,
   type ProtocolLaw,
   type ProviderLaw,
+  type SandboxLaw,
   type Scenario,
   type Scripted,
   type SimulatedWorld,
@@ -44,6 +47,7 @@ export {
   protocolLaws,
   providerLaws,
   recited,
+  sandboxLaws,
   says,
   scripted,
   simulatedWorld,

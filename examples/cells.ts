@@ -27,8 +27,11 @@ const cells = definePlugin({
           return { kind: "cell", cell: { language: "typescript", code: text, acceptFinish: true } };
         },
         onResults: () => ({ kind: "ask" }),
-        onExec: (_view, _reply, { finish, parts }) =>
-          finish === undefined ? { kind: "ask", add: [{ role: "user", parts }] } : { kind: "finish", value: finish },
+        onExec: (_view, _reply, { state: status, finish, parts }) => {
+          if (finish !== undefined) return { kind: "finish", value: finish };
+          const output = { kind: "codeOutput", status, parts } as const;
+          return { kind: "ask", add: [{ role: "user", parts: [output], origin: { kind: "runtime" } }] };
+        },
       },
     },
   }),

@@ -32,7 +32,8 @@ async function rollUp() {
     inputOptions: { preserveEntrySignatures: "allow-extension" },
     outputOptions: {
       // An entry that another one imports has a chunk, too, and the bundler would name it after its last part alone.
-      chunkFileNames: ({ name, moduleIds }) => `shared/${/^index(\.d)?$/.test(name) ? sourceOf(moduleIds.at(-1)) : name}.d.ts`,
+      chunkFileNames: ({ name, moduleIds }) =>
+        `shared/${/^index(\.d)?$/.test(name) ? sourceOf(moduleIds.at(-1)) : name}.d.ts`,
       minifyInternalExports: false,
       codeSplitting: {
         includeDependenciesRecursively: false,

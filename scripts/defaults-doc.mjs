@@ -25,6 +25,7 @@ const PLUGINS = [
   ["Subagents", "subagents/options", { SubagentsOptions: "", Capability: "A capability:" }],
   ["Jobs", "jobs/options", { JobsOptions: "" }],
   ["Monitors", "monitors/options", { MonitorsOptions: "" }],
+  ["Code", "code/options", { CodeOptions: "" }],
   [
     "Approvals",
     "approvals/options",

@@ -14,6 +14,8 @@ const stages = [
   {
     "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
     types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
+    "types, as most projects check theirs": () =>
+      node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
     build: () => node(["node_modules/tsdown/dist/run.mjs"]),
     "public surface": () => node(["scripts/api.mjs"]),
   },

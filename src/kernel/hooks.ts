@@ -60,9 +60,9 @@ export interface RowData {
   readonly isRequired?: true;
 }
 
+/** In a box: without `exactOptionalPropertyTypes` a field of type `never` would be read as `undefined`. */
 interface HookTypes<Sees, Answer> {
-  readonly "~sees"?: Sees;
-  readonly "~answer"?: Answer;
+  readonly "~types"?: { readonly sees: Sees; readonly answer: Answer };
 }
 const hook =
   <Sees, Answer = never>() =>

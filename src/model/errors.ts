@@ -746,7 +746,10 @@ const ERRORS = {
       "This is a defect of the protocol: report it with the message, or install another protocol.",
     ),
   "code.unavailable": (_: object) =>
-    said("Code cannot be run in this session.", "Add a protocol with a code executor to `plugins`."),
+    said(
+      "Code cannot be run in this session: no plugin fills the slot codeExecutor.",
+      "Add `code` of bowline/plugins/code to `plugins`, or a plugin with an executor of your own.",
+    ),
   "code.stopped": (d: { problem: string }) =>
     said(
       `The code executor broke down: ${d.problem}`,

@@ -21,7 +21,7 @@ export const TEXTS = {
   notJson: "they are not valid JSON",
   uncheckable: (ms: number) => `checking them took more than ${ms} ms`,
   tooManyCalls: (max: number) =>
-    `This call was not made: one reply may make at most ${max} calls. Make it again in your next reply.`,
+    `This call was not made: one reply, or one code cell, may make at most ${max} calls. Make it again in your next one.`,
   denied: (name: string, reason: string) =>
     `${name} was not allowed: ${sentence(reason)} Do not try the same call again: find another way, or tell the user.`,
   notApproved: "it was not approved",
@@ -53,6 +53,8 @@ export const TEXTS = {
   withdrawn: "The question was withdrawn.",
   pending: "The call was begun, and its result has not arrived.",
   codeEnded: "The code ended before this call did. It is not known whether the call took effect.",
+  codeStopped: (reason: string) =>
+    `${sentence(reason)} The code was stopped: all that this cell changed is undone, calls that it made are not.`,
   codeForgotten:
     "This turn ended before what its code keeps could be saved. Variables, functions and classes are as they were before this turn: make again what you need.",
   waitsOn: (times: number) => `it has waited ${times} times for other turns or jobs, and would wait again`,

@@ -71,9 +71,12 @@ export function delivered(given: Json): ToolOutput {
   };
 }
 
-/** A message of results, with what else happened to its calls; the calls of a batch are part of one result. */
-export function withTrail({ calls }: Work, draft: Draft): Draft {
-  if (draft.role !== "tool") return draft;
+/**
+ * A message of results, or of what came of a code cell, with what else happened to its calls; the calls of a batch are
+ * part of one result.
+ */
+export function withTrail({ calls, cell }: Work, draft: Draft): Draft {
+  if (draft.role !== "tool" && cell === undefined) return draft;
   const trails = calls.flatMap(({ call, asked, isReplaced }) =>
     asked === undefined && isReplaced === undefined
       ? []
@@ -89,6 +92,8 @@ export function withTrail({ calls }: Work, draft: Draft): Draft {
   );
   if (trails.length === 0) return draft;
   const parts = draft.parts.map((part): Part => {
+    if (part.kind === "codeOutput" && cell !== undefined)
+      return { ...part, trail: trails.map(({ of: _, ...trail }) => trail) };
     if (part.kind !== "toolResult") return part;
     const own = trails.filter(({ of }) => of === part.callId).map(({ of: _, ...trail }) => trail);
     return own.length === 0 ? part : { ...part, trail: own };

@@ -8,6 +8,7 @@ import {
   gated,
   pass,
   replied,
+  resolved,
   returned,
   settled,
   slept,
@@ -17,6 +18,8 @@ import {
 } from "../../test/turn/tell.ts";
 import { asCallId } from "../model/ids.ts";
 import { text } from "../model/message.ts";
+import type { ProtocolDriver } from "./driver.ts";
+import { itemsOf } from "./log.ts";
 
 const FINISHES: Said = {
   kind: "returned",
@@ -207,7 +210,7 @@ describe("a code cell", () => {
   test("of a turn that step 1 opened is told to the model as stopped, as its journal goes on from there", () => {
     const turn = tell(cellLoop, {}, { step: 1 }).until("r1.ask").answer("r1.ask", replied("run count()"));
     turn.answer("r1.exec", failed("runtime", "No sandbox.")).until("r2.ask");
-    expect(turn.log.at(-1)).toBe("user: [code stopped: No sandbox.]");
+    expect(turn.log.at(-1)).toMatch("user: [code stopped: No sandbox. The code was stopped");
   });
 
   test.each(["gate", "settle"])(
@@ -221,7 +224,7 @@ describe("a code cell", () => {
       turn.answer(seam === "gate" ? "r1.exec.gate.0" : "r1.exec.settle.0", { ...hooked, abort } as Said);
       expect(turn.open).toEqual(["grace", `r1.exec.settle.${seam === "gate" ? 0 : 1}`]);
       expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
-      expect(turn.log.at(-1)).toBe("user: [code stopped: Not today.]");
+      expect(turn.log.at(-1)).toMatch("user: [code stopped: Not today. The code was stopped");
     },
   );
 
@@ -285,6 +288,29 @@ describe("a code cell", () => {
     expect(turn.last.dropped).toEqual(["r1.exec.call.0"]);
     expect(turn.log.at(-1)).toMatch("user: This turn ended before what its code keeps could be saved.");
     expect(turn.end()).toMatchObject({ kind: "failed", code: "turn.crash-loop", text: "run count()" });
+  });
+
+  test("P9 T9 keeps who was asked about its calls beside what came of it", () => {
+    const turn = running().called("r1.exec", 0, "look", "pay").answer("r1.exec.gate.0", gated(pass(), waits()));
+    turn.answer("r1.exec.call.1.w", resolved({ approved: true, reason: "Go on." }, "Ann")).until("r1.exec.d1");
+    turn.answer("r1.exec.d1", { kind: "called", calls: [] }).until("r1.exec.d2").answer("r1.exec.d2", executed("paid"));
+    const part = itemsOf(turn.state.log)
+      .flatMap((entry) => (entry.kind === "message" ? entry.message.parts : []))
+      .at(-1);
+    expect(part).toMatchObject({
+      kind: "codeOutput",
+      trail: [{ name: "pay", asked: [{ kind: "approval", answer: { by: "Ann", approved: true } }] }],
+    });
+  });
+
+  test("in which nothing succeeds counts as a round without progress, whatever its protocol says", () => {
+    const asking: ProtocolDriver = { ...cellLoop, onExec: () => ({ kind: "ask" }) };
+    const turn = tell(asking, { noProgressMax: 2 }).until("r1.ask").answer("r1.ask", replied("run a()"));
+    turn.answer("r1.exec", { kind: "executed", output: { state: "threw", parts: [] } }).until("r2.ask");
+    turn
+      .answer("r2.ask", replied("run b()"))
+      .answer("r2.exec", { kind: "executed", output: { state: "refused", parts: [] } });
+    expect(turn.end()).toMatchObject({ kind: "stopped", code: "limit.no-progress" });
   });
 
   test("of a turn whose end fails is not kept, and the model is told; a turn without cells is told nothing", () => {

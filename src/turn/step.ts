@@ -450,7 +450,10 @@ function go(move: Move, work: Work): void {
 const isAsleep = (effect: Effect): boolean =>
   effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
-const stoppedCell = (reason: string): CellOutput => ({ state: "stopped", parts: [{ kind: "text", text: reason }] });
+const stoppedCell = (reason: string): CellOutput => ({
+  state: "stopped",
+  parts: [{ kind: "text", text: TEXTS.codeStopped(reason) }],
+});
 
 const windingReason = (move: Move): string => move.state.winding?.ending.reason ?? TEXTS.turnStopped;
 
@@ -490,10 +493,12 @@ function executed(move: Move, output: CellOutput): void {
   if (phase.kind !== "working") return;
   // A bound (time, calls) may have ended the cell while calls were still open.
   move.drop((effect) => effect.name !== GRACE);
-  const results = calls.resultsOf(calls.withhold(phase.work, TEXTS.codeEnded));
-  become(move, { ...phase.work, calls: [] });
+  const work = calls.withhold(phase.work, TEXTS.codeEnded);
+  const results = calls.resultsOf(work);
+  become(move, work);
+  const isProgress = output.state === "done" || results.some((result) => result.output.kind === "value");
   decide(move, phase.reply, () =>
-    calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), true),
+    calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), isProgress),
   );
 }
 

@@ -115,7 +115,7 @@ describe("the gate", () => {
     expect(turn.effect("r1.gate")).toMatchObject({ calls: [{ at: "0" }, { at: "1" }] });
     turn.until("r1.after-work");
     expect(results(turn)).toMatch(
-      /\[pay failed: Error \(tool.too-many\): This call was not made: one reply may make at most 2 calls/,
+      /\[pay failed: Error \(tool.too-many\): This call was not made: one reply, or one code cell, may make at most 2 calls/,
     );
   });
 });

@@ -1,5 +1,6 @@
 import { TEXTS as RUNTIME } from "../../src/model/texts.ts";
 import { TEXTS as APPROVALS } from "../../src/plugins/approvals/texts.ts";
+import { TEXTS as CODE } from "../../src/plugins/code/texts.ts";
 import { TEXTS as JOBS } from "../../src/plugins/jobs/texts.ts";
 import { TEXTS as MCP } from "../../src/plugins/mcp/texts.ts";
 import { TEXTS as MEMORY } from "../../src/plugins/memory/texts.ts";
@@ -50,6 +51,7 @@ export const ALL: readonly Texts[] = [
     submitAgain: ["/value must be number"],
     charsLeftOut: [4_000],
     waitsOn: [100],
+    codeStopped: ["The turn was cancelled: Enough."],
     monitorLines: ["The build log", "log", ["error: no such file"], 0],
     monitorEnded: ["The build log", "log", "The command has ended.", ["done"], 12],
     monitorOver: ["completed"],
@@ -164,6 +166,14 @@ export const ALL: readonly Texts[] = [
     unknown: ['"build-log"'],
     conflict: ['"build-log"'],
     full: [64],
+  }),
+  shown("Code (`bowline/plugins/code`)", CODE, {
+    value: ["[1, 2, 3]"],
+    threw: [{ name: "TypeError", message: "not a function", line: 2, column: 5, stack: "at <eval> (cell-3.ts:2:5)" }],
+    unhandled: [{ name: "ToolError", code: "tool.failed", message: "read failed: No such file.", line: 4, column: 12 }],
+    stopped: ["steps"],
+    refused: [[{ message: "An `enum` cannot be used. Use an object.", line: 1, column: 1 }]],
+    language: ["python"],
   }),
   shown("Tool search (`bowline/plugins/tools-search`)", TOOLS_SEARCH, {
     guidance: ["about 200"],

@@ -17,7 +17,7 @@ interface CellSegment {
   /** What the code is given; left out for the beginning of the cell. */
   readonly deliver?: CellDelivery;
 }
-/** A call that the code made. Calls and sleeps of a cell are numbered together, by the executor: `at` is "0", "1", … */
+/** A call that the code made. Calls and sleeps of a cell are numbered together by the executor, without gaps: "0", "1", … */
 interface CodeCall {
   readonly at: string;
   readonly tool: string;

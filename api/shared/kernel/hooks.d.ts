@@ -15,9 +15,12 @@ import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider } from "./tool.js";
 import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
+/** In a box: without `exactOptionalPropertyTypes` a field of type `never` would be read as `undefined`. */
 interface HookTypes<Sees, Answer> {
-  readonly "~sees"?: Sees;
-  readonly "~answer"?: Answer;
+  readonly "~types"?: {
+    readonly sees: Sees;
+    readonly answer: Answer;
+  };
 }
 /** What somebody says to the session, before it is kept. */
 interface GivenInput {

@@ -89,6 +89,8 @@ interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
+  /** What else happened to its calls: who was asked, and arguments that were not the code's. */
+  readonly trail?: readonly CallTrail[];
 }
 /** A piece of a message. */
 type Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | CodeOutputPart | Attachment;

@@ -71,7 +71,7 @@ interface CellBounds {
   readonly graceMs: number;
   /** Size of the heap. */
   readonly memoryBytesMax: number;
-  /** What one cell prints, and its value. */
+  /** What one cell prints, hands to tools and finishes with, together. */
   readonly outputBytesMax: number;
   /** Calls and sleeps of one cell. */
   readonly callsMax: number;

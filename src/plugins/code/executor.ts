@@ -10,6 +10,7 @@ import {
   type CodeExecutor,
   type CodePast,
   RuntimeError,
+  shortened,
   type ToolOutput,
 } from "../../index.ts";
 import type { CellBounds, Delivery, Guest, Progress, Sandbox } from "../../sandbox/quickjs/index.ts";
@@ -27,6 +28,7 @@ const ATTACHMENTS_MAX = 16;
 export class Executor implements CodeExecutor<Kept> {
   readonly #sandbox: Sandbox;
   readonly #bounds: CellBounds;
+  readonly #shownCharsMax: number;
   #guest: Guest | undefined;
   /** How many cells the session has run, the one that runs included. */
   #cells = 0;
@@ -34,9 +36,10 @@ export class Executor implements CodeExecutor<Kept> {
   #printed = "";
   #attachments: Attachments = [];
 
-  constructor(sandbox: Sandbox, bounds: CellBounds) {
+  constructor(sandbox: Sandbox, bounds: CellBounds, shownCharsMax = Infinity) {
     this.#sandbox = sandbox;
     this.#bounds = bounds;
+    this.#shownCharsMax = shownCharsMax;
   }
 
   async restore({ start, isFresh, segments }: CodePast<Kept>, { turnId, signal }: CodeContext<Kept>): Promise<void> {
@@ -71,7 +74,7 @@ export class Executor implements CodeExecutor<Kept> {
     try {
       const progress = await this.#run(segment, context.turnId, false);
       if (progress.printed !== "") context.emit("printed", { text: progress.printed });
-      return this.#answerOf(progress);
+      return signal.aborted && progress.state === "stopped" ? stoppedTurn : this.#answerOf(progress);
     } catch (error) {
       if (!signal.aborted) throw error;
       return stoppedTurn;
@@ -140,7 +143,8 @@ export class Executor implements CodeExecutor<Kept> {
     if (progress.state !== "stopped") words.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
     const text = words.filter((each) => each !== "").join("\n");
     const isNothing = text === "" && this.#attachments.length === 0;
-    const shown = isNothing ? TEXTS.nothing : text; // A message without parts is refused by most providers.
+    // A message without parts is refused by most providers.
+    const shown = isNothing ? TEXTS.nothing : shortened(text, this.#shownCharsMax);
     return [...(shown === "" ? [] : [{ kind: "text", text: shown } as const]), ...this.#attachments];
   }
 }

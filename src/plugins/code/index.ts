@@ -17,7 +17,7 @@ export const code = definePlugin({
   open: ({ options: { workers } }) => quickjs(workers === undefined ? {} : { workers }),
   close: (sandbox) => sandbox.close(),
   setup: ({ options, shared, command }) => ({
-    codeExecutor: new Executor(shared, boundsOf(options)),
+    codeExecutor: new Executor(shared, boundsOf(options), options.shownCharsMax),
     operations: {
       reset: command({
         description: "Forgets all that the session's code keeps. While a turn is open it counts from its commit on.",

@@ -15,18 +15,30 @@ export interface CodeOptions {
   readonly outputBytesMax?: number | undefined;
   /** Calls and sleeps of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
   readonly callsMax?: number | undefined;
+  /** How much of what a cell printed the model is shown: the middle of more is left out. Default 32,000 characters. */
+  readonly shownCharsMax?: number | undefined;
   /** Threads that the code of all sessions runs in. Given where the plugin is installed. Default: one a core, at most 4. */
   readonly workers?: number | undefined;
 }
 
 export interface Settings extends CellBounds {
+  readonly shownCharsMax: number;
   readonly workers: number | undefined;
 }
 
 const MIB = 1_048_576;
 
 export const OPTIONS = optionsSchema<CodeOptions, Settings>((given) => {
-  given.only("stepsMax", "segmentMs", "graceMs", "memoryBytesMax", "outputBytesMax", "callsMax", "workers");
+  given.only(
+    "stepsMax",
+    "segmentMs",
+    "graceMs",
+    "memoryBytesMax",
+    "outputBytesMax",
+    "callsMax",
+    "shownCharsMax",
+    "workers",
+  );
   return {
     stepsMax: given.whole("stepsMax", { min: 1 }, 20_000),
     segmentMs: given.whole("segmentMs", { min: 1, max: 250_000 }, 10_000),
@@ -34,8 +46,9 @@ export const OPTIONS = optionsSchema<CodeOptions, Settings>((given) => {
     memoryBytesMax: given.whole("memoryBytesMax", { min: 2 * MIB, max: 128 * MIB }, 64 * MIB),
     outputBytesMax: given.whole("outputBytesMax", { min: 1 }, MIB),
     callsMax: given.whole("callsMax", {}, 1_000),
+    shownCharsMax: given.whole("shownCharsMax", { min: 100 }, 32_000),
     workers: given.whole("workers", { min: 1, max: 64 }, undefined),
   };
 });
 
-export const boundsOf = ({ workers: _, ...bounds }: Settings): CellBounds => bounds;
+export const boundsOf = ({ workers: _, shownCharsMax: __, ...bounds }: Settings): CellBounds => bounds;

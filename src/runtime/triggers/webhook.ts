@@ -109,7 +109,7 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
       const { status, code } = refusal;
       const because = error instanceof Error && error.cause !== undefined ? `: ${describeThrown(error.cause)}` : "";
       core?.trace("webhook", { event, status, code, problem: `${describeThrown(error)}${because}` });
-      const headers = status === 405 ? { allow: "POST" } : {};
+      const headers: { readonly [name: string]: string } = status === 405 ? { allow: "POST" } : {};
       return answer(status, { error: { code, message: refusal.message } }, headers);
     }
   };

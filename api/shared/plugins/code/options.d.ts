@@ -12,6 +12,8 @@ interface CodeOptions {
   readonly outputBytesMax?: number | undefined;
   /** Calls and sleeps of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
   readonly callsMax?: number | undefined;
+  /** How much of what a cell printed the model is shown: the middle of more is left out. Default 32,000 characters. */
+  readonly shownCharsMax?: number | undefined;
   /** Threads that the code of all sessions runs in. Given where the plugin is installed. Default: one a core, at most 4. */
   readonly workers?: number | undefined;
 }

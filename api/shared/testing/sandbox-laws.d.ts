@@ -1,0 +1,3 @@
+import { SandboxLaw } from "./sandbox-cast.js";
+declare const sandboxLaws: readonly SandboxLaw[];
+export { sandboxLaws };
