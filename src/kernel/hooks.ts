@@ -356,7 +356,7 @@ export const HOOKS = {
     family: "single",
     fires: "see protocols",
     onThrow: "fail-build",
-    deadlineMs: 300_000,
+    deadlineMs: 3_600_000, // To restore is to compute again all that the turn has computed.
     state: "write",
     services: ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"],
   }),

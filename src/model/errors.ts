@@ -760,6 +760,11 @@ const ERRORS = {
       `What the code of this session keeps was made by the engine ${d.expected.slice(0, 12)}; this one is ${d.actual.slice(0, 12)}.`,
       'Use the version of Bowline that made it, or begin with nothing: `session.command(code, "reset")`.',
     ),
+  "code.damaged": (d: { problem: string }) =>
+    said(
+      `What the code of this session keeps is damaged: ${d.problem}.`,
+      'Restore the file from a copy, or begin with nothing: `session.command(code, "reset")`.',
+    ),
   "code.lost": (_: object) =>
     said("What this code ran in is gone.", "Nothing to do: the executor opens another guest and repeats the segments."),
   "code.diverged": (d: { cell: string; problem: string }) =>

@@ -55,6 +55,7 @@ export const TEXTS = {
   codeEnded: "The code ended before this call did. It is not known whether the call took effect.",
   codeStopped: (reason: string) =>
     `${sentence(reason)} The code was stopped: all that this cell changed is undone, calls that it made are not.`,
+  codeStalled: "The code waits for nothing that could come. What it changed so far is kept.",
   codeForgotten:
     "This turn ended before what its code keeps could be saved. Variables, functions and classes are as they were before this turn: make again what you need.",
   waitsOn: (times: number) => `it has waited ${times} times for other turns or jobs, and would wait again`,

@@ -218,7 +218,8 @@ export type Answer = Answered &
     | { readonly kind: "resolved"; readonly answer: WaitAnswer }
     | { readonly kind: "slept" }
     | { readonly kind: "interrupted"; readonly key?: WaitKey; readonly until?: number }
-    | { readonly kind: "finalized"; readonly messages?: readonly Draft[] }
+    /** `forgets`: cells ran, and what they keep could not be kept. */
+    | { readonly kind: "finalized"; readonly messages?: readonly Draft[]; readonly forgets?: true }
     | {
         readonly kind: "failed";
         readonly error: Failure;

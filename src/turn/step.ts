@@ -165,6 +165,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
     case "finalize": {
       if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
       if (event.messages !== undefined) move.add(...event.messages);
+      if (event.forgets === true) move.tellForgotten();
       return move.end(move.state.winding?.ending ?? move.state.phase.outcome);
     }
     case "sleep":
@@ -444,12 +445,13 @@ function go(move: Move, work: Work): void {
   become(move, next);
   if (calls.isSettledAtOnce(next)) settled(move, next, []);
   // Code that waits for nothing would wait for ever.
-  else if (next.cell !== undefined && move.state.open.length === 0) executed(move, { state: "stalled", parts: [] });
+  else if (next.cell !== undefined && move.state.open.length === 0) executed(move, STALLED);
 }
 
 const isAsleep = (effect: Effect): boolean =>
   effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
+const STALLED: CellOutput = { state: "stalled", parts: [{ kind: "text", text: TEXTS.codeStalled }] };
 const stoppedCell = (reason: string): CellOutput => ({
   state: "stopped",
   parts: [{ kind: "text", text: TEXTS.codeStopped(reason) }],

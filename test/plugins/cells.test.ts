@@ -208,6 +208,8 @@ describe("an executor", () => {
     ["a sleep for ever", { kind: "called", calls: [], sleeps: [{ at: "0", ms: Infinity }] }],
     ["a call whose input is no JSON", { kind: "called", calls: [{ at: "0", tool: "weather", input: () => 1 }] }],
     ["an end without an output", { kind: "executed" }],
+    ["an end that nobody knows", { kind: "executed", output: { state: "fine", parts: [] } }],
+    ["parts that cannot be shown", { kind: "executed", output: { state: "done", parts: [{ kind: "text", text: 5 }] } }],
   ])("P5 that answers %s ends the turn as code.stopped", async (_, answer) => {
     const executor = executing({ execute: () => answer as CellProgress });
     await using world = await open(scripted(says("2 + 2")), { tools: [weather], plugins: [cells, executor] });
@@ -351,8 +353,27 @@ describe("what code keeps", () => {
     expect(adder.told.slice(0, 5)).toEqual([
       ...["restore 0 0", "execute 1", "restore 0 1", "restore 0 1", "execute finish 2"],
     ]);
-    adder.lose = 99;
+    adder.lose = 1_000;
     expect((await world.session.turn("On.").result()).outcome).toMatchObject({ kind: "failed", code: "code.stopped" });
+  });
+
+  test("P5 D2 is told to be lost where a turn goes on without the plugin that ran its code", async () => {
+    const processes = lifetimes();
+    const isCalled = Promise.withResolvers<void>();
+    const hangs = named("weather", () => {
+      isCalled.resolve();
+      return new Promise(() => {});
+    });
+    const model = scripted(says("1"), says("call 2"), says("finish 3"));
+    const { runtime: first } = await processes.next({ tools: [hangs], model, plugins: [cells, adding(new Adder())] });
+    void (await first.session("s")).turn("Go.", { key: "k" }).result();
+    await isCalled.promise;
+    processes.kill();
+    const { runtime } = await processes.next({ tools: [weather], model, plugins: [cells] });
+    const session = await runtime.session("s");
+    expect((await session.turn("Go.", { key: "k" }).result()).outcome).toMatchObject({ code: "code.unavailable" });
+    expect(outline((await session.read()).messages).at(-1)).toContain("before what its code keeps could be saved");
+    await runtime.close();
   });
 
   test("P5 D2 a turn that is resumed elsewhere goes on from its recorded segments, on a host without a memory too", async () => {

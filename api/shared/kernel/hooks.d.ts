@@ -330,7 +330,7 @@ declare const HOOKS: {
     readonly family: "single";
     readonly fires: "see protocols";
     readonly onThrow: "fail-build";
-    readonly deadlineMs: 300000;
+    readonly deadlineMs: 3600000;
     readonly state: "write";
     readonly services: readonly ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"];
   } & HookTypes<never, CodeExecutor<any>>;

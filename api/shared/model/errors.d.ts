@@ -548,6 +548,9 @@ declare const ERRORS: {
     expected: string;
     actual: string;
   }) => Said;
+  readonly "code.damaged": (d: {
+    problem: string;
+  }) => Said;
   readonly "code.lost": (_: object) => Said;
   readonly "code.diverged": (d: {
     cell: string;

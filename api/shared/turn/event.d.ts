@@ -252,9 +252,12 @@ type Answer = Answered & ({
   readonly kind: "interrupted";
   readonly key?: WaitKey;
   readonly until?: number;
-} | {
+} |
+/** `forgets`: cells ran, and what they keep could not be kept. */
+{
   readonly kind: "finalized";
   readonly messages?: readonly Draft[];
+  readonly forgets?: true;
 } | {
   readonly kind: "failed";
   readonly error: Failure;

@@ -12,6 +12,7 @@ import { isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
 import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
+import type { CellStatus } from "../../model/message.ts";
 import type { Any } from "../../model/schema.ts";
 import type { Scope } from "../../model/scope.ts";
 import { areNext } from "../../turn/cell.ts";
@@ -21,8 +22,8 @@ import type { TurnState } from "../../turn/state.ts";
 import type { Body } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** How often what is lost is restored before the turn is given up. Others may be to blame for each loss. */
-const RESTORES_MAX = 10;
+/** How often what is lost is restored before the turn is given up. Code of other sessions is to blame for each loss. */
+const RESTORES_MAX = 100;
 
 /** How long an executor may take to end what nobody wants any more. The session does not wait for it longer. */
 const PATIENCE_MS = 1_000;
@@ -87,22 +88,27 @@ export class TurnCode {
     return bodyOf(this.#live, effect, progress);
   }
 
-  /** At the end of a turn in which cells ran: what the code keeps goes with the answer of this effect. */
-  async keep(effect: EffectName, scope: Scope): Promise<void> {
+  /**
+   * At the end of a turn in which cells ran: what the code keeps goes with the answer of this effect. False when there is
+   * something to keep and the executor is gone: the turn was resumed without its plugin.
+   */
+  async keep(effect: EffectName, scope: Scope): Promise<boolean> {
     const { hooks, state } = this.#live;
     const executor = hooks.slot("codeExecutor");
-    if (executor?.snapshot === undefined) return;
+    if (executor === undefined) return this.#ran.length === 0;
+    if (executor.snapshot === undefined) return true;
     if (state.code === "cleared") {
       this.#clear();
       this.#done = undefined;
     }
     const last = this.#ran.at(-1);
     if (last !== undefined && last.progress.kind !== "executed") this.#undoCell(last.segment.name); // The turn was stopped.
-    if (this.#ran.length === 0 && !this.#isFresh) return;
+    if (this.#ran.length === 0 && !this.#isFresh) return true;
     await this.#inStep(executor, effect, scope, async (context) => {
       if ((await executor.dirty?.(context)) === false) return;
       await executor.snapshot?.(this.#past(), context);
     });
+    return true;
   }
 
   /** Lets go of what runs here. */
@@ -245,6 +251,9 @@ function bodyOf({ turnId }: LiveTurn, { name }: EffectOf<"exec">, progress: Cell
 
 const isOfCode = (error: unknown): boolean => error instanceof RuntimeError && error.code.startsWith("code.");
 
+const STATES: ReadonlySet<unknown> = new Set<CellStatus>(["done", "threw", "stalled", "stopped", "refused"]);
+const isShown = (part: unknown): boolean =>
+  isObject(part) && (part.kind === "text" ? typeof part.text === "string" : part.kind === "attachment");
 const isPlaced = (each: unknown): each is { readonly at: string } => isObject(each) && typeof each.at === "string";
 
 /** What is wrong with what an executor answered: it is journaled, and plugins are not always typed. */
@@ -254,8 +263,10 @@ function progressProblem(progress: unknown, { phase }: TurnState): string | unde
   if ("problem" in json) return `what it answered is no JSON: ${json.path}: ${json.problem}`;
   if (progress.kind === "executed") {
     const { output } = progress;
-    const isOutput = isObject(output) && typeof output.state === "string" && Array.isArray(output.parts);
-    return isOutput ? undefined : "it says that the cell is over, and not how: `output` needs a state and parts";
+    const isOutput = isObject(output) && STATES.has(output.state) && Array.isArray(output.parts);
+    if (!isOutput || !(output.parts as readonly unknown[]).every(isShown))
+      return "it says that the cell is over, and not how: `output` needs a `state` that is known, and `parts`";
+    return undefined;
   }
   if (progress.kind !== "called") return "it answered neither `called` nor `executed`";
   const { calls, sleeps = [] } = progress;

@@ -236,8 +236,12 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   const report = reportOf(live, effect.outcome);
   const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
   live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
-  if (live.state.code !== undefined) await live.code.keep(effect.name, scope);
-  return { kind: "finalized", ...(messages === undefined ? {} : { messages }) };
+  const isKept = live.state.code === undefined || (await live.code.keep(effect.name, scope));
+  return {
+    kind: "finalized",
+    ...(messages === undefined ? {} : { messages }),
+    ...(isKept ? {} : { forgets: true as const }),
+  };
 }
 
 export function reportOf(live: LiveTurn, outcome: TurnReport["outcome"]): TurnReport {

@@ -8,7 +8,7 @@ import { type Heap, hashOfHeap, heapOf, nextDelta } from "./image.ts";
 
 const KIB = 1024;
 const UNIT = 64 * KIB;
-const CORRUPT = expect.objectContaining({ code: "store.corrupt" });
+const CORRUPT = expect.objectContaining({ code: "code.damaged" });
 
 const heap = (memory: Uint8Array, stackPointer = 1): Heap => ({ memory, stackPointer, runtimePtr: 2, contextPtr: 3 });
 const BASELINE = heap(new Uint8Array(2 * UNIT).map((_, i) => i % 251));

@@ -19,7 +19,7 @@ export interface Heap {
 
 /**
  * The heap of an image, in memory of its own or in what `memoryOf` gives, of which all beyond the baseline must be zeros.
- * Throws `store.corrupt` when a delta is damaged, or was made against another heap.
+ * Throws `code.damaged` when a delta is damaged, or was made against another heap.
  */
 export function heapOf(
   baseline: Heap,
@@ -219,4 +219,4 @@ function wordsOf(bytes: Uint8Array): Int32Array {
   return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);
 }
 
-const damaged = (problem: string) => new RuntimeError("store.corrupt", { item: "What the code keeps", problem });
+const damaged = (problem: string) => new RuntimeError("code.damaged", { problem });

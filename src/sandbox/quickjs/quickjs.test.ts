@@ -142,7 +142,7 @@ describe("heaps", () => {
     });
     const delta = Uint8Array.from(image.deltas[0]!);
     delta[delta.length >> 1]! ^= 1;
-    await refused("store.corrupt", () => inGuest(shared, async () => {}, { ...image, deltas: [delta] }));
+    await refused("code.damaged", () => inGuest(shared, async () => {}, { ...image, deltas: [delta] }));
     await inGuest(shared, async (guest) => assert.equal(await resultOf(guest, "n"), "1"), image);
   });
 
