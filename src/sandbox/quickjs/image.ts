@@ -28,15 +28,15 @@ export function heapOf(
 ): Heap {
   const headers = deltas.map((delta) => headerOf(unharmed(delta)));
   let { length } = baseline.memory;
+  let sum = deltas.length === 0 ? 0 : sumOfBaseline(baseline);
   for (const header of headers) {
-    if (header.length < length) throw damaged("it was made against a larger heap");
-    length = header.length;
+    if (header.baseSum !== sum || header.length < length) throw damaged("it was made against another heap");
+    ({ length, memorySum: sum } = header);
   }
   const memory = memoryOf(length);
   memory.set(baseline.memory);
   for (const delta of deltas) apply(delta, memory);
   const last = headers.at(-1);
-  if (last && crc32(memory) !== last.memorySum) throw damaged("it was made against another heap");
   const { stackPointer, runtimePtr, contextPtr } = last ?? baseline;
   return { memory, stackPointer, runtimePtr, contextPtr };
 }
@@ -50,11 +50,29 @@ export function nextDelta(
 ): { readonly keeps: number; readonly delta: Uint8Array } {
   const changes = changesOf(before.memory, now.memory);
   if (deltas.length < CHAIN_MAX && !isWasteful(baseline, deltas, now, changes))
-    return { keeps: deltas.length, delta: deltaOf(before, now, changes) };
+    return { keeps: deltas.length, delta: deltaOf(before, sumAfter(baseline, deltas), now, changes) };
   const keeps = keptOf(deltas.map((delta) => delta.length));
-  const base = heapOf(baseline, deltas.slice(0, keeps));
-  return { keeps, delta: deltaOf(base, now, changesOf(base.memory, now.memory)) };
+  const kept = deltas.slice(0, keeps);
+  const base = heapOf(baseline, kept);
+  return { keeps, delta: deltaOf(base, sumAfter(baseline, kept), now, changesOf(base.memory, now.memory)) };
 }
+
+/** The crc32 of the memory that a chain leads to. */
+function sumAfter(baseline: Heap, deltas: readonly Uint8Array[]): number {
+  const last = deltas.at(-1);
+  return last === undefined ? sumOfBaseline(baseline) : headerOf(last).memorySum;
+}
+
+/** Of the one baseline of a thread, which never changes. */
+function sumOfBaseline({ memory }: Heap): number {
+  let sum = SUMS.get(memory);
+  if (sum === undefined) {
+    sum = crc32(memory);
+    SUMS.set(memory, sum);
+  }
+  return sum;
+}
+const SUMS = new WeakMap<Uint8Array, number>();
 
 /** Tells heaps apart: sha256, in hex. */
 export const hashOfHeap = ({ memory, stackPointer, runtimePtr, contextPtr }: Heap): string =>
@@ -125,10 +143,11 @@ function changesOf(base: Uint8Array, now: Uint8Array): Change[] {
 }
 
 // A delta begins with little-endian words: magic, length of memory, stackPointer, runtimePtr, contextPtr, crc32 of
-// memory, length of the body before compression, crc32 of all the delta but this word. The body follows, compressed:
+// memory, crc32 of the memory that it was made against, length of the body before compression, crc32 of all the delta but
+// this word. So a chain is known to be whole and in order without a look at all of its memory. The body follows, compressed:
 // number of changes; for each its first line, and twice the number of lines, plus one if they are whole; the lines.
-const MAGIC = 0x31444842; // BHD1, where 1 is the version.
-const HEADER = 32;
+const MAGIC = 0x32444842; // BHD2, where 2 is the version.
+const HEADER = 36;
 const SUM_AT = HEADER - 4;
 
 const COMPRESSION = {
@@ -140,7 +159,7 @@ const COMPRESSION = {
   },
 };
 
-function deltaOf(base: Heap, now: Heap, changes: readonly Change[]): Uint8Array {
+function deltaOf(base: Heap, baseSum: number, now: Heap, changes: readonly Change[]): Uint8Array {
   const words = new Int32Array(1 + 2 * changes.length + bytesIn(changes) / 4);
   const body = bytesOf(words);
   const [baseWords, nowWords] = [wordsOf(base.memory), wordsOf(now.memory)];
@@ -155,7 +174,8 @@ function deltaOf(base: Heap, now: Heap, changes: readonly Change[]): Uint8Array 
     to += end - from;
   }
   const { memory, stackPointer, runtimePtr, contextPtr } = now;
-  const fields = [MAGIC, memory.length, stackPointer, runtimePtr, contextPtr, crc32(memory), body.length];
+  const sums = [crc32(memory), baseSum];
+  const fields = [MAGIC, memory.length, stackPointer, runtimePtr, contextPtr, ...sums, body.length];
   const header = Buffer.alloc(HEADER);
   for (const [i, field] of fields.entries()) header.writeUInt32LE(field, 4 * i);
   const delta = Buffer.concat([header, zstdCompressSync(body, { ...COMPRESSION, chunkSize: chunkFor(body.length) })]);
@@ -166,6 +186,7 @@ function deltaOf(base: Heap, now: Heap, changes: readonly Change[]): Uint8Array 
 interface Header extends Omit<Heap, "memory"> {
   readonly length: number;
   readonly memorySum: number;
+  readonly baseSum: number;
   readonly bodyLength: number;
 }
 
@@ -182,7 +203,8 @@ function headerOf(delta: Uint8Array): Header {
   const bytes = bytesOf(delta);
   const word = (index: number) => bytes.readUInt32LE(4 * index);
   const [length, stackPointer, runtimePtr, contextPtr] = [word(1), word(2), word(3), word(4)];
-  return { length, stackPointer, runtimePtr, contextPtr, memorySum: word(5), bodyLength: word(6) };
+  const [memorySum, baseSum, bodyLength] = [word(5), word(6), word(7)];
+  return { length, stackPointer, runtimePtr, contextPtr, memorySum, baseSum, bodyLength };
 }
 
 function apply(delta: Uint8Array, memory: Uint8Array): void {
