@@ -14,12 +14,12 @@ export function beginCell(move: Move, prefix: string, cell: Cell): Work {
   const isFresh = state.code === "cleared" ? ({ isFresh: true } as const) : {};
   state.code = "ran";
   move.open({ name: name(prefix), kind: "exec", cell, time: move.at, ...isFresh });
-  return { prefix, calls: [], gates: 0, cell: { ...cell, segments: 1, due: [], sleeps: 0 } };
+  return { prefix, calls: [], gates: 0, cell: { ...cell, segments: 1, due: [], sleeps: 0, returns: 0 } };
 }
 
 /** Gives the code the oldest answer that is due. While the turn winds down it is given nothing any more. */
 export function nextSegment(move: Move, work: Work, running: CellWork): Work {
-  const { segments, due, sleeps, ...cell } = running;
+  const { segments, due, sleeps: _, returns: __, ...cell } = running;
   const [deliver, ...later] = due;
   if (deliver === undefined || move.state.winding !== undefined) return work;
   move.open({ name: name(`${work.prefix}.d${segments}`), kind: "exec", cell, time: move.at, deliver });

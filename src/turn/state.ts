@@ -48,8 +48,9 @@ export interface CellWork extends Cell {
   readonly segments: number;
   /** Answers that the code has not been given yet, the oldest first. */
   readonly due: readonly CellDelivery[];
-  /** How many sleeps it had. */
+  /** How many sleeps it had, and how many of its calls have returned. */
   readonly sleeps: number;
+  readonly returns: number;
 }
 
 /**

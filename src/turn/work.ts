@@ -301,9 +301,10 @@ const NO_SETTLEMENT: readonly Settlement[] = [null];
 
 function returned(work: Work, state: CallState, output: ToolOutput, now: number): Work {
   const patch = { stage: "returned", output, ...tookUntil(state, now) } as const;
-  if (work.cell === undefined) return change(work, state.at, { ...state, ...patch });
-  const returnedAs = work.calls.reduce((most, call) => Math.max(most, call.returnedAs ?? 0), 0) + 1;
-  return change(work, state.at, { ...state, ...patch, returnedAs });
+  const { cell } = work;
+  if (cell === undefined) return change(work, state.at, { ...state, ...patch });
+  const returnedAs = cell.returns + 1;
+  return change({ ...work, cell: { ...cell, returns: returnedAs } }, state.at, { ...state, ...patch, returnedAs });
 }
 
 const tookUntil = ({ startedAt }: CallState, now: number): { readonly ms?: number } =>
