@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { toolLoop } from "../../test/turn/drivers.ts";
+import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
 import type { Said } from "../../test/turn/play.ts";
 import {
   approved,
   call,
   deferred,
   edited,
+  executed,
   gated,
   pass,
   replied,
@@ -44,6 +45,16 @@ const unknown = (tool: string): string => `${tool} unknown: Unknown: ${WHY}`;
 const settles = (value: string): Said => ({ kind: "settled", results: [{ parts: [text(value)] }] });
 
 describe("D8 salvage", () => {
+  test("P8 keeps what came of code cells, and nothing of one that was still running", () => {
+    const turn = tell(cellLoop).until("r1.ask").answer("r1.ask", replied("run count()"));
+    turn.called("r1.exec", 0, "look").until("r1.exec.d1").answer("r1.exec.d1", executed("9")).until("r2.ask");
+    turn.answer("r2.ask", replied("run more()")).called("r2.exec", 0, "look");
+    const words = messagesOf(turn).map(({ role, parts: [part] }) =>
+      part?.kind === "codeOutput" ? `${role} ${part.status}: ${textOf(part.parts)}` : `${role}: ${textOf([part!])}`,
+    );
+    expect(words.slice(1)).toEqual(["assistant: run count()", "user done: 9", "assistant: run more()"]);
+  });
+
   test("keeps what ran after it was approved with other arguments", () => {
     const turn = asking("pay", "send")
       .answer("r1.gate", gated(waits(), waits()))

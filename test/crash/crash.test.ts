@@ -29,14 +29,14 @@ test("D6 a turn that kills every process is given up, and the session goes on", 
 
 test("D2 D6 nothing but the fold knows of the past: on a host without a memory a killed turn goes on just the same", async () => {
   const around = new URL("./amnesia.ts", import.meta.url);
-  const some = scenarios.filter((_, nth) => nth % 2 === 0); // `npm run test:long` has all of them.
+  const some = scenarios.filter((_, nth) => nth % 3 === 0); // `npm run test:long` has all of them.
   const report = await crashTest(some, { execArgv, around, kills: 1, seed: 3 });
   expect(report.violations).toEqual([]);
   expect(report.kills).toBeGreaterThanOrEqual(some.length);
 }, 120_000);
 
 test("D2 D6 no kill at any boundary loses or repeats anything", async () => {
-  const report = await crashTest(scenarios, { execArgv, kills: 2, doubles: 1, seed: 7 });
+  const report = await crashTest(scenarios, { execArgv, kills: 1, doubles: 1, seed: 7 });
   console.log(String(report));
   expect(report.violations).toEqual([]);
   expect(report.kills).toBeGreaterThanOrEqual(120);
