@@ -7,6 +7,7 @@ import {
   definePlugin,
   defineTool,
   deny,
+  extension,
   RuntimeError,
 } from "bowline";
 import { amnesiac, says, scripted } from "bowline/testing";
@@ -123,10 +124,12 @@ describe("an executor", () => {
 
   test("P5 K18 is given the catalog, state, sessions, graph, jobs, completions, once, triggers, events, history, extension, attachments, clock and frame", async () => {
     const seen: { readonly [name: string]: unknown }[] = [];
+    const effort = extension("test/effort", z.object({ calls: z.number() }));
     const executor = definePlugin({
       id: "test/executor",
       state: z.object({ runs: z.number().default(0) }),
       setup: () => ({
+        extensions: [effort],
         codeExecutor: {
           execute: async (_, context) => {
             context.state.update(({ runs }) => ({ runs: runs + 1 }));
@@ -140,6 +143,7 @@ describe("an executor", () => {
               children: await context.sessions.children(),
               jobs: await context.jobs.list(),
               triggers: context.triggers.declared(),
+              extension: context.extension(effort),
               once: await context.once("answer", () => 42),
               words: await context.complete.text("Say hi."),
               frame: context.frame,
@@ -156,7 +160,7 @@ describe("an executor", () => {
       tools: [weather],
       plugins: [cells, executor],
     });
-    const turn = world.session.turn("Go.");
+    const turn = world.session.turn("Go.", { extensions: [effort.of({ calls: 3 })] });
     const events = await eventsOf(turn);
     expect(seen).toEqual([
       {
@@ -168,6 +172,7 @@ describe("an executor", () => {
         children: [],
         jobs: [],
         triggers: [],
+        extension: { calls: 3 },
         once: 42,
         words: "hi",
         frame: undefined,
