@@ -25,8 +25,10 @@ import type { LiveTurn } from "./turn.ts";
 /** How often what is lost is restored before the turn is given up. Code of other sessions is to blame for each loss. */
 const RESTORES_MAX = 100;
 
-/** How long an executor may take to end what nobody wants any more. The session does not wait for it longer. */
-const PATIENCE_MS = 1_000;
+/** How long an executor may take to end what nobody wants any more, before what the turn keeps is given up. */
+const ENDING_MS = 30_000;
+/** How long it may take to let go of what it held. The next turn does not wait for it longer. */
+const RELEASE_MS = 1_000;
 
 /** No sleep of code is longer: a week, as for waits. */
 const SLEEP_MS_MAX = 7 * 24 * 3_600_000;
@@ -81,10 +83,10 @@ export class TurnCode {
       this.#done = undefined;
     }
     const segment = segmentOf(effect);
-    const progress = await this.#inStep(executor, effect.name, scope, (context) => executor.execute(segment, context));
+    const execute = (context: CodeContext<Any>) => executor.execute(segment, context);
+    const progress = await this.#inStep(executor, effect.name, scope, execute, 1);
     const problem = progressProblem(progress, this.#live.state);
     if (problem !== undefined) throw new RuntimeError("code.stopped", { problem });
-    this.#done = this.#ran.length + 1;
     return bodyOf(this.#live, effect, progress);
   }
 
@@ -104,10 +106,10 @@ export class TurnCode {
     const last = this.#ran.at(-1);
     if (last !== undefined && last.progress.kind !== "executed") this.#undoCell(last.segment.name); // The turn was stopped.
     if (this.#ran.length === 0 && !this.#isFresh) return true;
-    await this.#inStep(executor, effect, scope, async (context) => {
-      if ((await executor.dirty?.(context)) === false) return;
-      await executor.snapshot?.(this.#past(), context);
-    });
+    const snapshot = async (context: CodeContext<Any>): Promise<void> => {
+      if ((await executor.dirty?.(context)) !== false) await executor.snapshot?.(this.#past(), context);
+    };
+    await this.#inStep(executor, effect, scope, snapshot, 0);
     return true;
   }
 
@@ -118,11 +120,11 @@ export class TurnCode {
     this.#done = undefined;
     const trace = (problem: string): void => this.#live.trace("code.release", { problem });
     try {
-      if (this.#last !== undefined) await isOverSoon(this.#last); // It would come back to what is let go.
+      if (this.#last !== undefined) await isOver(this.#last, ENDING_MS); // It would come back to what is let go.
       const released = this.#live.hooks.slot("codeExecutor")?.release?.();
       if (!isThenable(released)) return;
       const letting = { over: Promise.resolve(released).then(ignored), isOver: false };
-      if (!(await isOverSoon(letting))) trace(`it took more than ${PATIENCE_MS} ms`);
+      if (!(await isOver(letting, RELEASE_MS))) trace(`it took more than ${RELEASE_MS} ms`);
     } catch (error) {
       trace(describeThrown(error));
     }
@@ -134,22 +136,24 @@ export class TurnCode {
     effect: EffectName,
     scope: Scope,
     run: (context: CodeContext<Any>) => T | PromiseLike<T>,
+    segments: number,
   ): Promise<T> {
     if (!this.#holds) await this.#live.session.releasing;
-    if (this.#last !== undefined && !(await isOverSoon(this.#last)))
+    if (this.#last !== undefined && !(await isOver(this.#last, ENDING_MS)))
       throw new RuntimeError("code.stopped", { problem: "what it ran before does not end." });
-    const running = this.#alone(executor, effect, scope, run);
+    const running = this.#alone(executor, effect, scope, run, segments);
     const last = { over: running.then(ignored, ignored).then(() => void (last.isOver = true)), isOver: false };
     this.#last = last;
     return running;
   }
 
-  /** X2: runs something where the code is at the end of the record. */
+  /** X2: runs something where the code is at the end of the record, and so many segments further afterwards. */
   async #alone<T>(
     executor: CodeExecutor<Any>,
     effect: EffectName,
     scope: Scope,
     run: (context: CodeContext<Any>) => T | PromiseLike<T>,
+    segments: number,
   ): Promise<T> {
     this.#holds = true;
     for (let tries = 1; ; tries++) {
@@ -158,7 +162,7 @@ export class TurnCode {
           await this.#call(effect, scope, (context) => executor.restore?.(this.#past(), context));
         this.#done = undefined; // Until it is known how far this went.
         const found = await this.#call(effect, scope, run);
-        this.#done = this.#ran.length;
+        this.#done = this.#ran.length + segments;
         return found;
       } catch (error) {
         if (passingFault(error, this.#live.core.store) !== undefined) throw error;
@@ -210,11 +214,11 @@ export class TurnCode {
 
 const ignored = (): void => {};
 
-/** Waits until it is over, for a moment; false when it is not over then. */
-async function isOverSoon(last: { readonly over: Promise<void>; readonly isOver: boolean }): Promise<boolean> {
+/** Waits until it is over; false when it takes longer than this. */
+async function isOver(last: { readonly over: Promise<void>; readonly isOver: boolean }, ms: number): Promise<boolean> {
   if (last.isOver) return true;
   return new Promise((resolve, reject) => {
-    const deadline = within(PATIENCE_MS, () => resolve(false));
+    const deadline = within(ms, () => resolve(false));
     last.over.finally(() => deadline.clear()).then(() => resolve(true), reject);
   });
 }
