@@ -362,6 +362,36 @@ describe("what code keeps", () => {
     expect((await world.session.turn("On.").result()).outcome).toMatchObject({ kind: "failed", code: "code.stopped" });
   });
 
+  test("P5 is kept by a turn that is cancelled while it ends", async () => {
+    const adder = new Adder();
+    const plugin = adding(adder);
+    const isEnding = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow = definePlugin({
+      id: "test/slow",
+      setup: () => ({
+        afterTurn: async () => {
+          isEnding.resolve();
+          await goOn.promise;
+        },
+      }),
+    });
+    await using world = await open(scripted(says("1"), says("finish 2")), { plugins: [cells, plugin, slow] });
+    const signals: boolean[] = [];
+    const snapshot = adder.snapshot.bind(adder);
+    adder.snapshot = (past, context) => {
+      signals.push(context.signal.aborted);
+      snapshot(past, context);
+    };
+    const turn = world.session.turn("Go.");
+    await isEnding.promise;
+    await turn.cancel("Enough.");
+    goOn.resolve();
+    expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+    expect(signals).toEqual([false]);
+    expect(await world.session.query(plugin, "sum")).toBe(3);
+  });
+
   test("P5 D2 is told to be lost where a turn goes on without the plugin that ran its code", async () => {
     const processes = lifetimes();
     const isCalled = Promise.withResolvers<void>();

@@ -14,7 +14,7 @@ import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
 import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
 import type { CellStatus } from "../../model/message.ts";
 import type { Any } from "../../model/schema.ts";
-import type { Scope } from "../../model/scope.ts";
+import { LazyScope, type Scope } from "../../model/scope.ts";
 import { areNext } from "../../turn/cell.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
@@ -92,9 +92,10 @@ export class TurnCode {
 
   /**
    * At the end of a turn in which cells ran: what the code keeps goes with the answer of this effect. False when there is
-   * something to keep and the executor is gone: the turn was resumed without its plugin.
+   * something to keep and the executor is gone: the turn was resumed without its plugin. A cancel that comes now does not
+   * stop it: the turn is committed all the same, and would be without what its cells have made.
    */
-  async keep(effect: EffectName, scope: Scope): Promise<boolean> {
+  async keep(effect: EffectName): Promise<boolean> {
     const { hooks, state } = this.#live;
     const executor = hooks.slot("codeExecutor");
     if (executor === undefined) return this.#ran.length === 0;
@@ -109,7 +110,7 @@ export class TurnCode {
     const snapshot = async (context: CodeContext<Any>): Promise<void> => {
       if ((await executor.dirty?.(context)) !== false) await executor.snapshot?.(this.#past(), context);
     };
-    await this.#inStep(executor, effect, scope, snapshot, 0);
+    await this.#inStep(executor, effect, new LazyScope(), snapshot, 0);
     return true;
   }
 

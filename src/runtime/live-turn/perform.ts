@@ -236,7 +236,7 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   const report = reportOf(live, effect.outcome);
   const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
   live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
-  const isKept = live.state.code === undefined || (await live.code.keep(effect.name, scope));
+  const isKept = live.state.code === undefined || (await live.code.keep(effect.name));
   return {
     kind: "finalized",
     ...(messages === undefined ? {} : { messages }),
