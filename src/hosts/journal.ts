@@ -208,11 +208,12 @@ class JournalRun extends LocalRun {
         this.#held = [...held.slice(index), ...this.#held];
         return void this.#write();
       }
-      if (each.isAborted) {
+      const { effect, isResumed } = each;
+      // What ends a turn that was stopped is done all the same: hooks see its results, and what it keeps is written.
+      if (each.isAborted && effect.kind !== "settle" && effect.kind !== "finalize") {
         this.#given(each);
         continue;
       }
-      const { effect, isResumed } = each;
       if (isResumed && effect.kind === "call" && effect.onInterrupt !== undefined) this.#interrupted(effect);
       else super.begin(each);
     }
