@@ -299,7 +299,7 @@ test("K10 ask: the first answer counts, and a key that nobody gave out is unknow
 });
 
 test("K10 ask: a call that nobody answers in time is denied", async () => {
-  await using world = await waiting(20);
+  await using world = await waiting(500);
   expect((await world.turn.result()).outcome.kind).toBe("answered");
   expect(world.taken).toEqual([]);
   expect(await world.shown()).toMatch(/^take denied: .*nobody approved/);
