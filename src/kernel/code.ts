@@ -29,6 +29,8 @@ export interface CodeCall {
   readonly at: string;
   readonly tool: string;
   readonly input: Json;
+  /** How the code named the tool, where that is not its name. Recorded, for `restore` to compare. */
+  readonly as?: string | undefined;
 }
 
 /** What came of a segment: what the code waits for now, or how the cell ended. */
@@ -39,6 +41,8 @@ export type CellProgress =
       readonly sleeps?: readonly PlacedSleep[] | undefined;
       /** How far the cell has computed. Recorded, for `restore` to compare. */
       readonly meter?: number | undefined;
+      /** What the segment was given of the world around it. Recorded, for `restore` to give the same. */
+      readonly given?: Json | undefined;
     }
   | {
       readonly kind: "executed";
@@ -46,6 +50,7 @@ export type CellProgress =
       readonly meter?: number | undefined;
       /** A hash of what the code keeps. Recorded, for `restore` to compare. */
       readonly heap?: string | undefined;
+      readonly given?: Json | undefined;
     };
 
 /** The code of a turn so far. */
@@ -67,7 +72,7 @@ export interface CodeContext<S>
   extends Here,
     Pick<
       Services,
-      "session" | "sessions" | "catalog" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"
+      "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"
     > {
   readonly turnId: TurnId;
   /** The plugin's own state. What is written is kept with what came of the segment. */

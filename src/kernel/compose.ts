@@ -210,14 +210,13 @@ const SHAPES: { readonly [N in SlotName]: (value: { readonly [field: string]: un
     [others.restore, others.dirty, others.snapshot, others.release].every(
       (each) => each === undefined || typeof each === "function",
     ),
-  proseProjector: () => false,
+  proseProjector: ({ text, stream }) =>
+    typeof text === "function" && (stream === undefined || typeof stream === "function"),
 };
 
 function fill(slots: Map<HookName, Filled>, hook: HookName, owner: Installed, value: unknown): void {
   const { id: plugin } = owner;
-  const isRight = isObject(value)
-    ? SHAPES[hook as SlotName](value)
-    : hook === "proseProjector" && typeof value === "function";
+  const isRight = isObject(value) && SHAPES[hook as SlotName](value);
   if (!isRight) throw new RuntimeError("plugin.invalid", { plugin, problem: `${hook} is not what the slot holds` });
   const before = slots.get(hook);
   if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.owner.id, plugin] });

@@ -358,7 +358,18 @@ export const HOOKS = {
     onThrow: "fail-build",
     deadlineMs: 3_600_000, // To restore is to compute again all that the turn has computed.
     state: "write",
-    services: ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"],
+    services: [
+      "session",
+      "sessions",
+      "catalog",
+      "membership",
+      "graph",
+      "complete",
+      "blobs",
+      "trace",
+      "jobs",
+      "triggers",
+    ],
   }),
   proseProjector: hook<never, ProseProjector>()({
     family: "single",

@@ -107,5 +107,16 @@ export interface ProtocolDriverSlot {
   preamble(input: PreambleInput): Preamble;
 }
 
-/** Turns raw model text into what a person sees. */
-export type ProseProjector = (text: string) => string;
+/**
+ * Turns what a model says into what a person sees: previews, and `shown` of the text that is kept. Must not keep anything
+ * between two texts.
+ */
+export interface ProseProjector {
+  /** What is to be seen of a whole text. */
+  text(raw: string): string;
+  /**
+   * The same for a text that comes in pieces: what may be shown of it so far, and no more than that. All pieces together
+   * must give the same as `text`. Without it nothing is shown of a reply until it is whole.
+   */
+  stream?(): { push(delta: string): string; end(): string };
+}

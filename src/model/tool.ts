@@ -160,6 +160,8 @@ export interface ToolManifest {
   readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[] | undefined;
+  /** Where code calls the tool, such as `files.read`. Default: by its name, see `toolPaths`. */
+  readonly path?: string | undefined;
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;

@@ -125,6 +125,8 @@ export function composeCatalog(
       name: tool.name,
       description,
       inputSchema: tool.inputSchema,
+      ...(tool.path === undefined ? NOTHING : { path: tool.path }),
+      ...(tool.outputSchema === undefined ? NOTHING : { outputSchema: tool.outputSchema }),
       ...(availability === "documented" ? documented(tool) : NOTHING),
     })),
     names: loaded.map(({ tool }) => tool.name),
@@ -132,6 +134,7 @@ export function composeCatalog(
       ({ offered: { manifest }, description, availability }) => ({
         name: manifest.name,
         description,
+        ...(manifest.path === undefined ? NOTHING : { path: manifest.path }),
         ...(availability === "callable" ? NOTHING : { availability }),
       }),
     ),

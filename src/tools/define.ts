@@ -4,6 +4,7 @@ import { defined, isObject, type JsonObject, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { documentOf, type InputOf, isStandard, type ToolSchema } from "../model/schema.ts";
 import { AVAILABILITIES, type CallPolicy, isToolName, type RetryPolicy, type ToolManifest } from "../model/tool.ts";
+import { isToolPath } from "../model/tool-path.ts";
 import { validatorOf } from "./validator.ts";
 
 /** Makes a tool that belongs to no plugin. Its schemas give the types of its arguments and its result. */
@@ -37,6 +38,7 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
   if (isObject(spec.retry)) requireKnown(`the retry of ${name}`, spec.retry, RETRY_NAMES);
   if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
     wrong("its availability is unknown");
+  if (spec.path !== undefined && !isToolPath(spec.path)) wrong("its path is not of the form module.operation");
   if (spec.audience !== undefined && spec.audience !== "model" && spec.audience !== "runtime")
     wrong("its audience is neither model nor runtime");
   return {
@@ -70,6 +72,7 @@ const SPEC: Known<ToolSpec<ToolSchema, unknown>> = {
   audience: true,
   bindings: true,
   examples: true,
+  path: true,
   input: true,
   output: true,
   timeoutMs: true,
@@ -83,13 +86,12 @@ const RETRY_NAMES: Known<RetryOptions> = { policy: true, attempts: true, baseMs:
 
 /** The optional fields of a manifest, checked and copied as JSON. */
 function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Omit<Partial<ToolManifest>, "name"> {
-  const { availability, audience, bindings, examples } = spec;
-  if (availability === undefined && audience === undefined && bindings === undefined && examples === undefined)
-    return {};
+  const { availability, audience, bindings, examples, path } = spec;
+  const own = { availability, audience, bindings, examples, path };
+  if (Object.values(own).every((value) => value === undefined)) return {};
   if (bindings !== undefined && !isObject(bindings)) wrong("its bindings are no object");
   if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
     wrong("its examples must be a list of arguments");
-  const own = { availability, audience, bindings, examples };
   const json = toJson(Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)));
   return "problem" in json ? wrong(`${json.path}: ${json.problem}`) : (json.json as Partial<ToolManifest>);
 }

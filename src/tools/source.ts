@@ -6,6 +6,7 @@ import type { Owned } from "../kernel/hooks.ts";
 import { isTool, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import { describeThrown, isObject, toJson } from "../model/json.ts";
 import { AVAILABILITIES, isToolName, type ToolManifest } from "../model/tool.ts";
+import { isToolPath } from "../model/tool-path.ts";
 
 /** A tool as its source offers it, perhaps not loaded yet. */
 export interface Offered {
@@ -192,7 +193,7 @@ export class Listing implements Source {
 
 function manifestProblem(manifest: unknown, names: ReadonlySet<string>): string | undefined {
   if (!isObject(manifest)) return "a manifest is no object";
-  const { name, description, availability, audience, bindings, examples } = manifest;
+  const { name, description, availability, audience, bindings, examples, path } = manifest;
   if (!isToolName(name)) return "its name cannot be a tool's name";
   if (names.has(name)) return "it is listed twice";
   if (typeof description !== "string") return "it has no description";
@@ -202,6 +203,7 @@ function manifestProblem(manifest: unknown, names: ReadonlySet<string>): string 
   if (bindings !== undefined && !isObject(bindings)) return "its bindings are no object";
   if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
     return "its examples are no list";
+  if (path !== undefined && !isToolPath(path)) return "its path is not of the form module.operation";
   return undefined;
 }
 

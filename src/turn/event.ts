@@ -102,6 +102,8 @@ export interface CellOutput {
   readonly state: CellStatus;
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
+  /** The code wants to go on with this task in a fresh frame. */
+  readonly continues?: { readonly task: string; readonly seed?: Json };
 }
 
 /** What a turn takes in at a boundary: something that was said, or nodes that others appended meanwhile. */
@@ -196,6 +198,8 @@ export type Answer = Answered &
         readonly sleeps?: readonly PlacedSleep[];
         /** How far the cell has computed. A replay must come to the same. */
         readonly meter?: number;
+        /** What the segment was given of the world around it. A replay is given the same. */
+        readonly given?: Json;
       }
     /** The cell is over. */
     | {
@@ -204,6 +208,7 @@ export type Answer = Answered &
         readonly meter?: number;
         /** A hash of what the code keeps. A replay must come to the same. */
         readonly heap?: string;
+        readonly given?: Json;
       }
     | {
         readonly kind: "bounded";

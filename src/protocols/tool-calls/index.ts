@@ -17,7 +17,7 @@ const PLAIN = protocol(false);
 const WITH_BATCH = { ...protocol(true), tools: [batchTool] };
 
 const declared = (tool: ToolDeclaration): ToolDeclaration => {
-  if (tool.isDocumented !== true) return tool;
+  if (tool.isDocumented !== true && tool.path === undefined && tool.outputSchema === undefined) return tool;
   const { name, description, inputSchema } = tool;
   return { name, description, inputSchema };
 };

@@ -232,24 +232,28 @@ const segmentOf = ({ name, cell, time, deliver }: EffectOf<"exec">): RanSegment[
 
 function progressOf(event: Extract<Answer, { readonly kind: "called" | "executed" }>): CellProgress {
   if (event.kind === "executed") {
-    const { output, meter, heap } = event;
-    return { kind: "executed", output, meter, heap };
+    const { output, meter, heap, given } = event;
+    return { kind: "executed", output, meter, heap, given };
   }
-  const calls = event.calls.map(({ at, call: { name: tool, input } }) => ({ at, tool, input }));
-  return { kind: "called", calls, sleeps: event.sleeps, meter: event.meter };
+  const { sleeps, meter, given } = event;
+  const calls = event.calls.map(({ at, call: { name: tool, input }, as }) =>
+    as === undefined ? { at, tool, input } : { at, tool, input, as },
+  );
+  return { kind: "called", calls, sleeps, meter, given };
 }
 
 function bodyOf({ turnId }: LiveTurn, { name }: EffectOf<"exec">, progress: CellProgress): Body {
-  const { meter } = progress;
-  const measured = meter === undefined ? {} : { meter };
+  const { meter, given } = progress;
+  const measured = { ...(meter === undefined ? {} : { meter }), ...(given === undefined ? {} : { given }) };
   if (progress.kind === "executed") {
     const { output, heap } = progress;
     return { kind: "executed", output, ...measured, ...(heap === undefined ? {} : { heap }) };
   }
   const { sleeps = [] } = progress;
-  const calls = progress.calls.map(({ at, tool, input }) => ({
+  const calls = progress.calls.map(({ at, tool, input, as }) => ({
     at,
     call: { id: asCallId(`${turnId}.${cellOf(name)}.${at}`), name: tool, input },
+    ...(as === undefined ? {} : { as }),
   }));
   return { kind: "called", calls, ...measured, ...(sleeps.length === 0 ? {} : { sleeps }) };
 }

@@ -361,11 +361,18 @@ const ofOwned = <T>({ value }: Owned<T>): T => value;
 const manifestOf = ({ offered: { manifest }, description, availability }: Chosen): ToolManifest => ({
   name: manifest.name,
   description,
+  ...(manifest.path === undefined ? {} : { path: manifest.path }),
   ...(availability === "callable" ? {} : { availability }),
 });
 const declarationOf = (chosen: Chosen | undefined, tool: Tool | undefined): ToolDeclaration | undefined =>
   chosen === undefined || tool === undefined
     ? undefined
-    : { name: tool.name, description: chosen.description, inputSchema: tool.inputSchema };
+    : {
+        name: tool.name,
+        description: chosen.description,
+        inputSchema: tool.inputSchema,
+        ...(tool.path === undefined ? {} : { path: tool.path }),
+        ...(tool.outputSchema === undefined ? {} : { outputSchema: tool.outputSchema }),
+      };
 const isHidden = ({ hiddenTools, toolAccess }: Authority, name: string): boolean =>
   hiddenTools?.includes(name) === true || toolAccess?.includes(name) === false;
