@@ -1,7 +1,6 @@
 import {
   type DescribedSchema,
   type Fields,
-  type JobOptions,
   type JsonSchema,
   jsonSchema,
   optionsSchema,
@@ -33,7 +32,7 @@ export interface JobsOptions {
    * How the model hears of the end of a job that it starts, where it does not say: `notify` waits until it next acts, `wake`
    * opens a turn, `none` leaves it to `jobs_wait`. Default `notify`.
    */
-  readonly wake?: JobOptions["wake"];
+  readonly wake?: "none" | "notify" | "wake" | undefined;
 }
 
 export interface Offer {
@@ -41,7 +40,7 @@ export interface Offer {
   readonly input?: DescribedSchema;
   readonly signals: { readonly [name: string]: DescribedSchema };
 }
-export type Wake = NonNullable<JobOptions["wake"]>;
+export type Wake = NonNullable<JobsOptions["wake"]>;
 export interface Settings {
   readonly timeoutMs: number;
   readonly tasks: ReadonlyMap<string, Offer>;
