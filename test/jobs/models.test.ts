@@ -73,6 +73,17 @@ describe("from calls", () => {
     }
   });
 
+  test("J1 tasks can be offered to one session alone, as JSON", async () => {
+    const model = scripted(says("Hi."), says("Hi."));
+    await using runtime = await running({ plugins: [reports(), jobs], model });
+    const offer = { input: { type: "object" }, signals: { signed: SIGNED } };
+    const given = { plugins: [jobs.options({ tasks: { [TASK]: offer } })] };
+    await (await runtime.session("one", given)).turn("Go.").result();
+    await (await runtime.session("two")).turn("Go.").result();
+    const has = model.requests.map(({ tools = [] }) => tools.some(({ name }) => name === "jobs_start"));
+    expect(has).toEqual([true, false]);
+  });
+
   test("J1 J5 it reads what was offered, starts a task, signals it and has its result, told once if it says none", async () => {
     const model = recited(
       starts({ topic: "knots" }, { label: "On knots", wake: "none" }),
