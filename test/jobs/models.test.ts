@@ -259,6 +259,8 @@ describe("from calls", () => {
       { tasks: { [TASK]: { input: { "~standard": { validate: () => ({}) } } } } },
     ],
     ["a signal without a schema", { tasks: { [TASK]: { signals: { signed: true } } } }],
+    ["a signal that cannot be named so", { tasks: { [TASK]: { signals: { "is signed": {} } } } }],
+    ["a function that is no schema", { tasks: { [TASK]: { input: () => ({}) } } }],
     ["a wake that is none", { tasks: [TASK], wake: "loud" }],
   ])("J1 options with %s are refused", async (_, options) => {
     expect(await codeOf(() => jobs(options as JobsOptions))).toBe("plugin.options");

@@ -81,6 +81,8 @@ function offerOf(given: Fields): Offer {
   const description = given.text("description", "").trim();
   const signals = given.object("signals", undefined);
   const names = signals?.names ?? [];
+  const unfit = names.find((name) => !/^[\w-]{1,64}$/.test(name));
+  if (unfit !== undefined) throw given.wrong("must be named with 1 to 64 of A-Z a-z 0-9 _ and -", `signals.${unfit}`);
   const taken = Object.fromEntries(names.map((name) => [name, schemaOf(signals as Fields, name)]));
   if (given.value("input") === undefined) return { description, signals: taken };
   const input = schemaOf(given, "input");
@@ -96,9 +98,10 @@ function schemaOf(given: Fields, name: string): DescribedSchema {
 
 const isDescribed = (schema: ToolSchema): schema is DescribedSchema => schema["~standard"] !== undefined;
 const isSchema = (value: unknown): value is ToolSchema => {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return typeof value === "function";
+  if (typeof value !== "function" && (typeof value !== "object" || value === null || Array.isArray(value)))
+    return false;
   const { "~standard": standard } = value as { readonly "~standard"?: Partial<DescribedSchema["~standard"]> };
-  return standard === undefined || typeof standard.jsonSchema?.input === "function";
+  return standard === undefined ? typeof value === "object" : typeof standard.jsonSchema?.input === "function";
 };
 
 /** What a model is shown of a schema. */
