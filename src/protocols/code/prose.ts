@@ -30,10 +30,10 @@ export class Cutter {
     this.#said += delta;
     this.#scanner.push(delta);
     if (isEnd === true) this.#scanner.end();
-    if (!this.#scanner.isOver || this.#isTold) return undefined;
-    this.#isTold = true;
+    if (!this.#scanner.isClosed || (this.#isTold && !this.#scanner.isOver)) return undefined;
     const { end, code = "" } = read(this.#said);
-    const events = [{ name: "cell", payload: { code } }];
-    return isEnd === true ? { events } : { events, delta: this.#said.slice(before, end), abort: true };
+    const events = this.#isTold ? [] : [{ name: "cell", payload: { code } }];
+    this.#isTold = true;
+    return this.#scanner.isOver ? { events, delta: this.#said.slice(before, end), abort: true } : { events };
   }
 }
