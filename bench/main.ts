@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { codeWorkloads } from "./code.ts";
+import { CODE_MODE_WORKLOADS } from "./code-mode.ts";
 import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
 import { importMs, install } from "./install.ts";
@@ -45,6 +46,7 @@ const measurable: Workloads = {
   ...parkedWorkloads(options.long),
   ...jobWorkloads(),
   ...codeWorkloads(),
+  ...CODE_MODE_WORKLOADS,
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)

@@ -14,6 +14,7 @@ console.log(await workload!.measure(side as Side, METERS[meter as MeterName]));
 /** Loaded only when asked for: in a short workload the cost of loading other modules would show. */
 async function other(): Promise<Workload | undefined> {
   if (id.startsWith("S-")) return (await import("./sessions.ts")).SESSION_WORKLOADS[id];
+  if (id.startsWith("M-")) return (await import("./code-mode.ts")).CODE_MODE_WORKLOADS[id];
   if (id.startsWith("C-")) return (await import("./code.ts")).codeWorkloads()[id];
   if (id.startsWith("J-")) return (await import("./jobs.ts")).jobWorkloads()[id];
   if (id.startsWith("P-")) return (await import("./parked.ts")).parkedWorkloads(length === "long")[id];
