@@ -39,11 +39,13 @@ const cutAt = (text: string, chars: number): string =>
 /** A text or a value as JSON, which is TypeScript too: for names, literals and examples. */
 export function quoted(value: unknown): string | undefined {
   try {
-    return JSON.stringify(value)?.replace(UNSEEN_IN_JSON, escaped);
+    const json = JSON.stringify(value) as string | undefined;
+    return json === undefined || IS_ASCII.test(json) ? json : json.replace(UNSEEN_IN_JSON, escaped);
   } catch {
     return undefined; // It contains itself.
   }
 }
+const IS_ASCII = /^[\x20-\x7e]*$/;
 const UNSEEN_IN_JSON = new RegExp(`${UNSEEN.source}|[\\u2028\\u2029]`, "gu");
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 

@@ -305,8 +305,14 @@ const atomOf = (type: Type): string => (isAtom(type) ? textOf(type) : `(${textOf
 const isTelling = (type: Type): boolean => !["unknown", "{}", ANYTHING].includes(textOf(type));
 
 function union(types: readonly Type[]): Type {
-  if (types.length === 1 && types[0] !== undefined) return types[0];
-  return [...new Map(types.flat().map((atoms) => [atoms.join(" & "), atoms])).values()];
+  const seen = new Set<string>();
+  const each: (readonly string[])[] = [];
+  for (const atoms of types.flat()) {
+    const text = atoms.join(" & ");
+    if (!seen.has(text)) each.push(atoms);
+    seen.add(text);
+  }
+  return each;
 }
 function intersection(types: readonly Type[]): Type {
   const [first = UNKNOWN, ...more] = types;
