@@ -58,8 +58,8 @@ class Page {
   readonly #forms = new Map<Entry, Form>();
   /** Parts of the text around entries that are paid for: a block, or a line of names. */
   readonly #frames = new Set<string>();
-  /** What the text has at most. */
-  #chars = 0;
+  /** What the text has at most: each frame is counted with a break, of which there is one less. */
+  #chars = -BREAK.length;
 
   constructor(entries: readonly Entry[], charsMax: number) {
     for (const entry of entries) {
@@ -84,9 +84,8 @@ class Page {
       const chars =
         this.#chars +
         (this.#frames.has(frame) ? 0 : frame.length + BREAK.length) +
-        entry[form].length +
-        SEPARATOR.length -
-        (before === undefined ? 0 : entry[before].length + SEPARATOR.length);
+        charsOf(entry, form) -
+        (before === undefined ? 0 : charsOf(entry, before));
       if (chars > this.#charsMax * share) continue;
       this.#chars = chars;
       this.#frames.add(frame);
@@ -115,6 +114,9 @@ class Page {
 
 const BREAK = "\n\n";
 const SEPARATOR = ", ";
+
+/** With what parts it from the entry before. */
+const charsOf = (entry: Entry, form: Form): number => entry[form].length + (form === "name" ? SEPARATOR : "\n").length;
 
 /** What is around entries. */
 function frameOf(module: string, form: Form): string {
