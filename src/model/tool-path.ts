@@ -30,7 +30,8 @@ export function isToolPath(path: unknown): path is string {
   const [module, operation, more] = path.split(".");
   return more === undefined && isModule(module) && isOperation(operation);
 }
-const isModule = (name = ""): boolean => MODULE.test(name) && !RESERVED_WORDS.has(name);
+/** `tools` is none: `tools.search` would mean two tools, that of a module and the one with the name `search`. */
+const isModule = (name = ""): boolean => MODULE.test(name) && !RESERVED_WORDS.has(name) && name !== "tools";
 const isOperation = (name = ""): boolean => OPERATION.test(name) && !RESERVED_WORDS.has(name) && name !== "__proto__";
 
 /**

@@ -71,6 +71,7 @@ export const memory = definePlugin({
     tools: [
       tool({
         name: "remember",
+        path: "memory.remember",
         description: TEXTS.remember,
         input: rememberInput(options.noteBytesMax),
         writes: true,
@@ -84,6 +85,7 @@ export const memory = definePlugin({
       }),
       tool({
         name: "forget",
+        path: "memory.forget",
         description: TEXTS.forget,
         input: FORGET,
         writes: true,
@@ -96,6 +98,7 @@ export const memory = definePlugin({
       }),
       tool({
         name: "recall",
+        path: "memory.recall",
         description: TEXTS.recall,
         input: RECALL,
         execute: (asked, { state }): MemoryRecalled => recall(state.get().notes, asked),

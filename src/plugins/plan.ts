@@ -43,6 +43,7 @@ export const plan = definePlugin({
         ? [
             tool({
               name: NAME,
+              path: "plan.update",
               description: TEXTS.description,
               input: inputSchema(stepsMax),
               writes: true,

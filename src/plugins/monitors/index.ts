@@ -13,6 +13,7 @@ export const monitors = definePlugin({
     tools: [
       tool({
         name: START,
+        path: "monitors.start",
         description: TEXTS.start,
         input: startInput(settings),
         execute: ({ isPersistent, timeoutMs = settings.timeoutMs, wake = settings.wake, ...given }, context) => {
@@ -22,6 +23,7 @@ export const monitors = definePlugin({
       }),
       tool({
         name: STOP,
+        path: "monitors.stop",
         description: TEXTS.stop,
         input: STOP_INPUT,
         execute: ({ id, reason = "" }, context) =>

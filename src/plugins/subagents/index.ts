@@ -28,6 +28,7 @@ export const subagents = definePlugin({
       tools: [
         tool({
           name: SPAWN,
+          path: "agents.spawn",
           description: spawnDescription(settings),
           input: spawnInput(settings),
           timeoutMs: ATTEMPT_MS,
@@ -35,6 +36,7 @@ export const subagents = definePlugin({
         }),
         tool({
           name: MESSAGE,
+          path: "agents.message",
           description: TEXTS.message,
           input: MESSAGE_INPUT,
           timeoutMs: ATTEMPT_MS,
@@ -42,6 +44,7 @@ export const subagents = definePlugin({
         }),
         tool({
           name: WAIT,
+          path: "agents.wait",
           description: TEXTS.wait,
           input: waitInput(settings),
           timeoutMs: ATTEMPT_MS,
@@ -49,12 +52,14 @@ export const subagents = definePlugin({
         }),
         tool({
           name: CLOSE,
+          path: "agents.close",
           description: TEXTS.close,
           input: CLOSE_INPUT,
           execute: ({ agent }, context) => untilLetGo(context, calls.close(agent, context)),
         }),
         tool({
           name: LIST,
+          path: "agents.list",
           description: TEXTS.list,
           input: LIST_INPUT,
           execute: (_, context) => untilLetGo(context, calls.list(context)),

@@ -31,6 +31,7 @@ export const workspace = definePlugin({
     const readers = [
       tool({
         name: "read_file",
+        path: "files.read",
         description: TEXTS.read,
         input: READ,
         ...reading,
@@ -38,6 +39,7 @@ export const workspace = definePlugin({
       }),
       tool({
         name: "list_files",
+        path: "files.list",
         description: TEXTS.list(options.ignore),
         input: LIST,
         ...reading,
@@ -45,6 +47,7 @@ export const workspace = definePlugin({
       }),
       tool({
         name: "search_files",
+        path: "files.search",
         description: TEXTS.search(options.ignore),
         input: SEARCH,
         ...reading,
@@ -54,6 +57,7 @@ export const workspace = definePlugin({
     const writers = [
       tool({
         name: "write_file",
+        path: "files.write",
         description: TEXTS.write,
         input: WRITE,
         ...writing,
@@ -61,6 +65,7 @@ export const workspace = definePlugin({
       }),
       tool({
         name: "edit_file",
+        path: "files.edit",
         description: TEXTS.edit,
         input: EDIT,
         ...writing,

@@ -1,6 +1,224 @@
+// The tools, as TypeScript that a model reads before it writes code: `declare namespace files { … }`. Pure, and equal for
+// equal tools: it stands in the prompt, which a provider caches.
+import { isObject, type Json } from "../../model/json.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-export const declare = (tools: readonly ToolDeclaration[], _: { charsMax: number }) => ({
-  text: tools.map(({ name }) => `tools.${name}`).join("\n"),
-  shown: tools.length,
-  left: 0,
-});
+import { calleeOf, toolPaths } from "../../model/tool-path.ts";
+import { onOneLine, quoted, WORDS } from "./comments.ts";
+import { typeOf } from "./types.ts";
+
+export interface DeclareOptions {
+  /** The most characters of the text. */
+  readonly charsMax: number;
+  /** Names that are no modules where the code runs, as for `toolPaths`. */
+  readonly taken?: ReadonlySet<string>;
+}
+
+export interface Declared {
+  readonly text: string;
+  /** How many tools the text tells of, if only by their names. */
+  readonly shown: number;
+  /** How many it leaves out. */
+  readonly left: number;
+}
+
+/**
+ * Declares tools in full while they fit, documented ones before the others. What does not fit is declared in short, then
+ * only named, then left out. Where room is short, no tool takes more than a quarter of it; with fewer than four, its share.
+ */
+export function declare(tools: readonly ToolDeclaration[], { charsMax, taken }: DeclareOptions): Declared {
+  const paths = toolPaths(tools, taken);
+  const entries = tools.map((tool) => new Entry(tool, paths.pathOf(tool.name), Math.min(charsMax, TOOL_CHARS_MAX)));
+  const whole = new Page(entries, charsMax);
+  whole.tell("full", 1);
+  if (whole.shown === tools.length) return { text: whole.text(), shown: tools.length, left: 0 };
+  const toolMax = Math.min(charsMax / Math.min(4, tools.length), TOOL_CHARS_MAX);
+  const page = new Page(
+    entries.map((entry) => entry.within(toolMax)),
+    charsMax,
+  );
+  // Names cost so little that most tools get one before any gets more. What room is left at the end goes to full ones.
+  page.tell("name", 1 / 4);
+  page.tell("full", 3 / 4);
+  page.tell("short", 1);
+  page.tell("name", 1);
+  page.tell("full", 1);
+  return { text: page.text(), shown: page.shown, left: tools.length - page.shown };
+}
+
+const FORMS = ["name", "short", "full"] as const;
+type Form = (typeof FORMS)[number];
+
+/** Tools without a module are properties of this. */
+const TOOLS = "tools";
+
+class Page {
+  readonly #modules = new Map<string, Entry[]>();
+  readonly #ranked: readonly Entry[];
+  readonly #charsMax: number;
+  readonly #forms = new Map<Entry, Form>();
+  /** Parts of the text around entries that are paid for: a block, or a line of names. */
+  readonly #frames = new Set<string>();
+  /** What the text has at most: each frame is counted with a break, of which there is one less. */
+  #chars = -BREAK.length;
+
+  constructor(entries: readonly Entry[], charsMax: number) {
+    for (const entry of entries) {
+      const others = this.#modules.get(entry.module);
+      if (others === undefined) this.#modules.set(entry.module, [entry]);
+      else others.push(entry);
+    }
+    this.#ranked = entries.toSorted((a, b) => Number(b.isFirst) - Number(a.isFirst));
+    this.#charsMax = charsMax;
+  }
+
+  get shown(): number {
+    return this.#forms.size;
+  }
+
+  /** Tells of as many tools as fit in this form, if they are not told of in a longer one, and fills this share at most. */
+  tell(form: Form, share: number): void {
+    for (const entry of this.#ranked) {
+      const before = this.#forms.get(entry);
+      if (before !== undefined && FORMS.indexOf(before) >= FORMS.indexOf(form)) continue;
+      const frame = frameOf(entry.module, form);
+      const chars =
+        this.#chars +
+        (this.#frames.has(frame) ? 0 : frame.length + BREAK.length) +
+        charsOf(entry, form) -
+        (before === undefined ? 0 : charsOf(entry, before));
+      if (chars > this.#charsMax * share) continue;
+      this.#chars = chars;
+      this.#frames.add(frame);
+      this.#forms.set(entry, form);
+    }
+  }
+
+  text(): string {
+    return [...this.#modules]
+      .toSorted(([a], [b]) => Number(a === TOOLS) - Number(b === TOOLS))
+      .map(([module, entries]) => this.#block(module, entries))
+      .filter((text) => text !== "")
+      .join(BREAK);
+  }
+
+  #block(module: string, entries: readonly Entry[]): string {
+    const declared = entries.filter((entry) => !["name", undefined].includes(this.#forms.get(entry)));
+    const named = entries.filter((entry) => this.#forms.get(entry) === "name");
+    const lines = declared.map((entry) => `\n${entry[this.#forms.get(entry) as Form]}`);
+    return [
+      ...(lines.length === 0 ? [] : [frameOf(module, "full").replace("\n", () => `${lines.join("")}\n`)]),
+      ...(named.length === 0 ? [] : [frameOf(module, "name") + named.map(({ name }) => name).join(SEPARATOR)]),
+    ].join("\n");
+  }
+}
+
+const BREAK = "\n\n";
+const SEPARATOR = ", ";
+
+/** With what parts it from the entry before. */
+const charsOf = (entry: Entry, form: Form): number => entry[form].length + (form === "name" ? SEPARATOR : "\n").length;
+
+/** What is around entries. */
+function frameOf(module: string, form: Form): string {
+  if (form === "name") return WORDS.names(module);
+  return module === TOOLS ? `declare const ${TOOLS}: {\n};` : `declare namespace ${module} {\n}`;
+}
+
+// ── One tool ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is longer helps nobody, however much room there is. */
+const TOOL_CHARS_MAX = 10_000;
+const PARAGRAPH_CHARS_MAX = 600;
+const SENTENCE_CHARS_MAX = 160;
+const EXAMPLES_MAX = 4;
+const EXAMPLE_CHARS_MAX = 400;
+const INDENT = 2;
+
+/** A tool as it is told in each form. */
+class Entry implements Readonly<Record<Form, string>> {
+  readonly module: string;
+  readonly isFirst: boolean;
+  readonly name: string;
+  readonly full: string;
+  readonly #tool: ToolDeclaration;
+  readonly #path: string;
+  readonly #paragraph: string;
+  readonly #begin: string;
+  #short: string | undefined;
+
+  constructor(tool: ToolDeclaration, path: string, charsMax: number) {
+    const callee = calleeOf(path);
+    const dot = path.indexOf(".");
+    this.#tool = tool;
+    this.#path = path;
+    this.#paragraph = firstParagraph(tool.description);
+    this.module = dot < 0 ? TOOLS : path.slice(0, dot);
+    this.isFirst = tool.isDocumented === true;
+    this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
+    this.#begin = dot < 0 ? `  ${this.name}` : `  function ${this.name}`;
+    const head = `${commented([this.#paragraph, ...examplesOf(tool, callee)])}${this.#begin}`;
+    const full = `${head}${signatureOf(tool, charsMax - head.length)}`;
+    this.full = full.length <= charsMax ? full : this.short;
+  }
+
+  get short(): string {
+    return (this.#short ??= `${commented([firstSentence(this.#paragraph)])}${this.#begin}(input: unknown): Promise<unknown>;`);
+  }
+
+  /** The tool told in at most so many characters. */
+  within(charsMax: number): Entry {
+    return this.full.length <= charsMax ? this : new Entry(this.#tool, this.#path, charsMax);
+  }
+}
+
+function signatureOf({ inputSchema, outputSchema }: ToolDeclaration, charsMax: number): string {
+  const room = charsMax - "(input?: ): Promise<>;".length;
+  const output = outputSchema === undefined ? "unknown" : typeOf(outputSchema, { charsMax: room / 3, indent: INDENT });
+  const input = typeOf(inputSchema, { charsMax: room - output.length, indent: INDENT });
+  return `(${parameterOf(inputSchema, input)}): Promise<${output}>;`;
+}
+
+/** None where a tool has no arguments; one that may be left out where it needs none. */
+function parameterOf(schema: unknown, type: string): string {
+  if (!isObject(schema) || NEEDS.some((keyword) => hasSome(schema[keyword]))) return `input: ${type}`;
+  const hasFields = TAKES.some((keyword) => schema[keyword] === true || hasSome(schema[keyword]));
+  return hasFields ? `input?: ${type}` : "";
+}
+const NEEDS = ["required", "$ref", "allOf", "anyOf", "oneOf"];
+const TAKES = ["properties", "patternProperties", "additionalProperties"];
+const hasSome = (value: unknown): boolean =>
+  typeof value === "string" || (typeof value === "object" && value !== null && Object.keys(value).length > 0);
+
+const firstParagraph = (text: string): string =>
+  onOneLine(text.trimStart().split(/\n\s*\n/, 1)[0] ?? "", PARAGRAPH_CHARS_MAX);
+/** A full stop before a small letter is more likely that of "e.g." */
+const firstSentence = (paragraph: string): string =>
+  onOneLine(/^.*?[.!?…](?=\s+[^\s\p{Ll}]|$)/u.exec(paragraph)?.[0] ?? paragraph, SENTENCE_CHARS_MAX);
+
+function commented(lines: readonly string[]): string {
+  const [first, ...more] = lines.filter((line) => line !== "");
+  if (first === undefined) return "";
+  return more.length === 0
+    ? `  /** ${first} */\n`
+    : `  /**\n${[first, ...more].map((line) => `   * ${line}\n`).join("")}   */\n`;
+}
+
+function examplesOf({ isDocumented, examples = [] }: ToolDeclaration, callee: string): readonly string[] {
+  if (isDocumented !== true) return [];
+  return examples
+    .slice(0, EXAMPLES_MAX)
+    .map((example) => `@example ${callee}(${written(example)})`)
+    .filter(({ length }) => length <= EXAMPLE_CHARS_MAX)
+    .map((line) => line.replaceAll("*/", "*\\/")); // Only a text can have it, and means the same there.
+}
+
+/** A value as a person would write it in code. */
+function written(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
+  if (!isObject(value)) return `${quoted(value)}`;
+  const fields = Object.entries(value).map(
+    ([name, field]) => `${IDENTIFIER.test(name) ? name : quoted(name)}: ${written(field as Json)}`,
+  );
+  return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
+}
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
