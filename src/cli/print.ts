@@ -30,13 +30,16 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
   return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
 }
 
-/** Prints a turn on a terminal, everything as it comes. */
-export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
+/** Prints a turn on a terminal, everything as it comes; of what code prints only the first lines unless `verbose`. */
+export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Printer {
   const { stdout } = io;
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | "output" | undefined;
+  /** The code cell that was shown last, and how many lines it has printed. */
+  let cell: string | undefined;
+  let cellLines = 0;
   /** The call whose line is still open, to be completed by its end. */
   let openCall: string | undefined;
   /** The call that was shown last: what it prints needs no heading. */
@@ -84,6 +87,20 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
     const words = printable(delta.replace(/\r\n?/g, "\n")).replace(/\n(?!$)/g, `\n${INDENT}`);
     write(`${isLineStart ? INDENT : ""}${words}`, "dim");
   };
+  const runsCode = (effect: string, lines?: number): void => {
+    if (cell === effect) return;
+    cell = effect;
+    cellLines = 0;
+    line(`· runs code${lines === undefined ? "" : ` (${counted(lines, "line")})`}`, "dim");
+  };
+  const codePrinted = (text: string): void => {
+    for (const each of printable(text).replace(/\n$/, "").split("\n")) {
+      cellLines++;
+      if (verbose) line(`${INDENT}${each}`, "dim");
+      else if (cellLines <= CODE_LINES_MAX) line(`${INDENT}${cut(each, SHOWN_MAX)}`, "dim");
+      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… and more, which --verbose shows`, "dim");
+    }
+  };
   const progressed = (call: string, value: Json): void => {
     const words = firstWords(typeof value === "string" ? value : JSON.stringify(value));
     const shown = `${INDENT}${nameOf(call)}: ${words}`.slice(0, (stdout.columns ?? SHOWN_MAX) - 1);
@@ -120,6 +137,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           line(`… ${retryOf(event)}`, "yellow");
           break;
         case "toolStarted":
+          if (CALL_OF_CELL.test(event.key.effect)) runsCode(event.key.effect.replace(CALL_OF_CELL, ""));
           newLine();
           write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
           openCall = event.key.effect;
@@ -141,9 +159,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           break;
         case "waiting": // Asked about in `waits.ts`.
         case "resolved":
-        case "plugin":
         case "committed":
           break;
+        case "plugin": {
+          const { began, printed } = codeEventIn(event);
+          if (began !== undefined || printed !== undefined) runsCode(event.key.effect, began);
+          if (printed !== undefined) codePrinted(printed);
+          break;
+        }
       }
     },
     ended({ outcome, usage }) {
@@ -163,13 +186,15 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
 /** Prints for pipes: the final answer on stdout, problems on stderr; with `verbose` also tool calls and usage. */
 export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
   const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
-  const aside = (words: string): void => (verbose ? tell(io.stderr, printable(words)) : undefined);
+  const aside = (words: string | undefined): void =>
+    verbose && words !== undefined ? tell(io.stderr, printable(words)) : undefined;
   return {
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
       if (event.kind === "retrying") aside(retryOf(event));
+      if (event.kind === "plugin") aside(codeEventIn(event).printed?.replace(/\n$/, ""));
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
@@ -216,6 +241,24 @@ function problemOf(outcome: TurnOutcome): string | undefined {
 function wordsOf(outcome: TurnOutcome): string {
   if (outcome.kind !== "finished") return outcome.text;
   return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
+}
+
+// ── Code cells ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Of what one cell prints, unless all is wanted. */
+const CODE_LINES_MAX = 5;
+/** The end of a call's place in the turn where code makes it: `r1.exec.call.0`. */
+const CALL_OF_CELL = /(?<=\.exec)\.call\..*$/;
+
+/** What the executor of code tells: that a cell of so many lines begins, or what it has printed. */
+function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
+  readonly began?: number | undefined;
+  readonly printed?: string | undefined;
+} {
+  if (plugin !== "bowline/code") return {};
+  const { lines, text } = payload as { readonly lines?: number; readonly text?: string };
+  if (name === "began") return { began: lines };
+  return name === "printed" ? { printed: text } : {};
 }
 
 /** An error as one line that can be acted on; with BOWLINE_DEBUG its stack follows. */
