@@ -23,7 +23,7 @@ const PLUGINS = [
   ["Tool search", "tools-search/index", { ToolsSearchOptions: "" }],
   ["Output budget", "output-budget/index", { OutputBudgetOptions: "" }],
   ["Subagents", "subagents/options", { SubagentsOptions: "", Capability: "A capability:" }],
-  ["Jobs", "jobs/options", { JobsOptions: "" }],
+  ["Jobs", "jobs/options", { JobsOptions: "", TaskOffer: "A task in `tasks`:" }],
   ["Monitors", "monitors/options", { MonitorsOptions: "" }],
   ["Code", "code/options", { CodeOptions: "" }],
   [

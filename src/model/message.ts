@@ -160,6 +160,16 @@ export function textOf(parts: readonly Part[]): string {
   return words;
 }
 
+/** The same as a person sees it. */
+export function proseOf(parts: readonly Part[]): string {
+  let words = "";
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as Part;
+    if (part.kind === "text") words += part.shown ?? part.text;
+  }
+  return words;
+}
+
 export function callsOf(parts: readonly Part[]): readonly ToolCallPart[] {
   let calls: ToolCallPart[] | undefined;
   for (let index = 0; index < parts.length; index++) {

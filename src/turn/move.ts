@@ -6,7 +6,7 @@
 
 import { describe } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
-import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
+import { callsOf, type Draft, type Message, proseOf, type ToolCallPart } from "../model/message.ts";
 import type { Addition, Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
@@ -45,12 +45,13 @@ export class Move implements Step {
   }
 
   view(): RoundView {
-    const { round, memo, log, limits, output, options, extensions } = this.state;
+    const { round, memo, log, limits, output, unwraps, options, extensions } = this.state;
     const view = { round, memo, log: itemsOf(log), limits };
     if (output === undefined && options === undefined && extensions === undefined) return view;
     return {
       ...view,
       ...(output === undefined ? {} : { output }),
+      ...(unwraps === undefined ? {} : { unwraps }),
       ...(options === undefined ? {} : { options }),
       ...(extensions === undefined ? {} : { extensions }),
     };
@@ -260,7 +261,7 @@ export function said(log: readonly Entry[]): string {
   const words: string[] = [];
   for (const entry of log) {
     if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
-    const text = textOf(entry.message.parts);
+    const text = proseOf(entry.message.parts);
     if (text !== "") words.push(text);
   }
   return words.join("\n\n");

@@ -98,6 +98,7 @@ export interface TurnState {
   readonly turnId: TurnId;
   readonly limits: Limits;
   readonly output?: JsonObject;
+  readonly unwraps?: true;
   readonly extensions?: JsonObject;
   /** The protocol's own options. */
   readonly options?: Json;

@@ -13,7 +13,7 @@
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
 import { describeThrown, frozen, type Json } from "../model/json.ts";
-import { type Draft, type Message, textOf } from "../model/message.ts";
+import { type Draft, type Message, proseOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 import type { Reply } from "../model/request.ts";
@@ -63,6 +63,7 @@ export function begin(opened: Opened): Step {
     at,
   );
   if (output !== undefined) move.state.output = output;
+  if (opened.unwraps === true) move.state.unwraps = true;
   if (extensions !== undefined) move.state.extensions = frozen(extensions);
   if (opened.protocol.options !== undefined) move.state.options = opened.protocol.options;
   if (opened.config.budget?.keepsAnswer === true) move.state.keepsAnswer = true;
@@ -260,7 +261,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     const problem = "It wants more work in a round that has had its work.";
     return move.conclude(protocolFailed(move.driver, problem));
   }
-  if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision)) return outOfRounds(move);
+  if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision, state)) return outOfRounds(move);
   switch (decision.kind) {
     case "calls": {
       const isLast = state.keepsAnswer === true && isLastRound(state);
@@ -276,7 +277,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
       const message = move.lastReply();
       if (message === undefined)
         return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
-      return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts) });
+      return boundary(move, "before-completion", { kind: "answered", message, text: proseOf(reply.parts) });
     }
     case "finish":
       return move.conclude({ kind: "finished", by: decision.by ?? "model", value: decision.value });
@@ -340,8 +341,9 @@ function take(move: Move, inputs: readonly TakenInput[]): number {
 }
 
 /** Whether this asks for work other than an answer. Handing in a typed result counts as an answer. */
-const isMoreWork = (decision: Decision): boolean =>
-  decision.kind === "cell" ||
+/** In the last round a typed result may still be handed in, also by code that does nothing else. */
+const isMoreWork = (decision: Decision, { output }: TurnState): boolean =>
+  (decision.kind === "cell" && output === undefined) ||
   (decision.kind === "calls" && !decision.calls.some(({ call }) => call.name === OUTPUT_TOOL));
 
 function outOfRounds(move: Move): void {

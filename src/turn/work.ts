@@ -10,7 +10,7 @@
 
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import { TEXTS } from "../model/texts.ts";
-import { type CallPolicy, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import { type CallPolicy, OUTPUT_TOOL, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
 import { deliverNext, nextSegment, sleepOf, waitFor } from "./cell.ts";
@@ -18,7 +18,7 @@ import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Answer, Settlement, Verdict } from "./event.ts";
 import { failed, type Move } from "./move.ts";
-import type { CallState, CellWork, TurnState, Work } from "./state.ts";
+import { type CallState, type CellWork, isLastRound, type TurnState, type Work } from "./state.ts";
 
 /**
  * Plans calls of a reply, or of a cell that has made `from` before. Calls beyond the limit, and calls other than `only`
@@ -50,7 +50,8 @@ export function onCalled(
   const next = waitFor(move, work, event);
   const { calls } = event;
   if (next === undefined || calls.length === 0) return next;
-  return { ...next, calls: [...work.calls, ...planCalls(move, calls, work.calls.length)] };
+  const only = move.state.keepsAnswer === true && isLastRound(move.state) ? OUTPUT_TOOL : undefined;
+  return { ...next, calls: [...work.calls, ...planCalls(move, calls, work.calls.length, only)] };
 }
 
 const NO_ROUND: ToolOutput = { kind: "cancelled", reason: TEXTS.lastRound };

@@ -34,6 +34,14 @@ interface Schema {
   readonly [keyword: string]: unknown;
 }
 
+const REPORTS = {
+  "acme/reports.write": {
+    description: "Writes a report.",
+    input: { type: "object", properties: { topic: { type: "string" } } },
+    signals: { signed: {} },
+  },
+};
+
 const root = mkdtempSync(join(tmpdir(), "bowline-texts-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
@@ -62,7 +70,7 @@ beforeAll(async () => {
       plan,
       notes,
       subagents({ capabilities: { reader: { description: "Reads files and reports." } } }),
-      jobs,
+      jobs({ tasks: REPORTS }),
       monitors,
       toolsSearch,
       outputBudget,

@@ -33,6 +33,9 @@ const shown = <T extends Texts["texts"]>(title: string, texts: T, samples: Sampl
 const PATH = '"src/a.ts"';
 const INPUT = '{"id":"Kxvn…","offset":400}';
 
+const REPORTS =
+  '- acme/reports.write: Writes a report.\n  input: {"type":"object","properties":{"topic":{"type":"string"}}}\n  signals: signed {}';
+
 export const ALL: readonly Texts[] = [
   shown("The runtime", RUNTIME, {
     unknownTool: ["serach", ["search", "fetch"]],
@@ -155,9 +158,16 @@ export const ALL: readonly Texts[] = [
   }),
   shown("Jobs (`bowline/plugins/jobs`)", JOBS, {
     timeout: [604_800_000],
+    start: [REPORTS],
+    task: ["acme/reports.write", "Writes a report.", "", ""],
+    wake: ["notify"],
     cut: ["The report begins with", 12_000],
     moreLive: [1_100],
     unknownJob: ['"job_x"'],
+    overJob: ["job_0k3", "completed"],
+    wrongInput: ["acme/reports.write", "topic: expected string"],
+    missingTask: ["acme/reports.write"],
+    full: [10_000],
   }),
   shown("Monitors (`bowline/plugins/monitors`)", MONITORS, {
     wake: ["notify"],

@@ -1,12 +1,17 @@
-import { definePlugin, type JsonSchema, jsonSchema } from "../../index.ts";
-import { OPTIONS, type Settings } from "./options.ts";
+import { definePlugin } from "../../index.ts";
+import { LIST_INPUT, SENT, SIGNAL_INPUT, STARTED, STOP_INPUT, startInput, waitInput } from "./inputs.ts";
+import { OPTIONS } from "./options.ts";
 import { linesOf, listed, shown } from "./shown.ts";
-import { LIST, STOP, TEXTS, WAIT } from "./texts.ts";
-import { requireShown, type WaitInput, waitFor } from "./wait.ts";
+import { signalJob, startDescription, startJob } from "./start.ts";
+import { LIST, SIGNAL, START, STOP, TEXTS, WAIT } from "./texts.ts";
+import { requireShown, waitFor } from "./wait.ts";
 
-export type { JobsOptions } from "./options.ts";
+export type { JobsOptions, TaskOffer } from "./options.ts";
 
-/** Lets the model see the background jobs of its session, wait for them and stop them. It is not shown hidden ones. */
+/**
+ * Lets the model see the background jobs of its session, wait for them and stop them, and with `tasks` also start and
+ * signal some. It is not shown hidden ones.
+ */
 export const jobs = definePlugin({
   id: "bowline/jobs",
   options: OPTIONS,
@@ -15,15 +20,13 @@ export const jobs = definePlugin({
       tool({
         name: LIST,
         description: TEXTS.list,
-        input: jsonSchema<object>(object({}, [])),
+        input: LIST_INPUT,
         execute: (_, context) => listed(context.jobs),
       }),
       tool({
         name: STOP,
         description: TEXTS.stop,
-        input: jsonSchema<{ readonly id: string; readonly reason?: string }>(
-          object({ id: ID, reason: { type: "string", maxLength: 500, description: TEXTS.reason } }, ["id"]),
-        ),
+        input: STOP_INPUT,
         execute: async ({ id, reason = "" }, context) => {
           await requireShown(context.jobs, id);
           return shown(await context.jobs.cancel(id, reason.trim() === "" ? TEXTS.stopped : reason));
@@ -35,6 +38,24 @@ export const jobs = definePlugin({
         input: waitInput(settings),
         execute: (given, context) => waitFor(given, settings, context),
       }),
+      ...(settings.tasks.size === 0
+        ? []
+        : [
+            tool({
+              name: START,
+              description: startDescription(settings),
+              input: startInput(settings),
+              output: STARTED,
+              execute: (given, context) => startJob(given, settings, context),
+            }),
+            tool({
+              name: SIGNAL,
+              description: TEXTS.signal,
+              input: SIGNAL_INPUT,
+              output: SENT,
+              execute: signalJob,
+            }),
+          ]),
     ],
     // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
     prompt: async (event) => ({
@@ -46,24 +67,3 @@ export const jobs = definePlugin({
     }),
   }),
 });
-
-const object = (properties: { readonly [name: string]: JsonSchema }, required: readonly string[]): JsonSchema => ({
-  type: "object",
-  properties,
-  required,
-  additionalProperties: false,
-});
-
-const ID = { type: "string", maxLength: 256, description: TEXTS.id };
-
-const waitInput = ({ timeoutMs }: Settings) =>
-  jsonSchema<WaitInput>(
-    object(
-      {
-        ids: { type: "array", items: ID, minItems: 1, maxItems: 100, description: TEXTS.ids },
-        need: { type: "string", enum: ["all", "any"], description: TEXTS.need },
-        timeoutMs: { type: "integer", minimum: 0, description: TEXTS.timeout(timeoutMs) },
-      },
-      ["ids"],
-    ),
-  );

@@ -2,6 +2,8 @@
 export const LIST = "jobs_list";
 export const STOP = "jobs_stop";
 export const WAIT = "jobs_wait";
+export const START = "jobs_start";
+export const SIGNAL = "jobs_signal";
 
 export const TEXTS = {
   list:
@@ -27,6 +29,31 @@ export const TEXTS = {
   timeout: (max: number) =>
     `The longest time to wait, in milliseconds. 0 returns at once with how things stand. Default and maximum: ${max}.`,
 
+  start: (tasks: string) =>
+    "Starts a task as a background job. Use it for work that takes long, or that can be done while you do something else: the " +
+    "job goes on beside your turn and after it. Returns { id, label, note } at once; the result of the task comes later, with " +
+    `${WAIT}.\n\nTasks:\n${tasks}`,
+  task: (name: string, description: string, input: string, signals: string) =>
+    [
+      `- ${name}`,
+      ...(description === "" ? [] : [`: ${description}`]),
+      ...(input === "" ? [] : [`\n  input: ${input}`]),
+      ...(signals === "" ? [] : [`\n  signals: ${signals}`]),
+    ].join(""),
+  taskName: "The name of the task: one of those in this tool's description.",
+  input: "What the task is given: an object that fits its input. Leave it out for a task that takes none.",
+  label: "What this job is for, in a few words. You read it beside its result. Default: the name of the task.",
+  wake: (unlessGiven: string) =>
+    `How you hear of its end. none: only by ${WAIT}; take this for a job that you will wait for. notify: by a message when you ` +
+    `next act, and you are not woken. wake: by a message that opens a turn for you. Default: ${unlessGiven}.`,
+  begins: `It begins with this answer: from your next call on you can wait for it with ${WAIT}.`,
+
+  signal:
+    "Sends a signal to a background job that takes it. Use it when the job waits for something that you know or decide. It is " +
+    "kept until the job takes it. Returns { id, sent }, and not what the job makes of it.",
+  signalName: "The name of a signal that the job takes, for example signed.",
+  payload: "What the signal says: any JSON that fits its schema. Leave it out where nothing is to be said.",
+
   // ── Prompt ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   moreJobs: `- more: call ${LIST}`,
@@ -36,4 +63,11 @@ export const TEXTS = {
   cut: (shown: string, chars: number) => `${shown} … (${chars} characters)`,
   moreLive: (count: number) => `${count} more are live and not listed.`,
   unknownJob: (id: string) => `There is no job ${id} in this session. Call ${LIST} to see the jobs that there are.`,
+  overJob: (id: string, state: string) =>
+    `The job ${id} is over: it is ${state}, and takes no signals. Read what came of it with ${WAIT}.`,
+  wrongInput: (task: string, problem: string) => `The input of ${task} is not right: ${problem}`,
+  missingTask: (task: string) => `The task ${task} is not there. Go on without it, and say so.`,
+  full: (max: number) =>
+    `No job was started: ${max} are not over, which is the most allowed. Wait for some with ${WAIT}, or stop what is not ` +
+    `needed with ${STOP}, then try again.`,
 };

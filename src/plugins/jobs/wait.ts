@@ -5,15 +5,11 @@
 //    put aside otherwise: what it was put aside for may have been only a part of that.
 // 3. The row of an agent does not tell when it works: its open turn is waited for, not its job.
 import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../index.ts";
+import type { WaitInput } from "./inputs.ts";
 import type { Settings } from "./options.ts";
 import { isOver, labelOf, outcomeOf } from "./shown.ts";
 import { TEXTS } from "./texts.ts";
 
-export interface WaitInput {
-  readonly ids: readonly string[];
-  readonly need?: "all" | "any";
-  readonly timeoutMs?: number;
-}
 type Context = Pick<ToolContext, "jobs" | "session" | "once" | "signal" | "attempt">;
 
 /** How soon an agent is looked at again that has been sent something and has not begun with it: later and later. */
@@ -45,8 +41,10 @@ export async function waitFor(
 export async function requireShown(jobs: ToolContext["jobs"], id: string): Promise<JobRecord> {
   const job = await lookedAt(jobs, id);
   if (job?.visibility === "managed") return job;
-  throw new ToolError("job.unknown", TEXTS.unknownJob(JSON.stringify(id)), { class: "arguments" });
+  throw unknownJob(id);
 }
+export const unknownJob = (id: string): ToolError =>
+  new ToolError("job.unknown", TEXTS.unknownJob(JSON.stringify(id)), { class: "arguments" });
 
 /** Undefined for a job that this session does not have, or has no longer. */
 async function lookedAt(jobs: ToolContext["jobs"], id: string): Promise<JobRecord | undefined> {

@@ -5,18 +5,20 @@
 // A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
 import type { Bound, Site } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
+import type { ProseProjector } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
+import type { PreviewKey } from "../../model/event.ts";
 import { type EffectName, nodeId } from "../../model/ids.ts";
 import { describeThrown, toJson } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
+import { type Message, type Part, proseOf } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import { itemsOf } from "../../turn/log.ts";
-import { isLastRound } from "../../turn/state.ts";
+import { isLastRound, type TurnState } from "../../turn/state.ts";
 import { type Over, overBudget } from "../services/budget.ts";
 import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../services/model-call.ts";
 import { requireAttachment } from "../services/reading.ts";
@@ -27,7 +29,11 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   const { core, opened, hooks } = live;
   let request = requestOf(live);
   if (live.tail !== "")
-    request = { ...request, messages: [...request.messages, tailOf(live)], stable: request.messages.length };
+    request = {
+      ...request,
+      messages: [...request.messages, tailOf(live)],
+      stable: request.stable ?? request.messages.length,
+    };
   if (hooks.has.request) request = await hookedRequest(live, request, live.site(scope, effect.name));
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   if (opened.config.budget?.keepsAnswer === true && isLastRound(live.state)) request = forAnswer(live, request);
@@ -39,6 +45,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     return { kind: "failed", error: { class: kind, code, message } };
   }
   const { limits } = opened;
+  const shower = new Shower(live, effect.name);
   const call: { -readonly [K in keyof ModelCall]: ModelCall[K] } = {
     provider,
     request,
@@ -46,7 +53,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     world: core.world,
     scope,
     load: (hash) => requireAttachment(core, hash),
-    show: shower(live, effect.name),
+    show: shower.show,
     retrying: (attempt, failure, waitMs) => {
       const { sessionId, turnId } = live;
       const key = live.key(effect.name, attempt);
@@ -63,10 +70,19 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
         live.trace("hook.issue", { plugin, code, message });
     };
   }
-  const asked = await callModel(call);
+  const asked = shownIn(live, await callModel(call), shower);
   if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
+}
+
+/** With what a person sees of it. */
+function shownIn(live: LiveTurn, asked: ModelAnswer, shower: Shower): ModelAnswer {
+  if (live.hooks.slot("proseProjector") === undefined) return asked;
+  const said = asked.kind === "replied" ? asked.reply.parts : asked.partial;
+  const parts = projected(live, said);
+  shower.end(parts);
+  return asked.kind === "replied" ? { ...asked, reply: { ...asked.reply, parts } } : { ...asked, partial: parts };
 }
 
 export function requestOf(live: LiveTurn): ModelRequest {
@@ -82,6 +98,7 @@ export function requestOf(live: LiveTurn): ModelRequest {
     messages: live.messages(),
     tools: live.artifact?.declarations ?? [],
     ...(state.output === undefined ? {} : { output: state.output }),
+    ...(state.unwraps === undefined ? {} : { unwraps: state.unwraps }),
     ...(state.options === undefined ? {} : { options: state.options }),
     ...(state.extensions === undefined ? {} : { extensions: state.extensions }),
     ...(settings === undefined ? {} : { settings }),
@@ -103,17 +120,61 @@ function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Await
   );
 }
 
-function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
-  const { sessionId, turnId, show } = live;
-  let key = live.key(effect, 1);
-  return (attempt, kind, delta) => {
-    if (key.attempt !== attempt) key = live.key(effect, attempt);
-    show.tell(
-      kind === "retracted"
-        ? { fact: false, sessionId, turnId, key, kind }
-        : { fact: false, sessionId, turnId, key, kind, delta },
-    );
+/** Shows a reply as it comes, in the form that is for a person's eyes. */
+class Shower {
+  readonly #live: LiveTurn;
+  readonly #effect: EffectName;
+  readonly #projector: ProseProjector | undefined;
+  #key: PreviewKey;
+  #prose: ReturnType<NonNullable<ProseProjector["stream"]>> | undefined;
+
+  constructor(live: LiveTurn, effect: EffectName) {
+    this.#live = live;
+    this.#effect = effect;
+    this.#projector = live.hooks.slot("proseProjector");
+    this.#key = live.key(effect, 1);
+    this.#prose = this.#projector?.stream?.();
+  }
+
+  readonly show: ModelCall["show"] = (attempt, kind, delta) => {
+    if (this.#key.attempt !== attempt) {
+      this.#key = this.#live.key(this.#effect, attempt);
+      this.#prose = this.#projector?.stream?.();
+    }
+    if (kind === "retracted") this.#tell({ kind });
+    else if (kind === "reasoning" || this.#projector === undefined) this.#tell({ kind, delta });
+    else if (this.#prose !== undefined) this.#say(this.#prose.push(delta));
   };
+
+  /** The reply is whole, or as much of it as came: shows what was held back. */
+  end(parts: readonly Part[]): void {
+    if (this.#projector === undefined) return;
+    this.#say(this.#prose === undefined ? proseOf(parts) : this.#prose.end());
+  }
+
+  #say(delta: string): void {
+    if (delta !== "") this.#tell({ kind: "text", delta });
+  }
+
+  #tell(said: { readonly kind: "retracted" } | { readonly kind: "text" | "reasoning"; readonly delta: string }): void {
+    const { sessionId, turnId, show } = this.#live;
+    show.tell({ fact: false, sessionId, turnId, key: this.#key, ...said });
+  }
+}
+
+/** The parts of a reply with what a person sees of each text, where that is not the text itself. */
+function projected({ hooks }: LiveTurn, parts: readonly Part[]): readonly Part[] {
+  const projector = hooks.slot("proseProjector");
+  if (projector === undefined) return parts;
+  const texts = parts.filter((part) => part.kind === "text");
+  const prose = texts.length > 1 ? projector.stream?.() : undefined; // What is hidden may go on in the next part.
+  return parts.map((part) => {
+    if (part.kind !== "text") return part;
+    const isLast = part === texts.at(-1);
+    const shown = prose === undefined ? projector.text(part.text) : prose.push(part.text) + (isLast ? prose.end() : "");
+    const { shown: _, ...plain } = part;
+    return shown === part.text ? plain : { ...plain, shown };
+  });
 }
 
 /** The answer to `ask`. A model other than the session's is named: it has its own row in the ledger. */
@@ -144,13 +205,21 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
     {
       id: nodeId(`${turnId}/answer`, 0),
       role: "user",
-      parts: [{ kind: "text", text: state.output === undefined ? TEXTS.answerNow : TEXTS.submitNow }],
+      parts: [{ kind: "text", text: textFor(state, request) }],
       origin: { kind: "runtime" },
     },
   ],
   stable: request.stable ?? request.messages.length,
-  toolChoice: state.output === undefined ? "none" : { name: OUTPUT_TOOL },
+  ...(request.tools.length === 0
+    ? {}
+    : { toolChoice: state.output === undefined ? "none" : ({ name: OUTPUT_TOOL } as const) }),
 });
+
+/** A protocol that declares no tools has its own way to hand a result in. */
+function textFor({ output }: TurnState, { tools }: ModelRequest): string {
+  if (output === undefined) return TEXTS.answerNow;
+  return tools.length === 0 ? TEXTS.finishNow : TEXTS.submitNow;
+}
 
 /** A1: counts what is not committed yet too. */
 export const overspent = (live: LiveTurn, model?: string): Promise<Over | undefined> =>
@@ -160,7 +229,7 @@ export const overspent = (live: LiveTurn, model?: string): Promise<Over | undefi
 function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {
   const tail = tailOf(live).id;
   const at = messages.findIndex(({ id }) => id === tail);
-  return at < 0 ? Math.min(stable, messages.length) : at;
+  return Math.min(stable, at < 0 ? messages.length : at);
 }
 
 /** A2: the volatile parts of the prompt, as a message. */
@@ -223,7 +292,8 @@ export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope
         (now) => ({ reply: now }),
         merge,
       );
-      return reply.parts === effect.reply.parts ? { kind: "responded" } : { kind: "responded", parts: reply.parts };
+      if (reply.parts === effect.reply.parts) return { kind: "responded" };
+      return { kind: "responded", parts: projected(live, reply.parts) };
     } catch (error) {
       if (number === RESPOND_TRIES || scope.isAborted) throw error;
       live.trace("hook.retried", { hook: "response", problem: describeThrown(error) });

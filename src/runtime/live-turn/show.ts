@@ -1,8 +1,9 @@
 import type { Emit } from "../../kernel/seams.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
-import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { Preview, PreviewKey, SessionEvent } from "../../model/event.ts";
 import type { EffectName, SessionId, WaitId, WaitKey } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
+import type { ReasoningPart, TextPart } from "../../model/message.ts";
 import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import type { StoredWait } from "../../stores/store.ts";
@@ -119,14 +120,12 @@ export class TurnShow implements CallShow {
   /** Shows an event of an earlier run again, as it was shown then. `before` is the state that the event met. */
   retell(before: TurnState, event: TurnEvent): void {
     if (this.#live.folded <= this.#shown) return;
-    const { sessionId, turnId } = this.#live;
     const began = this.#retoldAt ?? event.at;
     this.#retoldAt = event.at;
     if (event.kind === "replied") {
       const key = this.#live.key(event.effect, 1);
       for (const part of event.reply.parts)
-        if (part.kind === "text" || part.kind === "reasoning")
-          this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta: part.text });
+        if (part.kind === "text" || part.kind === "reasoning") this.#retellPart(part, key);
     }
     if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
     if (event.kind !== "gated" && event.kind !== "returned" && event.kind !== "settled") return;
@@ -154,6 +153,12 @@ export class TurnShow implements CallShow {
         const at = position({ ...placed, call });
         this.#end(at, call, event.results[index]?.output ?? output, this.#returnedAt?.get(at) ?? event.at);
       }
+  }
+
+  #retellPart(part: TextPart | ReasoningPart, key: PreviewKey): void {
+    const { sessionId, turnId } = this.#live;
+    const delta = part.kind === "text" ? (part.shown ?? part.text) : part.text;
+    if (delta !== "" || part.text === "") this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta });
   }
 
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────

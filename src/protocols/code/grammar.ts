@@ -1,0 +1,149 @@
+// The grammar of a reply: prose, and at most one cell.
+//
+// A cell begins with a line that begins with `<typescript>`, and ends with the first line from there on that ends with
+// `</typescript>`. What is between the tags is its code. What comes after it is not read. Up to a hundred blanks around a
+// tag do not count, nor does case. Anything else is prose: tags inside a line, markdown fences, other tags.
+//
+// G1 A reply is read in the same way however its text was cut into pieces.
+// G2 Of a reply that is still coming, nothing is shown that might turn out to be part of a cell.
+// G3 Work is in proportion to the text, also in pieces of one character.
+
+export const OPEN = "<typescript>";
+export const CLOSE = "</typescript>";
+
+/** What a reply says. */
+export interface Reading {
+  /** All of it, or what comes before the cell. */
+  readonly prose: string;
+  /** The code of the cell; undefined where there is none. */
+  readonly code?: string;
+  /** The cell has its end. */
+  readonly isClosed: boolean;
+  /** The length of what is read: what comes after a cell is not. */
+  readonly end: number;
+}
+
+// Only a line feed ends a line: how a reply is read must not depend on how many line breaks Unicode has.
+const OPENING = /(?:^|\n)[ \t]{0,100}<typescript>/i;
+const CLOSING = /<\/typescript>(?=[ \t\r]{0,100}(?:\n|$))/i;
+
+export function read(text: string): Reading {
+  const open = OPENING.exec(text);
+  if (open === null) return { prose: text, isClosed: false, end: text.length };
+  const prose = text.slice(0, open.index).trimEnd();
+  const from = open.index + open[0].length;
+  const close = CLOSING.exec(text.slice(from));
+  const to = close === null ? text.length : from + close.index;
+  const code = unfenced(text.slice(from, to).replace(/^[ \t\r]{0,100}\n/, ""));
+  return { prose, code, isClosed: close !== null, end: close === null ? to : to + CLOSE.length };
+}
+
+/** Code that stands in a markdown fence. The lines of the fence stay, empty, so that line numbers are right. */
+function unfenced(code: string): string {
+  const lines = code.trimEnd().split("\n");
+  const first = lines.findIndex((line) => line.trim() !== "");
+  const isFenced = /^```[\w-]*$/.test(lines[first]?.trim() ?? "") && lines.at(-1)?.trim() === "```";
+  if (!isFenced || first === lines.length - 1) return code.trimEnd();
+  return lines
+    .map((line, index) => (index === first ? "" : line))
+    .slice(0, -1)
+    .join("\n");
+}
+
+/** Whether a line, of which this much is known, may still turn out to open a cell. */
+const mayOpen = (line: string): boolean => {
+  const tag = line.trimStart();
+  return tag.length < OPEN.length && line.length - tag.length <= 100 && OPEN.startsWith(tag.toLowerCase());
+};
+
+/** How much of an unfinished line of code can decide whether it closes the cell. */
+const LINE_END = CLOSE.length + 101;
+
+/** Reads a reply while it comes. */
+export class Scanner {
+  #state: "prose" | "code" | "over" = "prose";
+  /** A line of prose of which nothing was shown: it may open a cell. In code, the end of the unfinished line. */
+  #line = "";
+  /** It cannot open a cell. */
+  #isShown = false;
+  /** Blanks and empty lines that were held back: they do not belong to the prose when a cell follows. */
+  #gap = "";
+
+  /** The cell has ended, and with it the reply. */
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  /** What may be shown now (G2). */
+  push(delta: string): string {
+    if (this.#state !== "prose") return this.#code(delta);
+    let shown = "";
+    for (let from = 0; from <= delta.length; ) {
+      const feed = delta.indexOf("\n", from);
+      shown += this.#prose(delta.slice(from, feed < 0 ? undefined : feed));
+      if ((this.#state as string) !== "prose") {
+        this.#code(feed < 0 ? "" : delta.slice(feed));
+        break;
+      }
+      if (feed < 0) break;
+      shown += this.#endLine();
+      from = feed + 1;
+    }
+    return shown;
+  }
+
+  /** Nothing more comes: what was held back and is no cell. */
+  end(): string {
+    const held = this.#state === "prose" ? this.#gap + this.#line : "";
+    if (this.#state === "code" && CLOSING.test(this.#line)) this.#state = "over";
+    this.#gap = "";
+    this.#line = "";
+    return held;
+  }
+
+  #prose(piece: string): string {
+    if (this.#isShown) return this.#show(piece);
+    this.#line += piece;
+    if (OPENING.test(this.#line)) {
+      this.#state = "code";
+      this.#line = this.#line.slice(this.#line.indexOf(">") + 1);
+      return "";
+    }
+    if (mayOpen(this.#line)) return "";
+    const line = this.#line;
+    this.#isShown = true;
+    this.#line = "";
+    return this.#show(line);
+  }
+
+  #endLine(): string {
+    const rest = this.#isShown ? "" : this.#show(this.#line);
+    this.#gap += "\n";
+    this.#line = "";
+    this.#isShown = false;
+    return rest;
+  }
+
+  #show(words: string): string {
+    const body = words.trimEnd();
+    if (body === "") {
+      this.#gap += words;
+      return "";
+    }
+    const shown = this.#gap + body;
+    this.#gap = words.slice(body.length);
+    return shown;
+  }
+
+  #code(delta: string): string {
+    if (this.#state !== "code") return "";
+    const lines = delta.split("\n");
+    const last = lines.pop() as string;
+    for (const line of lines) {
+      if (CLOSING.test(this.#line + line)) this.#state = "over";
+      this.#line = "";
+    }
+    this.#line = (this.#line + last).slice(-LINE_END);
+    return "";
+  }
+}
