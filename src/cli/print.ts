@@ -243,24 +243,6 @@ function wordsOf(outcome: TurnOutcome): string {
   return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
 }
 
-// ── Code cells ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Of what one cell prints, unless all is wanted. */
-const CODE_LINES_MAX = 5;
-/** The end of a call's place in the turn where code makes it: `r1.exec.call.0`. */
-const CALL_OF_CELL = /(?<=\.exec)\.call\..*$/;
-
-/** What the executor of code tells: that a cell of so many lines begins, or what it has printed. */
-function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
-  readonly began?: number | undefined;
-  readonly printed?: string | undefined;
-} {
-  if (plugin !== "bowline/code") return {};
-  const { lines, text } = payload as { readonly lines?: number; readonly text?: string };
-  if (name === "began") return { began: lines };
-  return name === "printed" ? { printed: text } : {};
-}
-
 /** An error as one line that can be acted on; with BOWLINE_DEBUG its stack follows. */
 export function explain(error: unknown, env: Io["env"]): string {
   const hint = error instanceof RuntimeError || error instanceof UsageError ? ` ${error.hint}` : "";
@@ -302,6 +284,24 @@ export function ago(at: number): string {
   const passed = Date.now() - at;
   const unit = UNITS.find(([, ms]) => passed >= ms);
   return unit === undefined ? "just now" : `${counted(Math.floor(passed / unit[1]), unit[0])} ago`;
+}
+
+// ── Code cells ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Of what one cell prints, unless all is wanted. */
+const CODE_LINES_MAX = 5;
+/** The end of a call's place in the turn where code makes it: `r1.exec.call.0`. */
+const CALL_OF_CELL = /(?<=\.exec)\.call\..*$/;
+
+/** What the executor of code tells: that a cell of so many lines begins, or what it has printed. */
+function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
+  readonly began?: number | undefined;
+  readonly printed?: string | undefined;
+} {
+  if (plugin !== "bowline/code") return {};
+  const { lines, text } = (payload ?? {}) as { readonly lines?: number; readonly text?: string };
+  if (name === "began") return { began: lines };
+  return name === "printed" ? { printed: text } : {};
 }
 
 // ── What waits for an answer ────────────────────────────────────────────────────────────────────────────────────────

@@ -117,11 +117,8 @@ function inOrder(calls: readonly Call[]): readonly (readonly Call[])[] {
 /** Characters. Longer texts are refused, because the patterns below may scan a text many times. */
 const WORDS_MAX = 2_000;
 
-const isSaidByUser = ({ role, origin, parts }: Message): boolean =>
-  role === "user" &&
-  origin?.kind !== "plugin" &&
-  origin?.kind !== "runtime" &&
-  parts.every(({ kind }) => kind !== "codeOutput");
+const isSaidByUser = ({ role, origin }: Message): boolean =>
+  role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime";
 
 // ── What it says ────────────────────────────────────────────────────────────────────────────────────────────────────
 

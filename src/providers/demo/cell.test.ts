@@ -28,6 +28,8 @@ declare const tools: {
 
 Use print(…) and finish(…), not notes.remove(…).`;
 
+const CELL = "<typescript>\n…\n</typescript>";
+
 const message = (role: Message["role"], ...parts: readonly Part[]): Message => ({
   id: nodeId("trn_1", 0),
   role,
@@ -140,22 +142,26 @@ describe("N2 P7 demo in code mode", () => {
   });
 
   test("a cell that did not come to its end is told, and not written again", async () => {
-    const asked = [user("What is 2+2?"), message("assistant", text("<typescript>…</typescript>"))];
+    const asked = [user("What is 2+2?"), message("assistant", text(CELL))];
     const ended = (words: string, status: CellStatus) => reply([...asked, printed(words, status)]);
-    expect(await ended("\nThe code was stopped: it computed for too long.\nMore.", "stopped")).toBe(
+    expect(await ended("\n[POLICY] The code was stopped: it computed for too long.\nMore.", "stopped")).toBe(
       "That did not work: The code was stopped: it computed for too long.",
     );
     expect(await ended('[{"number":1}]\n[1', "threw")).toBe('That did not work: [{"number":1}]');
-    expect(await ended("", "stalled")).toBe("That did not work: the code was stalled.");
+    expect(await ended('[{"status":"fulfilled","value":[1\n[… 9 characters left out …]\n4]}]', "done")).toBe(
+      "That did not work: It came to more than I can read.",
+    );
+    expect(await ended("", "stalled")).toBe("That did not work: The code came to nothing.");
   });
 
-  test("the results are found among what a protocol adds, and a message of a turn before counts no more", async () => {
-    const four = printed('Output:\n[{"status":"fulfilled","value":4}]\n= undefined');
-    const before = [user("What is 2+2?"), message("assistant", text("…")), four];
+  test("the results are found as text too, among what a protocol adds; those of a turn before count no more", async () => {
+    const words = 'Output:\n[{"status":"fulfilled","value":4}]\n= undefined';
+    const tail: Message = { ...user("Round 2. Answer in prose, or write one cell."), origin: { kind: "runtime" } };
+    const asked = [user("What is 2+2?"), message("assistant", text(`I look.\n${CELL}`))];
+    const before = [...asked, printed(words), tail];
     expect(await reply(before)).toBe("2+2 = 4.");
-    const { origin: _, ...unsigned } = four;
-    expect(await reply([...before.slice(0, 2), unsigned])).toBe("2+2 = 4.");
-    expect(await reply([...before, user("What is 3+3?")])).toContain('tools.calculator({ expression: "3+3" })');
+    expect(await reply([...asked, { ...user(words), origin: { kind: "runtime" } }, tail])).toBe("2+2 = 4.");
+    expect(await reply([...before, user("What is 3+3?"), tail])).toContain('tools.calculator({ expression: "3+3" })');
   });
 
   test("a tool that is not declared is named, not called", async () => {

@@ -8,7 +8,9 @@ const CLOSE = "</typescript>";
 
 /** Whether the model is to reply with cells: nothing is offered by the provider's own means, and the prompt tells how. */
 export const isInCode = ({ system, tools }: Pick<ModelRequest, "system" | "tools">): boolean =>
-  tools.length === 0 && system.split("\n").some((line) => line.trim() === OPEN);
+  tools.length === 0 && hasCell(system);
+
+const hasCell = (words: string): boolean => words.split("\n").some((line) => line.trim() === OPEN);
 
 // ── Which tools there are ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,16 +85,23 @@ export interface Outcome {
 /** `outcomes`: of the calls, in their order. `problem`: the code did not come to its end. */
 export type CellEnd = { readonly outcomes: readonly Outcome[] } | { readonly problem: string };
 
-/** What came of the last cell in these messages; undefined when there is none. */
+/** What came of the last cell in these messages; undefined when there is none. It is said next, as text or as such. */
 export function cellEndIn(messages: readonly Message[]): CellEnd | undefined {
-  const output = messages.flatMap(({ parts }) => parts.filter((part) => part.kind === "codeOutput")).at(-1);
+  const cell = messages.findLastIndex(({ role, parts }) => role === "assistant" && hasCell(textOf(parts)));
+  const output = cell < 0 ? undefined : messages[cell + 1];
   if (output === undefined) return undefined;
-  const words = textOf(output.parts);
-  const printed = words.split("\n").map(settledIn).find(Array.isArray);
+  const words = output.parts.map((part) => textOf(part.kind === "codeOutput" ? part.parts : [part]));
+  const lines = words
+    .join("")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  const printed = lines.map(settledIn).find(Array.isArray);
   if (printed !== undefined) return { outcomes: printed.map(outcomeOf) };
-  const [problem = ""] = words.split("\n").filter((line) => line.trim() !== "");
-  return { problem: problem === "" ? `the code was ${output.status}.` : problem };
+  const [first = "The code came to nothing."] = lines;
+  return { problem: first.startsWith('[{"status"') ? "It came to more than I can read." : first.replace(LABEL, "") };
 }
+/** What a protocol puts before the words of an error. */
+const LABEL = /^\[[A-Z]+\] /;
 
 type Settled =
   | { readonly status: "fulfilled"; readonly value?: Json }
