@@ -63,7 +63,7 @@ export type {
   TaskJob,
   TaskJobOptions,
 } from "./kernel/services.ts";
-export type { PreambleInput } from "./kernel/slots.ts";
+export type { PreambleInput, ProseProjector } from "./kernel/slots.ts";
 export type { Tool, ToolContext, ToolProvider, ToolSpec } from "./kernel/tool.ts";
 export {
   defineTrigger,

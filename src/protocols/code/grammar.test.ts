@@ -117,7 +117,9 @@ describe("P7 P6 a reply that comes in pieces", () => {
         shown += scanner.end();
         const reading = read(text);
         expect(shown).toBe(reading.code === undefined ? text : reading.prose);
-        expect(scanner.isOver).toBe(reading.isClosed);
+        expect(scanner.isClosed).toBe(reading.isClosed);
+        const isCut = reading.isClosed && text.slice(reading.end).trim() !== "";
+        expect(scanner.isOver).toBe(isCut);
       }),
       { numRuns: 2_000 },
     );
@@ -138,13 +140,15 @@ describe("P7 P6 a reply that comes in pieces", () => {
     );
   });
 
-  test("ends as soon as the line of the end tag is complete, and not before", () => {
+  test("is cut as soon as something is said after the cell, and not before", () => {
     const scanner = new Scanner();
     scanner.push(`${OPEN}\nprint("${CLOSE}`);
     expect(scanner.isOver).toBe(false);
     scanner.push(`");\n${CLOSE} `);
-    expect(scanner.isOver).toBe(false);
-    scanner.push("\nAnd so");
+    expect(scanner.isClosed).toBe(false);
+    scanner.push("\n\n ");
+    expect([scanner.isClosed, scanner.isOver]).toEqual([true, false]);
+    scanner.push("And so");
     expect(scanner.isOver).toBe(true);
   });
 

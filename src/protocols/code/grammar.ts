@@ -61,7 +61,7 @@ const LINE_END = CLOSE.length + 101;
 
 /** Reads a reply while it comes. */
 export class Scanner {
-  #state: "prose" | "code" | "over" = "prose";
+  #state: "prose" | "code" | "closed" | "over" = "prose";
   /** A line of prose of which nothing was shown: it may open a cell. In code, the end of the unfinished line. */
   #line = "";
   /** It cannot open a cell. */
@@ -70,6 +70,11 @@ export class Scanner {
   #gap = "";
 
   /** The cell has ended, and with it the reply. */
+  get isClosed(): boolean {
+    return this.#state === "closed" || this.#state === "over";
+  }
+
+  /** Something was said after that. Blanks do not count: most models end there, and a stream that ends by itself tells its usage. */
   get isOver(): boolean {
     return this.#state === "over";
   }
@@ -95,7 +100,7 @@ export class Scanner {
   /** Nothing more comes: what was held back and is no cell. */
   end(): string {
     const held = this.#state === "prose" ? this.#gap + this.#line : "";
-    if (this.#state === "code" && CLOSING.test(this.#line)) this.#state = "over";
+    if (this.#state === "code" && CLOSING.test(this.#line)) this.#state = "closed";
     this.#gap = "";
     this.#line = "";
     return held;
@@ -136,14 +141,20 @@ export class Scanner {
   }
 
   #code(delta: string): string {
-    if (this.#state !== "code") return "";
-    const lines = delta.split("\n");
+    if (this.#state === "code") this.#codeLines(delta.split("\n"));
+    else if (this.#state === "closed" && delta.trim() !== "") this.#state = "over";
+    return "";
+  }
+
+  #codeLines(lines: string[]): void {
     const last = lines.pop() as string;
-    for (const line of lines) {
-      if (CLOSING.test(this.#line + line)) this.#state = "over";
+    for (const [index, line] of lines.entries()) {
+      if (CLOSING.test(this.#line + line)) {
+        this.#state = [...lines.slice(index + 1), last].join("").trim() === "" ? "closed" : "over";
+        return;
+      }
       this.#line = "";
     }
     this.#line = (this.#line + last).slice(-LINE_END);
-    return "";
   }
 }

@@ -131,7 +131,7 @@ class Shower {
   constructor(live: LiveTurn, effect: EffectName) {
     this.#live = live;
     this.#effect = effect;
-    this.#projector = live.hooks.slot("proseProjector");
+    this.#projector = projectorOf(live);
     this.#key = live.key(effect, 1);
     this.#prose = this.#projector?.stream?.();
   }
@@ -162,9 +162,37 @@ class Shower {
   }
 }
 
+/** The protocol's projector. Where it throws, or gives no text, the text is shown as it was said: the reply is paid for. */
+function projectorOf(live: LiveTurn): ProseProjector | undefined {
+  const slot = live.hooks.slot("proseProjector");
+  if (slot === undefined) return undefined;
+  const guarded = (project: () => unknown, raw: string): string => {
+    try {
+      const words = project();
+      if (typeof words === "string") return words;
+      live.trace("prose.failed", { plugin: live.hooks.ownerOf("proseProjector"), problem: "it gave no text" });
+    } catch (error) {
+      live.trace("prose.failed", { plugin: live.hooks.ownerOf("proseProjector"), problem: describeThrown(error) });
+    }
+    return raw;
+  };
+  const text = (raw: string): string => guarded(() => slot.text(raw), raw);
+  if (slot.stream === undefined) return { text };
+  return {
+    text,
+    stream: () => {
+      const prose = slot.stream?.();
+      return {
+        push: (delta) => guarded(() => prose?.push(delta), delta),
+        end: () => guarded(() => prose?.end(), ""),
+      };
+    },
+  };
+}
+
 /** The parts of a reply with what a person sees of each text, where that is not the text itself. */
-function projected({ hooks }: LiveTurn, parts: readonly Part[]): readonly Part[] {
-  const projector = hooks.slot("proseProjector");
+function projected(live: LiveTurn, parts: readonly Part[]): readonly Part[] {
+  const projector = projectorOf(live);
   if (projector === undefined) return parts;
   const texts = parts.filter((part) => part.kind === "text");
   const prose = texts.length > 1 ? projector.stream?.() : undefined; // What is hidden may go on in the next part.

@@ -1,0 +1,55 @@
+import { definePlugin } from "../../kernel/plugin.ts";
+import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import type { ToolDeclaration } from "../../model/request.ts";
+import { declare } from "./declarations.ts";
+import { driver } from "./driver.ts";
+import { type Ending, ending, extended, kept, OPTIONS, type Settings } from "./options.ts";
+import { Cutter, prose } from "./prose.ts";
+import { TEXTS } from "./texts.ts";
+
+export { type CodeModeOptions, type Ending, ending } from "./options.ts";
+
+/**
+ * Code mode: the model acts by writing TypeScript, one cell a reply, which `bowline/plugins/code` runs. Install both:
+ * `plugins: [codeMode, code]`. Takes the place of the default protocol.
+ */
+export const codeMode = definePlugin({
+  id: "bowline/code-mode",
+  options: OPTIONS,
+  setup: ({ options: settings }) => {
+    const cutter = new Cutter();
+    return {
+      protocolSession: {
+        configure: ({ options }) => options.setAll(kept(settings, options.get())),
+        extend: ({ extension, options }) => options.set(extended(options.get(), extension.value)),
+      },
+      protocolDriver: slotFor(settings),
+      proseProjector: prose,
+      extensions: [ending],
+      stream: { order: "late", atEnd: true, run: ({ chunk }) => cutter.take(chunk) },
+      streamFinished: () => cutter.reset(),
+    };
+  },
+});
+
+/** One for all sessions with the same settings: what it makes of a catalog is kept with it. */
+function slotFor({ ending: usual, declarationCharsMax }: Settings): ProtocolDriverSlot {
+  const key = `${usual} ${declarationCharsMax}`;
+  let slot = SLOTS.get(key);
+  if (slot === undefined) {
+    slot = { driver, preamble: ({ tools }) => ({ tools: [], prompt: promptOf(tools, usual, declarationCharsMax) }) };
+    SLOTS.set(key, slot);
+  }
+  return slot;
+}
+const SLOTS = new Map<string, ProtocolDriverSlot>();
+
+function promptOf(tools: readonly ToolDeclaration[], usual: Ending, charsMax: number) {
+  const { text, left } = declare(tools, { charsMax });
+  const more = left === 0 ? "" : `\n\n${TEXTS.moreTools(left)}`;
+  const declared = tools.length === 0 ? TEXTS.noTools : `${text}${more}`;
+  return [
+    { slot: "execution", title: "How you act", text: TEXTS.how(usual === "prose") },
+    { slot: "execution", title: "Tools", text: declared },
+  ] as const;
+}

@@ -1,0 +1,132 @@
+// What a model is sent of the conversation.
+// V1 The model's own replies stand as it wrote them: what it sees of its past is what it is to write.
+// V2 What changes from round to round is in the last message. All before it comes again word for word, but for steps that
+//    failed and are past: then it is shorter once.
+// V3 What is left out of a long text can be read in code: `(await history[i]).text`, where `i` counts the messages as the
+//    session has them, not as they are shown.
+import { nodeId } from "../../model/ids.ts";
+import { type Message, type Part, type TextPart, text, textOf } from "../../model/message.ts";
+import type { ModelRequest } from "../../model/request.ts";
+import { calleeOf } from "../../model/tool-path.ts";
+import type { RequestView } from "../../turn/driver.ts";
+import { CLOSE, OPEN } from "./grammar.ts";
+import { type DriverOptions, optionsIn } from "./options.ts";
+import { TEXTS } from "./texts.ts";
+
+const SCHEMA_CHARS_MAX = 8_000;
+const CHARS_PER_TOKEN = 4;
+
+export function request(view: RequestView): ModelRequest {
+  const { system, messages, settings } = view;
+  const options = optionsIn(view);
+  const isPast = superseded(messages);
+  const shown = messages.flatMap((message, index) =>
+    isPast.has(index) ? [] : [withText(message, index, options)].filter(({ parts }) => parts.length > 0),
+  );
+  return {
+    system,
+    messages: [...shown, tailOf(view, options, shown)],
+    stable: shown.length,
+    tools: [],
+    ...(settings === undefined ? {} : { settings }),
+  };
+}
+
+/** V2 */
+function tailOf(view: RequestView, options: DriverOptions, shown: readonly Message[]): Message {
+  const { round, limits } = view;
+  const lines = [TEXTS.round(round, limits.roundsMax), endingOf(view, options), contextOf(view, options, shown)];
+  return {
+    id: nodeId("code-mode/tail", round),
+    role: "user",
+    parts: [text(lines.filter((line) => line !== "").join("\n"))],
+    origin: { kind: "runtime" },
+  };
+}
+
+function endingOf({ output, unwraps }: RequestView, { ending }: DriverOptions): string {
+  if (output === undefined) return ending === "finish" ? TEXTS.finishOnly : TEXTS.proseOrCell;
+  const { value } = (output.properties ?? {}) as { readonly value?: unknown };
+  const { $defs } = output;
+  const own = unwraps === true ? { ...(value as object), ...($defs === undefined ? {} : { $defs }) } : output;
+  return TEXTS.finishType(preview(JSON.stringify(own), SCHEMA_CHARS_MAX, ""));
+}
+
+/** How full the context is, from the length of what is sent: what a provider counted differs from run to run. */
+function contextOf({ system }: RequestView, { contextTokens }: DriverOptions, shown: readonly Message[]): string {
+  let chars = system.length;
+  for (const { parts } of shown) chars += textOf(parts).length;
+  const used = Math.round(chars / CHARS_PER_TOKEN);
+  const share = used / contextTokens;
+  if (share < 0.6) return "";
+  const advice = share < 0.9 ? TEXTS.adviceSoon : share < 1 ? TEXTS.adviceNext : TEXTS.adviceNow;
+  return TEXTS.context(used, contextTokens, advice);
+}
+
+/**
+ * The messages of steps that failed, did nothing, and were followed by one that went well: what was wrong then is of no
+ * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays.
+ */
+function superseded(messages: readonly Message[]): ReadonlySet<number> {
+  const past = new Set<number>();
+  let failed: number[] = [];
+  for (const [index, { role, parts, origin }] of messages.entries()) {
+    if (role === "assistant") continue;
+    const [part] = parts;
+    if (origin?.kind !== "runtime" || part?.kind !== "codeOutput") {
+      failed = [];
+    } else if (part.status === "done") {
+      for (const each of failed) past.add(each);
+      failed = [];
+    } else if (part.calls === undefined) {
+      if (messages[index - 1]?.role === "assistant") failed.push(index - 1);
+      failed.push(index);
+    }
+  }
+  return past;
+}
+
+/** A message as text, shortened where it is long. Those of a session that called tools natively are told in code. */
+function withText(message: Message, index: number, options: DriverOptions): Message {
+  const { role, parts, origin } = message;
+  if (role === "assistant") return parts.some(isCall) ? { ...message, parts: asCode(parts) } : message;
+  const max = isOfCode(parts) || origin?.kind === "runtime" ? options.outputCharsMax : options.inputCharsMax;
+  if (role !== "tool" && !isOfCode(parts) && parts.every((part) => part.kind !== "text" || part.text.length <= max))
+    return message;
+  const handle = `(await history[${index}]).text`;
+  const cut = (part: Part): Part => (part.kind === "text" ? { ...part, text: preview(part.text, max, handle) } : part);
+  return { ...message, role: role === "tool" ? "user" : role, parts: parts.flatMap(asText).map(cut) };
+}
+
+const isCall = ({ kind }: Part): boolean => kind === "toolCall";
+const isOfCode = (parts: readonly Part[]): boolean => parts.some(({ kind }) => kind === "codeOutput");
+
+function asText(part: Part): readonly Part[] {
+  if (part.kind === "codeOutput") return part.parts;
+  if (part.kind !== "toolResult") return [part];
+  const [first, ...rest] = part.parts;
+  const head = `${part.name} (${part.status}):`;
+  return first?.kind === "text" ? [text(`${head} ${first.text}`), ...rest] : [text(head), ...part.parts];
+}
+
+/** V1 for replies of another protocol. */
+function asCode(parts: readonly Part[]): readonly Part[] {
+  const calls = parts.flatMap((part) =>
+    part.kind === "toolCall" ? [`await ${calleeOf(part.name)}(${JSON.stringify(part.input)});`] : [],
+  );
+  const others = parts.filter((part) => part.kind === "text");
+  const words: TextPart = text([textOf(others), OPEN, ...calls, CLOSE].filter((line) => line !== "").join("\n"));
+  return [...parts.filter((part) => part.kind === "reasoning"), words];
+}
+
+/** The beginning and the end of a text that is longer than this. */
+export function preview(words: string, max: number, handle: string): string {
+  if (words.length <= max) return words;
+  const head = whole(words, Math.floor(max * 0.7));
+  const tail = whole(words, words.length - Math.floor(max * 0.3));
+  const gap = handle === "" ? " … " : TEXTS.leftOut(tail - head, handle);
+  return `${words.slice(0, head)}${gap}${words.slice(tail)}`;
+}
+
+/** The same place, or one before where it would part the two halves of a surrogate pair. */
+const whole = (words: string, at: number): number => (/[\uDC00-\uDFFF]/.test(words[at] ?? "") ? at - 1 : at);

@@ -1,0 +1,203 @@
+// Code mode through the public door: replies, what people see of them, how turns end.
+import { defineTool, type Plugin, type SessionEvent } from "bowline";
+import { code } from "bowline/plugins/code";
+import { codeMode, ending } from "bowline/protocols/code";
+import { memory } from "bowline/stores/memory";
+import { calls, says, scripted } from "bowline/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { eventsOf, only, textIn } from "../kit/reading.ts";
+import { file } from "../kit/stores.ts";
+import { open, runningOn } from "../kit/worlds.ts";
+
+const plugins: readonly Plugin[] = [codeMode, code];
+const cell = (source: string) => `<typescript>\n${source}\n</typescript>`;
+const writes = (source: string, before = "") => says(before + cell(source));
+
+const weather = defineTool({
+  name: "weather",
+  description: "Weather now in a city.",
+  input: z.object({ city: z.string() }),
+  output: z.object({ celsius: z.number() }),
+  execute: ({ city }) => ({ celsius: city.length }),
+});
+
+const seen = (events: readonly SessionEvent[]): string =>
+  only(events, "text")
+    .map(({ delta }) => delta)
+    .join("");
+
+describe("a turn", () => {
+  test("P7 P9 one cell makes many calls, and prose ends the turn", async () => {
+    const source =
+      'const found = await Promise.all(["Oslo", "Rome"].map((city) => tools.weather({ city })));\nprint(found);';
+    const model = scripted(writes(source), says("4 and 4."));
+    await using world = await open(model, { plugins, tools: [weather] });
+    const { outcome, usage } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "answered", text: "4 and 4." });
+    expect(usage).toBeDefined();
+    const [first, second] = model.requests;
+    expect(first?.tools).toEqual([]);
+    expect(first?.system).toContain("weather");
+    expect(second?.messages.map(({ parts }) => textIn(parts)).slice(0, 3)).toEqual([
+      "Go.",
+      cell(source),
+      expect.stringContaining("celsius: 4"),
+    ]);
+  });
+
+  test("P7 finish ends the turn with the first value", async () => {
+    await using world = await open(scripted(writes("finish({ a: 1 }); finish(2);")), { plugins });
+    expect((await world.session.turn("Go.").result()).outcome).toEqual({
+      kind: "finished",
+      by: "model",
+      value: { a: 1 },
+    });
+  });
+
+  test("P7 T5 a typed result is checked; a wrong one is told, and corrected", async () => {
+    const model = scripted(writes('finish({ sum: "four" })'), says("It is four."), writes("finish({ sum: 4 })"));
+    await using world = await open(model, { plugins });
+    const output = z.object({ sum: z.number() });
+    const { outcome } = await world.session.turn("Go.", { output }).result();
+    expect(outcome).toEqual({ kind: "finished", by: "model", value: { sum: 4 } });
+    expect(textIn(model.requests[0]?.messages.at(-1)?.parts ?? [])).toContain('"sum":{"type":"number"}');
+    const told = model.requests.map(({ messages }) => messages.map(({ parts }) => textIn(parts)).join("\n"));
+    expect(told[1]).toMatch(/\[ERROR\] The value of finish\(\) does not fit.*sum/s);
+    expect(told[2]).toMatch(/\[ERROR\] Prose does not end this work/);
+  });
+
+  test("P7 a typed result that is no object is the value of finish itself", async () => {
+    const model = scripted(writes("finish([1, 2])"));
+    await using world = await open(model, { plugins });
+    const { outcome } = await world.session.turn("Go.", { output: z.array(z.number()) }).result();
+    expect(outcome).toMatchObject({ kind: "finished", value: [1, 2] });
+  });
+
+  test("P7 P1 the session and the turn say whether prose is an answer", async () => {
+    const model = scripted(says("Four."), writes("finish(4)"), says("Five."), says("Six."), writes("finish(6)"));
+    await using world = await open(model, { plugins });
+    const { session } = world;
+    const turn = async (...extensions: Parameters<typeof session.extend>[0][]) =>
+      (await session.turn("Go.", { extensions }).result()).outcome;
+    expect(await turn(ending.of("finish"))).toMatchObject({ value: 4 });
+    expect(await turn()).toMatchObject({ text: "Five." });
+    await session.extend(ending.of("finish"));
+    expect(await turn()).toMatchObject({ value: 6 });
+  });
+
+  test("P7 P1 what session.extend said stays after a restart", async () => {
+    const path = file();
+    const one = await runningOn(path, { plugins, model: scripted() });
+    await (await one.session("s")).extend(ending.of("finish"));
+    await one.close();
+    const model = scripted(says("Four."), writes("finish(4)"));
+    const two = await runningOn(path, { plugins, model });
+    expect((await (await two.session("s")).turn("Go.").result()).outcome).toMatchObject({ value: 4 });
+    await two.close();
+  });
+
+  test("P7 D3 a model that never writes a cell that runs is stopped by the no-progress budget", async () => {
+    const model = scripted(...Array.from({ length: 12 }, () => writes("nope(")));
+    await using world = await open(model, { plugins });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({
+      kind: "stopped",
+      code: "limit.no-progress",
+    });
+  });
+
+  test("P7 P2 continueAs goes on in a fresh frame with the task alone", async () => {
+    const model = scripted(
+      writes('let n = 1; continueAs("Count.", { from: 3 })'),
+      writes("finish([typeof n, (await seed).from])"),
+    );
+    await using world = await open(model, { plugins });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: ["undefined", 3] });
+    expect(model.requests[1]?.messages.map(({ parts }) => textIn(parts))[0]).toMatch(/^Count\.\n\n.*seed.*from/s);
+  });
+
+  test("P7 a session keeps its variables over turns, and the model is told of them in the tail", async () => {
+    const path = file();
+    const one = await runningOn(path, { plugins, model: scripted(writes("let rows = [1, 2, 3];"), says("Done.")) });
+    await (await one.session("s")).turn("Go.").result();
+    await one.close();
+    const model = scripted(writes("finish(rows.length)"));
+    const two = await runningOn(path, { plugins, model });
+    expect((await (await two.session("s")).turn("How many?").result()).outcome).toMatchObject({ value: 3 });
+    const { messages, stable } = model.requests[0] ?? { messages: [] };
+    const tail = messages
+      .slice(stable)
+      .map(({ parts }) => textIn(parts))
+      .join("\n");
+    expect(tail).toMatch(/rows.*\[ ?1, 2, 3/);
+    await two.close();
+  });
+});
+
+describe("what people see", () => {
+  test("P6 previews, outcomes and kept texts show the prose, never the cell", async () => {
+    const model = scripted(writes("print(4)", "I look.\n\n"), says("It is <typescript> 4."));
+    await using world = await open(model, { plugins });
+    const events = await eventsOf(world.session.turn("Go."));
+    expect(seen(events)).toBe("I look.It is <typescript> 4.");
+    const { messages } = await world.session.read();
+    expect(messages[1]?.parts[0]).toEqual({ kind: "text", text: `I look.\n\n${cell("print(4)")}`, shown: "I look." });
+    expect(messages.at(-1)?.parts[0]).toEqual({ kind: "text", text: "It is <typescript> 4." });
+  });
+
+  test("P6 D4 a turn that is stopped tells what was said, without code", async () => {
+    const model = scripted(writes("print(4)", "I look.\n"), writes("nope("));
+    await using world = await open(model, { plugins, limits: { roundsMax: 2 } });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "stopped", text: "I look." });
+  });
+
+  test("P7 the stream is cut at the end of the cell: what follows is neither kept nor waited for", async () => {
+    const pieces = [
+      "I look.\n<type",
+      "script>\nprint(",
+      "1)\n</typescript>",
+      "\nSo it",
+      " is 1. <typescript>\nrm()\n</typescript>",
+    ];
+    const model = scripted(says(...pieces), says("1."));
+    await using world = await open(model, { plugins });
+    const events = await eventsOf(world.session.turn("Go."));
+    expect(seen(events)).toBe("I look.1.");
+    expect(textIn((await world.session.read()).messages[1]?.parts ?? [])).toBe(`I look.\n${cell("print(1)")}`);
+    expect(only(events, "plugin").find(({ name }) => name === "cell")?.payload).toEqual({ code: "print(1)" });
+  });
+
+  test("P6 S4 whoever joins late, in another process, sees the same", async () => {
+    const store = memory();
+    const model = scripted(writes("print(4)", "I look.\n"), says("4."));
+    await using world = await open(model, { store, plugins });
+    await world.session.turn("Go.").result();
+    const { messages } = await world.reread();
+    expect(
+      messages.flatMap(({ parts }) => parts.map((part) => (part.kind === "text" ? (part.shown ?? part.text) : ""))),
+    ).toEqual(["Go.", "I look.", "", "4."]);
+  });
+});
+
+describe("bad replies", () => {
+  test("P7 T2 a native call in code mode is answered, and the model is told to write code", async () => {
+    const model = scripted(calls("weather", { city: "Oslo" }), says("Sorry."));
+    await using world = await open(model, { plugins, tools: [weather] });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered" });
+    expect(textIn(model.requests[1]?.messages.at(-2)?.parts ?? [])).toMatch(/weather \(failed\): \[POLICY\]/);
+  });
+
+  test("P7 a cell of more than a megabyte is refused, and the session goes on", async () => {
+    const model = scripted(writes(`const s = "${"x".repeat(1_100_000)}";`), writes("finish(1)"));
+    await using world = await open(model, { plugins });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 1 });
+  });
+
+  test("P7 without the plugin that runs code the turn fails and says which", async () => {
+    await using world = await open(scripted(writes("1")), { plugins: [codeMode] });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({
+      kind: "failed",
+      code: "code.unavailable",
+    });
+  });
+});
