@@ -21,7 +21,7 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
                     :memory: keeps nothing
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
   --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
-  --verbose         all that code prints; from a pipe: that, tool calls and usage on stderr
+  --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
   --help, --version
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.

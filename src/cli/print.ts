@@ -30,14 +30,14 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
   return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
 }
 
-/** Prints a turn on a terminal, everything as it comes; of what code prints only the first lines unless `verbose`. */
+/** Prints a turn on a terminal, everything as it comes; of code, the first lines that it prints; with `verbose` all of it. */
 export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Printer {
   const { stdout } = io;
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | "output" | undefined;
-  /** The code cell that was shown last, and how many lines it has printed. */
+  /** The round whose code cell was shown last, and how many lines that has printed. */
   let cell: string | undefined;
   let cellLines = 0;
   /** The call whose line is still open, to be completed by its end. */
@@ -87,11 +87,15 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
     const words = printable(delta.replace(/\r\n?/g, "\n")).replace(/\n(?!$)/g, `\n${INDENT}`);
     write(`${isLineStart ? INDENT : ""}${words}`, "dim");
   };
-  const runsCode = (effect: string, lines?: number): void => {
-    if (cell === effect) return;
-    cell = effect;
+  /** Tells of the cell of a round: when it is written, or when it is first heard of. */
+  const runsCode = (effect: string, code?: string): void => {
+    const round = effect.replace(/\..*$/, "");
+    if (cell === round) return;
+    cell = round;
     cellLines = 0;
-    line(`· runs code${lines === undefined ? "" : ` (${counted(lines, "line")})`}`, "dim");
+    const lines = code?.split("\n") ?? [];
+    line(`· runs code${code === undefined ? "" : ` (${counted(lines.length, "line")})`}`, "dim");
+    if (verbose) for (const each of lines) line(`${INDENT}${printable(each)}`, "dim");
   };
   const codePrinted = (text: string): void => {
     for (const each of printable(text).replace(/\n$/, "").split("\n")) {
@@ -131,13 +135,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
           break;
         case "retracted":
           said = "";
+          cell = undefined;
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");
           break;
         case "retrying":
           line(`… ${retryOf(event)}`, "yellow");
           break;
         case "toolStarted":
-          if (CALL_OF_CELL.test(event.key.effect)) runsCode(event.key.effect.replace(CALL_OF_CELL, ""));
+          if (CALL_OF_CELL.test(event.key.effect)) runsCode(event.key.effect);
           newLine();
           write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
           openCall = event.key.effect;
@@ -162,8 +167,8 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
         case "committed":
           break;
         case "plugin": {
-          const { began, printed } = codeEventIn(event);
-          if (began !== undefined || printed !== undefined) runsCode(event.key.effect, began);
+          const { code, printed } = codeEventIn(event);
+          if (code !== undefined || printed !== undefined) runsCode(event.key.effect, code);
           if (printed !== undefined) codePrinted(printed);
           break;
         }
@@ -194,7 +199,10 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
       if (event.kind === "retrying") aside(retryOf(event));
-      if (event.kind === "plugin") aside(codeEventIn(event).printed?.replace(/\n$/, ""));
+      if (event.kind === "plugin") {
+        const { code, printed } = codeEventIn(event);
+        aside((code ?? printed)?.replace(/\n$/, ""));
+      }
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
@@ -290,18 +298,17 @@ export function ago(at: number): string {
 
 /** Of what one cell prints, unless all is wanted. */
 const CODE_LINES_MAX = 5;
-/** The end of a call's place in the turn where code makes it: `r1.exec.call.0`. */
-const CALL_OF_CELL = /(?<=\.exec)\.call\..*$/;
+/** The place of a call that code makes: `r1.exec.call.0`. */
+const CALL_OF_CELL = /\.exec\.call\./;
 
-/** What the executor of code tells: that a cell of so many lines begins, or what it has printed. */
+/** What code mode tells: the code of a cell, when it is written; what it has printed. */
 function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
-  readonly began?: number | undefined;
+  readonly code?: string | undefined;
   readonly printed?: string | undefined;
 } {
-  if (plugin !== "bowline/code") return {};
-  const { lines, text } = (payload ?? {}) as { readonly lines?: number; readonly text?: string };
-  if (name === "began") return { began: lines };
-  return name === "printed" ? { printed: text } : {};
+  const { code, text } = (payload ?? {}) as { readonly code?: string; readonly text?: string };
+  if (plugin === "bowline/code-mode" && name === "cell") return { code };
+  return plugin === "bowline/code" && name === "printed" ? { printed: text } : {};
 }
 
 // ── What waits for an answer ────────────────────────────────────────────────────────────────────────────────────────

@@ -115,7 +115,7 @@ if (hasTerminal)
       .split(/^› .*$/m)
       .slice(1);
     expect(program.seen()).toMatch(
-      /\n· runs code.*\n {2}calculator \{"expression":"21\*2"\} → ok, \d+ ms\n {4}\[\{"status":.*\n21\*2 = 42\.\nanswered · /,
+      /\n· runs code \(4 lines\)\n {2}calculator \{"expression":"21\*2"\} → ok, \d+ ms\n {4}\[\{"status":.*\n21\*2 = 42\.\nanswered · /,
     );
     expect(first).toMatch(/^\nTools mode: .*\n\n$/);
     expect(second).toMatch(/^\n {2}calculator .*\n1\+1 = 2\.\nanswered · /);

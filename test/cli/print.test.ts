@@ -241,14 +241,15 @@ function shownOf(value: Json, events: readonly object[], verbose = false) {
   return { stdout, stderr, live: live?.split("\n").slice(0, -2) };
 }
 const key = (effect: string) => ({ key: { effect } });
-const ofCode = (effect: string, name: string, payload: Json) => ({
+const plugin = (effect: string, plugin: string, name: string, payload: Json) => ({
   kind: "plugin",
-  plugin: "bowline/code",
+  plugin,
   name,
   payload,
   ...key(effect),
 });
-const prints = (effect: string, text: string) => ofCode(effect, "printed", { text });
+const writes = (effect: string, code: string) => plugin(effect, "bowline/code-mode", "cell", { code });
+const prints = (effect: string, text: string) => plugin(effect, "bowline/code", "printed", { text });
 const callIn = (effect: string, input: Json) => ({
   kind: "toolStarted",
   call: { name: "ping", input },
@@ -257,21 +258,23 @@ const callIn = (effect: string, input: Json) => ({
 
 test("E6 N2 code is told of once for each cell, before its calls and what it prints", () => {
   const events = [
-    { kind: "text", delta: "I look.", ...key("r1") },
-    ofCode("r1.exec", "began", { lines: 12 }),
+    { kind: "text", delta: "I look.", ...key("r1.ask") },
+    writes("r1.ask", "a;\nb;"),
     callIn("r1.exec", { n: 1 }),
     prints("r1.exec", "one\x1b[2J\ntwo\n"),
-    callIn("r2.exec", { n: 2 }),
+    callIn("r2.exec", { n: 2 }), // Of a turn that goes on here: what was written is not told again.
     prints("r2.exec", "three"),
     prints("r3.exec", "four"),
-    ofCode("r4.exec", "began", { lines: 1 }),
-    ofCode("r4.exec", "tidied", null),
-    { ...prints("r4.exec", "not of code"), plugin: "acme/noise" },
+    writes("r4.ask", "c;"),
+    { kind: "retracted", ...key("r4.ask") },
+    writes("r4.ask", "d;"),
+    plugin("r4.exec", "bowline/code", "tidied", null),
+    plugin("r4.exec", "acme/noise", "printed", { text: "Not of code." }),
   ];
   const { live, stdout, stderr } = shownOf({ sum: 4 }, events);
   expect(live).toEqual([
     "I look.",
-    "· runs code (12 lines)",
+    "· runs code (2 lines)",
     '  ping {"n":1}',
     "    one[2J",
     "    two",
@@ -281,12 +284,14 @@ test("E6 N2 code is told of once for each cell, before its calls and what it pri
     "· runs code",
     "    four",
     "· runs code (1 line)",
+    expect.stringContaining("broken off"),
+    "· runs code (1 line)",
     '{"sum":4}',
   ]);
   expect({ stdout, stderr }).toEqual({ stdout: '{"sum":4}\n', stderr: "" });
 });
 
-test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows all of it, and tells it beside a pipe", () => {
+test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows all of it and the code, beside a pipe too", () => {
   const numbers = (from: number, to: number): string =>
     Array.from({ length: to - from }, (_, index) => `${from + index}\n`).join("");
   const events = [
@@ -304,8 +309,9 @@ test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows a
     "    again",
     "Done.",
   ]);
-  const all = shownOf("Done.", events, true);
-  expect(all.live?.slice(1, -1).map((line) => line.trim())).toEqual(["x".repeat(200), ..."12345678".split("")]);
-  expect(all.stderr).toMatch(/^x{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
+  const all = shownOf("Done.", [writes("r1.ask", "a;\n  b\x1b[2J;"), ...events], true);
+  expect(all.live?.slice(0, 3)).toEqual(["· runs code (2 lines)", "    a;", "      b[2J;"]);
+  expect(all.live?.slice(3, -1).map((line) => line.trim())).toEqual(["x".repeat(200), ..."12345678".split("")]);
+  expect(all.stderr).toMatch(/^a;\n {2}b\[2J;\nx{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
   expect(all.stdout).toBe("Done.\n");
 });
