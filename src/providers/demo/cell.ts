@@ -83,7 +83,7 @@ export interface Outcome {
   readonly words: string;
 }
 /** `outcomes`: of the calls, in their order. `problem`: the code did not come to its end. */
-export type CellEnd = { readonly outcomes: readonly Outcome[] } | { readonly problem: string };
+type CellEnd = { readonly outcomes: readonly Outcome[] } | { readonly problem: string };
 
 /** What came of the last cell in these messages; undefined when there is none. It is said next, as text or as such. */
 export function cellEndIn(messages: readonly Message[]): CellEnd | undefined {
