@@ -3,6 +3,7 @@ import { asSessionId } from "../model/ids.ts";
 import { textOf } from "../model/message.ts";
 import { loadApp } from "./app.ts";
 import type { Io, Settings } from "./io.ts";
+import { chooseMode, type Mode, modeOf, pluginsOf } from "./mode.ts";
 import { chooseModel } from "./model.ts";
 import { MEMORY, openStore, placeOf } from "./place.ts";
 import { plugins, tools } from "./tools.ts";
@@ -24,6 +25,12 @@ export interface Agent {
   /** What a user talks to, and where it is kept, for the greeting. */
   readonly about: string;
   readonly where?: string;
+  /** Left out for an app, whose protocol is its own. */
+  readonly mode?: Mode;
+  /** The mode that was wanted, where a turn is finished first that began in another: open the agent again after it. */
+  readonly wanted?: Mode;
+  /** The conversation is gone when the agent is closed. */
+  readonly isFleeting: boolean;
   /** Turns of this session that a killed process left unfinished, and that go on here. */
   readonly left: readonly Pick<Unfinished, "turnId" | "words">[];
   /** Turns that could not go on here: the reason, by the turn's id. */
@@ -37,6 +44,12 @@ export interface Agent {
  */
 export const openAgent = (io: Io, settings: Settings, id?: string): Promise<Agent | undefined> =>
   settings.app === undefined ? openBundled(io, settings, id) : openApp(io, settings.app, id);
+
+/** Closes an agent of this program and opens its session again, in this mode, whatever is unfinished in it. */
+export async function reopenAgent({ session, close }: Agent, io: Io, settings: Settings, mode: Mode): Promise<Agent> {
+  await close();
+  return openBundled(io, { ...settings, mode }, session.id, true);
+}
 
 async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
   const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
@@ -52,24 +65,28 @@ async function openApp(io: Io, app: string, id: string | undefined): Promise<Age
       ),
     );
     const { waits } = runtime;
-    return { session, waits, wake, about: app, left: [...left.values()], lost: new Map(), close };
+    const all = [...left.values()];
+    return { session, waits, wake, about: app, isFleeting: false, left: all, lost: new Map(), close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function openBundled(io: Io, settings: Settings, id: string | undefined): Promise<Agent> {
+async function openBundled(io: Io, settings: Settings, id: string | undefined, isAgain = false): Promise<Agent> {
+  const wanted = chooseMode(io.env, settings.mode);
   const model = await chooseModel(io.env, settings.model);
   const place = placeOf(io, settings.db);
   const store = openStore(place);
   const lost = new Map<string, string>();
+  const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
+  const mode = (isAgain ? undefined : await begunMode(store, unfinished)) ?? wanted;
   const runtime = await createRuntime({
     store,
     model: model.model,
     models: model.models,
     tools,
-    plugins,
+    plugins: [...plugins, ...(await pluginsOf(mode))],
     instructions: INSTRUCTIONS,
     // Only the opened session is recovered: a user with one question does not expect other sessions to go on, and cost.
     recover: "manual",
@@ -80,17 +97,25 @@ async function openBundled(io: Io, settings: Settings, id: string | undefined): 
   const close = (): Promise<void> => runtime.close();
   const wake = (other: string): Promise<unknown> => runtime.session(other);
   try {
-    const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
     const about = model.isDemo ? DEMO : model.name;
-    const where = place.path === MEMORY ? "and is gone when you leave" : `kept in ${place.shown}`;
+    const isFleeting = place.path === MEMORY;
+    const where = isFleeting ? "and is gone when you leave" : `kept in ${place.shown}`;
     const left = isOurs ? unfinished : [];
-    return { session, waits: runtime.waits, wake, store, about, where, left, lost, close };
+    const modes = mode === wanted ? { mode } : { mode, wanted };
+    return { session, waits: runtime.waits, wake, store, about, where, ...modes, isFleeting, left, lost, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** The mode of the turn that is open, which no other could go on with; undefined when another process is at it. */
+async function begunMode(store: Store, unfinished: readonly Unfinished[]): Promise<Mode | undefined> {
+  const begun = unfinished.find(({ protocol }) => protocol !== undefined);
+  if (begun?.protocol === undefined || (await holderOf(store, begun.sessionId)) !== undefined) return undefined;
+  return modeOf(begun.protocol);
 }
 
 /** The name of another process that works at a turn of this session; undefined when there is none. */

@@ -15,16 +15,18 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
                     export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change,
                     and you are asked what it waits for: approvals of calls, and questions of tools
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
+  --mode <mode>     how the model acts: tools, by tool calls; code, by writing TypeScript that calls the tools and whose
+                    variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
                     :memory: keeps nothing
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
   --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
-  --verbose         from a pipe: tool calls and usage on stderr
+  --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
   --help, --version
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
-Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_DB;
-BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
+Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
+BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
 Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
 3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
 
@@ -48,8 +50,8 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const [name = "chat", ...words] = positionals;
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
-  const { app, model, session, db, json = false, verbose = false } = flags;
-  const settings = { app, model, session, db, json, verbose };
+  const { app, model, mode, session, db, json = false, verbose = false } = flags;
+  const settings = { app, model, mode, session, db, json, verbose };
   if (app !== undefined) requireApp(name, settings);
   if (name === "run") return run(io, settings, words);
   const plain = Object.hasOwn(PLAIN, name) ? PLAIN[name] : undefined;
@@ -62,11 +64,12 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   return plain(io, settings);
 }
 
-function requireApp(name: string, { app, model, db }: Settings): void {
+function requireApp(name: string, { app, model, mode, db }: Settings): void {
   if (name !== "chat" && name !== "run")
     throw new UsageError("--app is for chat and run.", `Such as bowline chat --app ${app}.`);
   if (model !== undefined || db !== undefined)
     throw new UsageError("--model and --db are not for --app.", "Set the model and the store in the app.");
+  if (mode !== undefined) throw new UsageError("--mode is not for --app.", "Set the protocol in the app.");
 }
 
 function say(io: Io, words: string): number {
@@ -82,6 +85,7 @@ function parse(args: readonly string[]) {
       options: {
         app: { type: "string" },
         model: { type: "string" },
+        mode: { type: "string" },
         session: { type: "string" },
         db: { type: "string" },
         json: { type: "boolean" },

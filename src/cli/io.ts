@@ -27,6 +27,7 @@ export interface Io {
 export interface Settings {
   readonly app?: string | undefined;
   readonly model?: string | undefined;
+  readonly mode?: string | undefined;
   readonly session?: string | undefined;
   readonly db?: string | undefined;
   readonly verbose: boolean;

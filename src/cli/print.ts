@@ -30,13 +30,16 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
   return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
 }
 
-/** Prints a turn on a terminal, everything as it comes. */
-export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
+/** Prints a turn on a terminal, everything as it comes; of code, the first lines that it prints; with `verbose` all of it. */
+export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Printer {
   const { stdout } = io;
   const paint = painter(io);
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | "output" | undefined;
+  /** The round whose code cell was shown last, and how many lines that has printed. */
+  let cell: string | undefined;
+  let cellLines = 0;
   /** The call whose line is still open, to be completed by its end. */
   let openCall: string | undefined;
   /** The call that was shown last: what it prints needs no heading. */
@@ -84,6 +87,24 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
     const words = printable(delta.replace(/\r\n?/g, "\n")).replace(/\n(?!$)/g, `\n${INDENT}`);
     write(`${isLineStart ? INDENT : ""}${words}`, "dim");
   };
+  /** Tells of the cell of a round: when it is written, or when it is first heard of. */
+  const runsCode = (effect: string, code?: string): void => {
+    const round = effect.replace(/\..*$/, "");
+    if (cell === round) return;
+    cell = round;
+    cellLines = 0;
+    const lines = code?.split("\n") ?? [];
+    line(`· runs code${code === undefined ? "" : ` (${counted(lines.length, "line")})`}`, "dim");
+    if (verbose) for (const each of lines) line(`${INDENT}${printable(each)}`, "dim");
+  };
+  const codePrinted = (text: string): void => {
+    for (const each of printable(text).replace(/\n$/, "").split("\n")) {
+      cellLines++;
+      if (verbose) line(`${INDENT}${each}`, "dim");
+      else if (cellLines <= CODE_LINES_MAX) line(`${INDENT}${cut(each, SHOWN_MAX)}`, "dim");
+      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… and more, which --verbose shows`, "dim");
+    }
+  };
   const progressed = (call: string, value: Json): void => {
     const words = firstWords(typeof value === "string" ? value : JSON.stringify(value));
     const shown = `${INDENT}${nameOf(call)}: ${words}`.slice(0, (stdout.columns ?? SHOWN_MAX) - 1);
@@ -114,12 +135,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           break;
         case "retracted":
           said = "";
+          cell = undefined;
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");
           break;
         case "retrying":
           line(`… ${retryOf(event)}`, "yellow");
           break;
         case "toolStarted":
+          if (CALL_OF_CELL.test(event.key.effect)) runsCode(event.key.effect);
           newLine();
           write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
           openCall = event.key.effect;
@@ -141,9 +164,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
           break;
         case "waiting": // Asked about in `waits.ts`.
         case "resolved":
-        case "plugin":
         case "committed":
           break;
+        case "plugin": {
+          const { code, printed } = codeEventIn(event);
+          if (code !== undefined || printed !== undefined) runsCode(event.key.effect, code);
+          if (printed !== undefined) codePrinted(printed);
+          break;
+        }
       }
     },
     ended({ outcome, usage }) {
@@ -163,13 +191,18 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">): Printer {
 /** Prints for pipes: the final answer on stdout, problems on stderr; with `verbose` also tool calls and usage. */
 export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
   const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
-  const aside = (words: string): void => (verbose ? tell(io.stderr, printable(words)) : undefined);
+  const aside = (words: string | undefined): void =>
+    verbose && words !== undefined ? tell(io.stderr, printable(words)) : undefined;
   return {
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
       if (event.kind === "retrying") aside(retryOf(event));
+      if (event.kind === "plugin") {
+        const { code, printed } = codeEventIn(event);
+        aside((code ?? printed)?.replace(/\n$/, ""));
+      }
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
@@ -259,6 +292,23 @@ export function ago(at: number): string {
   const passed = Date.now() - at;
   const unit = UNITS.find(([, ms]) => passed >= ms);
   return unit === undefined ? "just now" : `${counted(Math.floor(passed / unit[1]), unit[0])} ago`;
+}
+
+// ── Code cells ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Of what one cell prints, unless all is wanted. */
+const CODE_LINES_MAX = 5;
+/** The place of a call that code makes: `r1.exec.call.0`. */
+const CALL_OF_CELL = /\.exec\.call\./;
+
+/** What code mode tells: the code of a cell, when it is written; what it has printed. */
+function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
+  readonly code?: string | undefined;
+  readonly printed?: string | undefined;
+} {
+  const { code, text } = (payload ?? {}) as { readonly code?: string; readonly text?: string };
+  if (plugin === "bowline/code-mode" && name === "cell") return { code };
+  return plugin === "bowline/code" && name === "printed" ? { printed: text } : {};
 }
 
 // ── What waits for an answer ────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,5 @@
 import { text as textOf } from "node:stream/consumers";
-import { type Agent, openAgent } from "./agent.ts";
+import { type Agent, openAgent, reopenAgent } from "./agent.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
@@ -9,21 +9,33 @@ import { byNobody, NOT_SENT, Questions } from "./waits.ts";
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
   if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
-  const agent = await openAgent(io, settings, settings.session);
+  let agent = await openAgent(io, settings, settings.session);
   if (agent === undefined) return EXIT.ok;
-  const code = await answer(agent, text.trim(), io, settings);
+  let code = await finish(agent, io, settings);
+  if (code === undefined) {
+    if (agent.wanted !== undefined) agent = await reopenAgent(agent, io, settings, agent.wanted);
+    code = await answer(agent, text.trim(), io, settings);
+  }
   if (code !== EXIT.interrupted) await agent.close();
   return code;
 }
 
-async function answer(agent: Agent, text: string, io: Io, settings: Settings): Promise<number> {
+const isLive = (io: Io, { json }: Settings): boolean => io.stdout.isTTY === true && !json;
+
+/** Finishes what was left in the session. Gives the exit code if it does not come to an end. */
+async function finish(agent: Agent, io: Io, settings: Settings): Promise<number | undefined> {
   const questions = new Questions(agent, byNobody(agent, io, settings));
-  const isLive = io.stdout.isTTY === true && !settings.json;
-  const aside = () => (isLive ? livePrinter(io) : asidePrinter(io, settings.verbose));
+  const { verbose } = settings;
+  const aside = () => (isLive(io, settings) ? livePrinter(io, verbose) : asidePrinter(io, verbose));
   const finished = await finishLeft(agent, aside, io, questions);
   if (finished === "waiting") io.stderr.write(NOT_SENT);
-  if (finished !== "finished") return LEFT[finished];
-  const printer = isLive ? livePrinter(io) : settings.json ? jsonPrinter(io) : plainPrinter(io, settings.verbose);
+  return finished === "finished" ? undefined : LEFT[finished];
+}
+
+async function answer(agent: Agent, text: string, io: Io, settings: Settings): Promise<number> {
+  const questions = new Questions(agent, byNobody(agent, io, settings));
+  const { json, verbose } = settings;
+  const printer = isLive(io, settings) ? livePrinter(io, verbose) : json ? jsonPrinter(io) : plainPrinter(io, verbose);
   const taken = await takeTurn(agent, text, printer, io, questions);
   if (taken === "left" || taken === "waiting") return LEFT[taken];
   return taken !== "refused" && isGood(taken) ? EXIT.ok : EXIT.failed;

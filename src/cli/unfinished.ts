@@ -9,6 +9,8 @@ export interface Unfinished {
   readonly turnId: TurnId;
   /** The text of the turn's input. */
   readonly words: string;
+  /** The id of the protocol that it has begun with. */
+  readonly protocol?: string;
   /** It comes after the turn that is open. */
   readonly isQueued?: true;
 }
@@ -21,8 +23,8 @@ export async function unfinishedIn(store: Store, session?: SessionId): Promise<r
   for await (const { id: sessionId, openTurn } of session === undefined ? all(store) : one(store, session)) {
     const [opened] = openTurn === undefined ? [] : await store.journal(openTurn, 0);
     if (opened?.kind === "opened") {
-      const { turnId, input, at } = opened;
-      found.push({ sessionId, turnId, words: textOf(input.parts), at });
+      const { turnId, input, protocol, at } = opened;
+      found.push({ sessionId, turnId, words: textOf(input.parts), protocol: protocol.id, at });
     }
     const behind = openTurn === undefined ? {} : { isQueued: true as const };
     for (const { turnId, place, message, at } of await store.inputs.list(sessionId))

@@ -1,19 +1,20 @@
-// The demo model: splits a message into clauses, finds a skill for each by patterns, and answers with calls or text. It
-// keeps nothing between calls: all that it knows is in the request.
+// The demo model: splits a message into clauses, finds a skill for each by patterns, and answers with calls, a code cell
+// or text. It keeps nothing between calls: all that it knows is in the request.
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { requireKnown } from "../model/known.ts";
-import { callsOf, type Message, type ToolResultPart, textOf } from "../model/message.ts";
+import { callsOf, type Message, textOf } from "../model/message.ts";
 import { type ModelPart, type ModelRequest, ProviderFailure } from "../model/request.ts";
 import { NO_USAGE, type Usage } from "../model/usage.ts";
+import { calleesIn, cellEndIn, cellOf, isInCode, type Outcome } from "./demo/cell.ts";
 import type { Provider } from "./provider.ts";
 
 /**
  * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
  * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, wait { seconds },
- * notes_add { text }, notes_list {}, notes_remove { number }. Equal requests get equal replies. `delayMs` is the pause
- * before each part.
+ * notes_add { text }, notes_list {}, notes_remove { number }. In code mode it writes a cell that calls them. Equal requests
+ * get equal replies. `delayMs` is the pause before each part.
  */
 export function demo(options: { readonly delayMs?: number | undefined } = {}): Provider {
   requireKnown("demo", options, { delayMs: true });
@@ -45,21 +46,20 @@ type Wish =
 
 type Reply = { readonly calls: readonly Call[] } | { readonly text: string };
 
-function replyTo({ messages, tools, toolChoice }: ModelRequest): Reply {
+function replyTo(request: ModelRequest): Reply {
+  const { messages } = request;
   const asked = messages.findLastIndex(isSaidByUser);
   const words = textOf(messages[asked]?.parts ?? []);
   if (words.length > WORDS_MAX) return { text: `${WHO} That is too long for me.` };
   const wishes = understand(words, nameOf(messages.slice(0, asked + 1)));
-  const offered = new Set(toolChoice === "none" ? [] : tools.map(({ name }) => name));
   const calls = wishes.filter((wish) => wish.kind === "call");
-  const possible = calls.filter(({ tool }) => offered.has(tool));
-  const results = resultsIn(messages.slice(asked + 1));
-  const next = together(possible.slice(results.length));
-  if (next.length > 0) return { calls: next };
+  const since = messages.slice(asked + 1);
+  const { next, told, isOffered } = isInCode(request) ? byCode(request, calls, since) : byCalls(request, calls, since);
+  if (next !== undefined) return next;
   const said = [
     ...wishes.flatMap((wish) => (wish.kind === "say" ? [wish.text] : [])),
-    ...results.map(tell),
-    ...calls.filter(({ tool }) => !offered.has(tool)).map(({ tool }) => withoutTool(tool)),
+    ...told,
+    ...calls.filter(({ tool }) => !isOffered(tool)).map(({ tool }) => withoutTool(tool)),
   ];
   if (said.length === 0) return { text: NOT_UNDERSTOOD };
   if (said.length === 1 && said[0] === HELLO) said.push(SKILLS);
@@ -67,10 +67,51 @@ function replyTo({ messages, tools, toolChoice }: ModelRequest): Reply {
   return { text: [...new Set([...said, ...leftOut.map(beyond)])].join(" ") };
 }
 
+/** How far the calls of a message are: what is called next, or what came of all. */
+interface Acted {
+  readonly next?: Reply | undefined;
+  readonly told: readonly string[];
+  isOffered(tool: string): boolean;
+}
+
+function byCalls({ tools, toolChoice }: ModelRequest, calls: readonly Call[], since: readonly Message[]): Acted {
+  const offered = new Set(toolChoice === "none" ? [] : tools.map(({ name }) => name));
+  const isOffered = (tool: string): boolean => offered.has(tool);
+  const results = resultsIn(since);
+  const next = together(calls.filter(({ tool }) => isOffered(tool)).slice(results.length));
+  return { next: next.length === 0 ? undefined : { calls: next }, told: results.map(tell), isOffered };
+}
+
+/** One cell makes all calls. Whatever came of it, there is no second one: the same code would come to the same. */
+function byCode({ system, toolChoice }: ModelRequest, calls: readonly Call[], since: readonly Message[]): Acted {
+  const callees = calleesIn(toolChoice === "none" ? "" : system);
+  const isOffered = (tool: string): boolean => callees.has(tool);
+  const made = calls.filter(({ tool }) => isOffered(tool));
+  const end = cellEndIn(since);
+  if (end === undefined) {
+    const groups = inOrder(made).map((group) =>
+      group.map(({ tool, input }) => ({ callee: callees.get(tool) as string, input })),
+    );
+    return { next: groups.length === 0 ? undefined : { text: cellOf(groups) }, told: [], isOffered };
+  }
+  if ("problem" in end) return { told: [didNotWork(end.problem)], isOffered };
+  const told = end.outcomes.flatMap((outcome, index) => {
+    const call = made[index];
+    return call === undefined ? [] : [tell({ ...call, ...outcome })];
+  });
+  return { told, isOffered };
+}
+
 /** The calls that can be made at once: a wait is made alone, and what comes after it waits for it. */
 function together(calls: readonly Call[]): readonly Call[] {
   const wait = calls.findIndex(({ tool }) => tool === "wait");
   return wait < 0 ? calls : calls.slice(0, Math.max(wait, 1));
+}
+
+/** All calls, in groups that are made one after the other. */
+function inOrder(calls: readonly Call[]): readonly (readonly Call[])[] {
+  const first = together(calls);
+  return first.length === 0 ? [] : [first, ...inOrder(calls.slice(first.length))];
 }
 
 /** Characters. Longer texts are refused, because the patterns below may scan a text many times. */
@@ -93,8 +134,8 @@ const QUESTION = /^(?:who|what|when|where|which|why|how|can|could|do|does|is|are
 const beyond = (words: string): string => `The rest (“${words}”) is beyond this offline demonstration.`;
 const withoutTool = (tool: string): string => `For that I need the tool ${tool}, and it is not offered here.`;
 
-interface Told {
-  readonly result: ToolResultPart;
+interface Told extends Outcome {
+  readonly tool: string;
   readonly input: JsonObject;
 }
 
@@ -102,24 +143,26 @@ interface Told {
 function resultsIn(messages: readonly Message[]): readonly Told[] {
   const calls = messages.flatMap(({ parts }) => callsOf(parts));
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.kind === "toolResult"));
-  return results.map((result, index) => ({ result, input: objectOf(calls[index]?.input) }));
+  return results.map(({ name, status, parts }, index) => {
+    return { tool: name, status, words: textOf(parts), input: objectOf(calls[index]?.input) };
+  });
 }
 
-function tell({ result, input }: Told): string {
-  const words = textOf(result.parts);
-  switch (result.status) {
+function tell({ tool, status, words, input }: Told): string {
+  switch (status) {
     case "ok":
-      return TELL[result.name]?.(words, input) ?? `${result.name} says: ${words}`;
+      return TELL[tool]?.(words, input) ?? `${tool} says: ${words}`;
     case "denied":
-      return `I was not allowed to use ${result.name}: ${reasonIn(words)}`;
+      return `I was not allowed to use ${tool}: ${reasonIn(words)}`;
     case "cancelled":
-      return `The call of ${result.name} was cancelled.`;
+      return `The call of ${tool} was cancelled.`;
     case "unknown":
-      return `The call of ${result.name} was interrupted; whether it took effect is not known.`;
+      return `The call of ${tool} was interrupted; whether it took effect is not known.`;
     case "failed":
-      return `That did not work: ${reasonIn(words)}`;
+      return didNotWork(words);
   }
 }
+const didNotWork = (words: string): string => `That did not work: ${reasonIn(words)}`;
 
 /** The reason alone, without the code, the tool's name and the advice that the runtime puts around it. */
 const reasonIn = (words: string): string =>

@@ -12,6 +12,8 @@ test.each([
   [["doctor", "--db", ":memory:"], ":memory: keeps nothing to look at."],
   [["doctor", "--app", "agent.ts"], "--app is for chat and run."],
   [["chat", "--app", "agent.ts", "--db", "a.db"], "--model and --db are not for --app."],
+  [["chat", "--app", "agent.ts", "--mode", "code"], "--mode is not for --app. Set the protocol in the app."],
+  [["run", "--mode", "cod", "hello"], 'There is no mode "cod". There are code and tools.'],
   [["run"], "There is nothing to run."],
   [["run", "-"], "There is nothing to run."],
   [["run", "--model", "nonsense", "hello"], '"nonsense" is not the name of a model.'],

@@ -12,7 +12,10 @@ import {
   type Plugin,
   ProviderFailure,
   replaceResult,
+  type SessionEvent,
+  type TurnResult,
 } from "../../src/index.ts";
+import { NO_USAGE } from "../../src/model/usage.ts";
 import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
 import { runningQuickly } from "../kit/worlds.ts";
@@ -223,4 +226,92 @@ test("E6 T9 arguments to be edited hide nothing, and are the same JSON", () => {
   const value = { to: "\u202eecila \u{e0041}\x9b", for: "a\nb 🌍" };
   expect(editable(value)).toBe('{"to":"\\u202eecila \\udb40\\udc41\\u009b","for":"a\\nb 🌍"}');
   expect(JSON.parse(editable(value))).toEqual(value);
+});
+
+/** What is shown of these events of a turn that ended with this value. */
+function shownOf(value: Json, events: readonly object[], verbose = false) {
+  const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
+  const terminal = new PassThrough();
+  const outcome = { kind: "finished", by: "model", value };
+  for (const printer of [plainPrinter(io, verbose), livePrinter({ ...io, stdout: terminal }, verbose)]) {
+    for (const event of events) printer.event(event as SessionEvent);
+    printer.ended({ outcome, usage: NO_USAGE } as unknown as TurnResult);
+  }
+  const [stdout, stderr, live] = [io.stdout, io.stderr, terminal].map((stream) => String(stream.read() ?? ""));
+  return { stdout, stderr, live: live?.split("\n").slice(0, -2) };
+}
+const key = (effect: string) => ({ key: { effect } });
+const plugin = (effect: string, plugin: string, name: string, payload: Json) => ({
+  kind: "plugin",
+  plugin,
+  name,
+  payload,
+  ...key(effect),
+});
+const writes = (effect: string, code: string) => plugin(effect, "bowline/code-mode", "cell", { code });
+const prints = (effect: string, text: string) => plugin(effect, "bowline/code", "printed", { text });
+const callIn = (effect: string, input: Json) => ({
+  kind: "toolStarted",
+  call: { name: "ping", input },
+  ...key(`${effect}.call.0`),
+});
+
+test("E6 N2 code is told of once for each cell, before its calls and what it prints", () => {
+  const events = [
+    { kind: "text", delta: "I look.", ...key("r1.ask") },
+    writes("r1.ask", "a;\nb;"),
+    callIn("r1.exec", { n: 1 }),
+    prints("r1.exec", "one\x1b[2J\ntwo\n"),
+    callIn("r2.exec", { n: 2 }), // Of a turn that goes on here: what was written is not told again.
+    prints("r2.exec", "three"),
+    prints("r3.exec", "four"),
+    writes("r4.ask", "c;"),
+    { kind: "retracted", ...key("r4.ask") },
+    writes("r4.ask", "d;"),
+    plugin("r4.exec", "bowline/code", "tidied", null),
+    plugin("r4.exec", "acme/noise", "printed", { text: "Not of code." }),
+  ];
+  const { live, stdout, stderr } = shownOf({ sum: 4 }, events);
+  expect(live).toEqual([
+    "I look.",
+    "· runs code (2 lines)",
+    '  ping {"n":1}',
+    "    one[2J",
+    "    two",
+    "· runs code",
+    '  ping {"n":2}',
+    "    three",
+    "· runs code",
+    "    four",
+    "· runs code (1 line)",
+    expect.stringContaining("broken off"),
+    "· runs code (1 line)",
+    '{"sum":4}',
+  ]);
+  expect({ stdout, stderr }).toEqual({ stdout: '{"sum":4}\n', stderr: "" });
+});
+
+test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows all of it and the code, beside a pipe too", () => {
+  const numbers = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, index) => `${from + index}\n`).join("");
+  const events = [
+    prints("r1.exec", "x".repeat(200)),
+    prints("r1.exec", numbers(1, 4)),
+    prints("r1.exec", numbers(4, 9)),
+  ];
+  const { live } = shownOf("Done.", [...events, prints("r2.exec", "again")]);
+  expect(live).toEqual([
+    "· runs code",
+    `    ${"x".repeat(80)}…`,
+    ..."1234".split("").map((digit) => `    ${digit}`),
+    "    … and more, which --verbose shows",
+    "· runs code",
+    "    again",
+    "Done.",
+  ]);
+  const all = shownOf("Done.", [writes("r1.ask", "a;\n  b\x1b[2J;"), ...events], true);
+  expect(all.live?.slice(0, 3)).toEqual(["· runs code (2 lines)", "    a;", "      b[2J;"]);
+  expect(all.live?.slice(3, -1).map((line) => line.trim())).toEqual(["x".repeat(200), ..."12345678".split("")]);
+  expect(all.stderr).toMatch(/^a;\n {2}b\[2J;\nx{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
+  expect(all.stdout).toBe("Done.\n");
 });
