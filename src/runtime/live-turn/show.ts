@@ -143,7 +143,9 @@ export class TurnShow implements CallShow {
       const isPlain = isEndedByItself(before, effect);
       if (isPlain) (this.#plain ??= []).push(() => this.#end(at, call, event.output, event.at));
       const { phase, round } = this.#live.state;
-      const isOver = phase.kind !== "working" || round !== before.round;
+      // A call of a cell was settled by itself, and may have been given to the code.
+      const isOfCell = before.phase.kind === "working" && before.phase.work.cell !== undefined;
+      const isOver = isOfCell || phase.kind !== "working" || round !== before.round;
       // Of a round that was not over, plugins of today see the results first.
       if (!isPlain || !isOver) this.#return(at, call, event.output, event.at);
       if (isOver) for (const end of this.#plain?.splice(0) ?? []) end();
