@@ -16,7 +16,15 @@ const start: CodePast<Kept>["start"] = {
   get: () => ({ cells: 0, resets: 0 }),
   blobs: { get: async () => undefined, names: () => [] },
 };
-const context = { turnId: "trn", signal: new AbortController().signal, emit: () => {} } as unknown as CodeContext<Kept>;
+const context = {
+  turnId: "trn",
+  signal: new AbortController().signal,
+  state: { ...start, update: () => {} },
+  catalog: { list: () => [] },
+  extension: () => undefined,
+  messages: () => [],
+  emit: () => {},
+} as unknown as CodeContext<Kept>;
 
 const executor = (): Executor =>
   new Executor(sandbox, {

@@ -184,6 +184,12 @@ export const ALL: readonly Texts[] = [
     stopped: ["steps"],
     refused: [[{ message: "An `enum` cannot be used. Use an object.", line: 1, column: 1 }]],
     language: ["python"],
+    noMessage: [12],
+    noBinding: ["report"],
+    variable: [{ name: "rows", shown: '[{ id: 1, name: "Ada" }, { id: 2, name: "Bo" }]' }],
+    near: ["limit", "20"],
+    far: ["report", "text", 120_000],
+    kindOf: [[1, 2, 3]],
   }),
   shown("Tool search (`bowline/plugins/tools-search`)", TOOLS_SEARCH, {
     guidance: ["about 200"],

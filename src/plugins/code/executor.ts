@@ -1,6 +1,7 @@
 // Runs the cells of a session in guests of a sandbox.
 // E1 A guest lives as long as a turn runs here: between turns, and while a turn rests, a session holds none.
 // E2 What decides about the heap comes from the image and the segments on record: numbers of cells, seeds and times too.
+//    What the world gives to a segment is recorded with it (`given`), and a replay asks the record, never the world.
 // E3 A replay must come to what is on record: calls with their inputs, sleeps, steps, and at the end of a cell the heap.
 //    Comparing calls alone would miss half of the deliveries that came in another order.
 import {
@@ -9,32 +10,50 @@ import {
   type CodeContext,
   type CodeExecutor,
   type CodePast,
+  type Json,
   RuntimeError,
   shortened,
-  type ToolOutput,
 } from "../../index.ts";
-import type { CellBounds, Delivery, Guest, Progress, Sandbox } from "../../sandbox/quickjs/index.ts";
-import { forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
+import type {
+  CellBounds,
+  Delivery,
+  Guest,
+  Progress,
+  Sandbox,
+  Surface,
+  Surroundings,
+} from "../../sandbox/quickjs/index.ts";
+import { Bindings, boundAfter, type Changes, keepSeed, seedOf, setSeed } from "./bindings.ts";
+import { answerIn, differenceOf, RunningCell } from "./cell.ts";
+import { historyFor } from "./history.ts";
+import { type Digests, forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
+import { answerRead, deliveryOf, type ReadAnswer } from "./reads.ts";
 import { TEXTS } from "./texts.ts";
-
-type Parts = Extract<CellProgress, { readonly kind: "executed" }>["output"]["parts"];
-type Attachments = NonNullable<Extract<ToolOutput, { readonly kind: "value" }>["attachments"]>;
+import { type CodeTools, toolsKeeper } from "./tools.ts";
 
 const LANGUAGES: ReadonlySet<string> = new Set(["ts", "typescript", "js", "javascript"]);
 
-/** Attachments in results of calls are shown with the output of the cell: at most so many. */
-const ATTACHMENTS_MAX = 16;
+/** What watchers are shown of what one segment printed: its beginning and its end. */
+const PRINTED_CHARS_MAX = 8_000;
+
+/** What a segment is given of the world: the surroundings of a cell that begins, or the answer to a read. */
+type Given = (Surroundings & Changes) | ReadAnswer | undefined;
+type Context = CodeContext<Kept>;
 
 export class Executor implements CodeExecutor<Kept> {
   readonly #sandbox: Sandbox;
   readonly #bounds: CellBounds;
   readonly #shownCharsMax: number;
+  readonly #toolsOf = toolsKeeper();
   #guest: Guest | undefined;
+  #running: RunningCell | undefined;
   /** How many cells the session has run, the one that runs included. */
   #cells = 0;
+  /** The read-only values that the heap has. */
+  #bound: Digests = {};
+  /** No cell of the task has run so far. */
+  #isFirst = false;
   #isDirty = false;
-  #printed = "";
-  #attachments: Attachments = [];
 
   constructor(sandbox: Sandbox, bounds: CellBounds, shownCharsMax = Infinity) {
     this.#sandbox = sandbox;
@@ -42,25 +61,35 @@ export class Executor implements CodeExecutor<Kept> {
     this.#shownCharsMax = shownCharsMax;
   }
 
-  async restore({ start, isFresh, segments }: CodePast<Kept>, { turnId, signal }: CodeContext<Kept>): Promise<void> {
+  async restore({ start, isFresh, segments }: CodePast<Kept>, context: Context): Promise<void> {
     await this.release();
+    const { cells, image } = start.get();
     this.#guest = await this.#sandbox.open(isFresh ? undefined : await imageIn(start), this.#bounds);
-    this.#cells = start.get().cells;
+    this.#cells = cells;
+    this.#bound = isFresh ? {} : (image?.bound ?? {});
+    this.#isFirst = isFresh;
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
-      if (signal.aborted) throw new RuntimeError("code.stopped", { problem: TEXTS.turnStopped });
+      if (context.signal.aborted) throw new RuntimeError("code.stopped", { problem: TEXTS.turnStopped });
       // Nothing of a refused cell ran. To compile it again may cost the thread once more (nesting without end).
       if (isRefused(progress)) {
         this.#cells++;
         continue;
       }
-      const again = this.#answerOf(await this.#run(segment, turnId, true));
+      const again = await this.#replay(segment, progress, context);
       const problem = differenceOf(progress, again);
       if (problem !== undefined) throw new RuntimeError("code.diverged", { cell: segment.name, problem });
     }
   }
 
-  async execute(segment: CellSegment, context: CodeContext<Kept>): Promise<CellProgress> {
+  async #replay(segment: CellSegment, { given }: CellProgress, context: Context): Promise<CellProgress> {
+    const over = this.#afterEnd(segment);
+    if (over !== undefined) return over;
+    const progress = await this.#run(segment, given as Given, context);
+    return this.#requireRunning().answerTo(progress);
+  }
+
+  async execute(segment: CellSegment, context: Context): Promise<CellProgress> {
     const { language } = segment.cell;
     if (!LANGUAGES.has(language.toLowerCase())) {
       this.#cells++;
@@ -68,13 +97,13 @@ export class Executor implements CodeExecutor<Kept> {
     }
     const { signal } = context;
     if (signal.aborted) return stoppedTurn;
+    const over = this.#afterEnd(segment);
+    if (over !== undefined) return over;
     const guest = this.#guest;
     const stop = (): void => void guest?.close();
     signal.addEventListener("abort", stop, { once: true });
     try {
-      const progress = await this.#run(segment, context.turnId, false);
-      if (progress.printed !== "") context.emit("printed", { text: progress.printed });
-      return signal.aborted && progress.state === "stopped" ? stoppedTurn : this.#answerOf(progress);
+      return await this.#live(segment, context);
     } catch (error) {
       if (!signal.aborted) throw error;
       return stoppedTurn;
@@ -83,21 +112,86 @@ export class Executor implements CodeExecutor<Kept> {
     }
   }
 
+  async #live(segment: CellSegment, context: Context): Promise<CellProgress> {
+    const { cell, deliver } = segment;
+    const seed = seedOf(context.state.get(), this.#isFirst, context.frame);
+    const values = new Bindings(context, deliver === undefined ? seed : context.state.get().seed);
+    const tools = this.#toolsOf(context.catalog.list(), values.names);
+    const reads = deliver === undefined ? undefined : this.#requireRunning().readAt(deliver.at);
+    const given =
+      deliver === undefined
+        ? await this.#surroundings(cell.code, tools, values, context)
+        : reads && (await answerRead(reads, context, values));
+
+    const surface = surfaceFor(tools, this.#isFirst ? undefined : context.state.get().variables);
+    const progress = await this.#run(segment, given, context, surface);
+    if (progress.printed !== "") context.emit("printed", { text: shortened(progress.printed, PRINTED_CHARS_MAX) });
+    if (context.signal.aborted && progress.state === "stopped") return stoppedTurn;
+    if (deliver === undefined && progress.state !== "refused" && seed !== context.state.get().seed)
+      setSeed(context.state, seed);
+    await noteEnd(progress, context);
+    return recorded(this.#requireRunning().answerTo(progress), tools, given);
+  }
+
+  async #surroundings(code: string, tools: CodeTools, values: Bindings, context: Context): Promise<Given> {
+    const modules = tools.mentionedIn(code);
+    return {
+      ...(modules.length === 0 ? {} : { modules }),
+      ...(await values.changesTo(this.#bound)),
+      history: historyFor(code, context.messages()),
+      ...(tools.hasSearch ? { hasSearch: true } : {}),
+    };
+  }
+
+  /** Runs a segment in the guest. E2: without a surface it is a replay. */
+  async #run(segment: CellSegment, given: Given, context: Context, surface?: Surface): Promise<Progress> {
+    const { name, cell, time: at, deliver } = segment;
+    const guest = this.#requireGuest();
+    const isReplay = surface === undefined || undefined;
+    if (deliver !== undefined) {
+      this.#requireRunning().attach(deliver.output);
+      const answer = given === undefined ? answerIn(deliver.output) : deliveryOf(given as ReadAnswer, context);
+      return this.#noted(await guest.deliver({ id: Number(deliver.at), at, isReplay, ...answer } as Delivery));
+    }
+    this.#cells++;
+    this.#running = new RunningCell(cell, this.#shownCharsMax);
+    const { code, acceptFinish } = cell;
+    const { digests = [], ...around } = (given ?? {}) as Surroundings & Changes;
+    const [file, seed] = [`cell-${this.#cells}.ts`, `${context.turnId}/${name}`];
+    const progress = await guest.start({ ...around, code, file, seed, at, acceptFinish, isReplay, surface });
+    if (progress.state !== "refused") {
+      this.#bound = boundAfter(this.#bound, { ...around, digests });
+      this.#isFirst = false;
+    }
+    return this.#noted(progress);
+  }
+
+  #noted(progress: Progress): Progress {
+    if (progress.state !== "refused") this.#isDirty = true;
+    return progress;
+  }
+
+  /** The answer to a delivery when the code is over already. */
+  #afterEnd({ deliver }: CellSegment): CellProgress | undefined {
+    return deliver === undefined ? undefined : this.#requireRunning().afterEnd(deliver.at);
+  }
+
   dirty(): boolean {
     return this.#isDirty;
   }
 
-  async snapshot({ start, isFresh, segments }: CodePast<Kept>, { state }: CodeContext<Kept>): Promise<void> {
+  async snapshot({ start, isFresh, segments }: CodePast<Kept>, { state }: Context): Promise<void> {
     const { resets } = state.get();
     // Somebody wanted the heap forgotten while the turn was open: that counts from this commit on.
     const isReset = resets !== start.get().resets;
     if (isReset || (isFresh && segments.length === 0)) return forgetImage(state, this.#cells, resets);
-    await keepImage(state, this.#cells, await this.#requireGuest().image());
+    await keepImage(state, this.#cells, await this.#requireGuest().image(), this.#bound);
   }
 
   async release(): Promise<void> {
     const guest = this.#guest;
     this.#guest = undefined;
+    this.#running = undefined;
     await guest?.close();
   }
 
@@ -106,62 +200,42 @@ export class Executor implements CodeExecutor<Kept> {
     return this.#guest;
   }
 
-  async #run({ name, cell, time: at, deliver }: CellSegment, turnId: string, replays: boolean): Promise<Progress> {
-    const guest = this.#requireGuest();
-    const isReplay = replays || undefined;
-    if (deliver !== undefined) {
-      if (deliver.output?.kind === "value") this.#attach(deliver.output.attachments ?? []);
-      return guest.deliver({ id: Number(deliver.at), at, isReplay, ...answerIn(deliver.output) } as Delivery);
-    }
-    this.#cells++;
-    this.#printed = "";
-    this.#attachments = [];
-    const { code, acceptFinish } = cell;
-    return guest.start({ code, file: `cell-${this.#cells}.ts`, seed: `${turnId}/${name}`, at, acceptFinish, isReplay });
-  }
-
-  #attach(more: Attachments): void {
-    this.#attachments = [...this.#attachments, ...more].slice(0, ATTACHMENTS_MAX);
-  }
-
-  #answerOf(progress: Progress): CellProgress {
-    const { state, steps: meter } = progress;
-    this.#printed += progress.printed;
-    if (state !== "refused") this.#isDirty = true;
-    if (state === "waiting") {
-      const calls = progress.calls.map(({ id, tool, input }) => ({ at: String(id), tool, input }));
-      const sleeps = progress.sleeps.map(({ id, ms }) => ({ at: String(id), ms }));
-      return { kind: "called", calls, sleeps, meter };
-    }
-    const finish = state === "done" && progress.finish !== undefined ? { finish: progress.finish } : {};
-    const heap = state === "stopped" ? undefined : progress.heap;
-    return { kind: "executed", output: { state, parts: this.#partsOf(progress), ...finish }, meter, heap };
-  }
-
-  #partsOf(progress: Exclude<Progress, { readonly state: "waiting" }>): Parts {
-    const words = [this.#printed.replace(/\n$/, ""), endOf(progress)];
-    if (progress.state !== "stopped") words.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
-    const text = words.filter((each) => each !== "").join("\n");
-    const isNothing = text === "" && this.#attachments.length === 0;
-    // A message without parts is refused by most providers.
-    const shown = isNothing ? TEXTS.nothing : shortened(text, this.#shownCharsMax);
-    return [...(shown === "" ? [] : [{ kind: "text", text: shown } as const]), ...this.#attachments];
+  #requireRunning(): RunningCell {
+    if (this.#running === undefined) throw new RuntimeError("code.lost", {});
+    return this.#running;
   }
 }
 
-function endOf(progress: Exclude<Progress, { readonly state: "waiting" }>): string {
-  switch (progress.state) {
-    case "done":
-      return progress.value === undefined ? "" : TEXTS.value(progress.value);
-    case "threw":
-      return TEXTS.threw(progress.error);
-    case "stalled":
-      return TEXTS.stalled;
-    case "refused":
-      return TEXTS.refused(progress.problems);
-    case "stopped":
-      return TEXTS.stopped(progress.bound);
-  }
+/** Where the guest has a variable by the name of a module, code means the variable. */
+function surfaceFor({ surface }: CodeTools, variables: Kept["variables"]): Surface {
+  const own = variables?.list.filter(({ name }) => Object.hasOwn(surface.modules, name)) ?? [];
+  if (own.length === 0) return surface;
+  const modules = Object.entries(surface.modules).filter(([module]) => own.every(({ name }) => name !== module));
+  return { ...surface, modules: Object.fromEntries(modules) };
+}
+
+/** Keeps what the end of a cell leaves for others to see: its variables, and what another task begins with. */
+async function noteEnd(progress: Progress, { state, messages }: Context): Promise<void> {
+  if (progress.state === "waiting" || progress.state === "refused" || progress.state === "stopped") return;
+  const continues = progress.state === "done" ? progress.continues : undefined;
+  if (continues !== undefined) await keepSeed(state, continues.seed);
+  const list = continues === undefined ? (progress.variables ?? []) : []; // Another task has none of them.
+  const since = messages()[0]?.id;
+  const variables = { ...(since === undefined ? {} : { since }), list };
+  const { variables: before = { list: [] } } = state.get();
+  if (JSON.stringify(before.list) === JSON.stringify(list) && (list.length === 0 || before.since === since)) return;
+  state.update(({ variables: _, ...kept }) => (list.length === 0 ? kept : { ...kept, variables }));
+}
+
+/** The answer with what a replay needs: the tools that were meant, and what the segment was given. */
+function recorded(answer: CellProgress, tools: CodeTools, given: Given): CellProgress {
+  const noted = given === undefined ? {} : { given: given as Json };
+  if (answer.kind === "executed") return { ...answer, ...noted };
+  const calls = answer.calls.map(({ at, tool: path, input }) => {
+    const { tool, as } = tools.meant(path);
+    return as === undefined ? { at, tool, input } : { at, tool, input, as };
+  });
+  return { ...answer, calls, ...noted };
 }
 
 const stoppedTurn: CellProgress = {
@@ -176,34 +250,3 @@ const refusedLanguage = (language: string): CellProgress => ({
 
 const isRefused = (progress: CellProgress): boolean =>
   progress.kind === "executed" && progress.output.state === "refused";
-
-/** What the code is given for an output: a value, or an error that its call throws. */
-function answerIn(output: ToolOutput | undefined): object {
-  switch (output?.kind) {
-    case undefined:
-      return { slept: true };
-    case "value":
-      return { value: output.value };
-    case "failure":
-      return { error: { code: output.failure.code, message: output.failure.message } };
-    case "cancelled":
-      return { error: { code: "tool.cancelled", message: output.reason } };
-    case "unknown":
-      return { error: { code: "tool.unknown-result", message: output.reason } };
-  }
-}
-
-/** E3: how a replay differs from what is on record. */
-function differenceOf(recorded: CellProgress, again: CellProgress): string | undefined {
-  if (recorded.kind === "executed" && again.kind === "executed") {
-    const { output: before, heap } = recorded;
-    if (again.output.state !== before.state) return `it was ${before.state}, and is ${again.output.state}`;
-    if (heap !== undefined && again.heap !== heap) return "what it keeps is not the same";
-    return again.meter === recorded.meter ? undefined : "it computed more, or less";
-  }
-  if (recorded.kind === "executed" || again.kind === "executed")
-    return `it ${recorded.kind === "executed" ? "had ended" : "waited"}, and does not`;
-  if (JSON.stringify(again.calls) !== JSON.stringify(recorded.calls)) return "it makes other calls";
-  if (JSON.stringify(again.sleeps ?? []) !== JSON.stringify(recorded.sleeps ?? [])) return "it sleeps differently";
-  return again.meter === recorded.meter ? undefined : "it computed more, or less";
-}

@@ -1,9 +1,12 @@
 import { definePlugin } from "../../index.ts";
 import { quickjs } from "../../sandbox/quickjs/index.ts";
+import { BIND, bind, bindings, UNBIND, unbind } from "./bindings.ts";
 import { Executor } from "./executor.ts";
 import { forgetImage, KEPT } from "./kept.ts";
 import { boundsOf, OPTIONS } from "./options.ts";
+import { variablesPart } from "./variables.ts";
 
+export { bindings } from "./bindings.ts";
 export type { CodeOptions } from "./options.ts";
 
 /**
@@ -18,6 +21,8 @@ export const code = definePlugin({
   close: (sandbox) => sandbox.close(),
   setup: ({ options, shared, command }) => ({
     codeExecutor: new Executor(shared, boundsOf(options), options.shownCharsMax),
+    extensions: [bindings],
+    prompt: variablesPart,
     operations: {
       reset: command({
         description: "Forgets all that the session's code keeps. While a turn is open it counts from its commit on.",
@@ -25,6 +30,17 @@ export const code = definePlugin({
           const { cells, resets } = state.get();
           forgetImage(state, cells, resets + 1);
         },
+      }),
+      bind: command({
+        description:
+          "Gives the session's code read-only values by their names, in place of those it has by these names.",
+        input: BIND,
+        run: ({ state, input: { values } }): Promise<void> => bind(state, values),
+      }),
+      unbind: command({
+        description: "Takes read-only values away from the session's code.",
+        input: UNBIND,
+        run: ({ state, input: { names } }): void => unbind(state, names),
       }),
     },
   }),

@@ -1,24 +1,76 @@
-import { optionsSchema, type StateCell, type StateView } from "../../index.ts";
-import type { Image, NextImage } from "../../sandbox/quickjs/index.ts";
+import { type Fields, optionsSchema, type StateCell, type StateView } from "../../index.ts";
+import type { GuestVariable, Image, NextImage } from "../../sandbox/quickjs/index.ts";
 
-/** What a session keeps of its code: how many cells it ran, and its heap as named blobs, one for each delta. */
+/** What a session keeps for its code. Contents that may be large are named blobs: `heap/0`, `binding/report`, `seed`. */
 export interface Kept {
+  /** How many cells it ran. */
   readonly cells: number;
   /** How often the heap was forgotten by `reset`. */
   readonly resets: number;
-  readonly image?: { readonly engine: string; readonly deltas: number };
+  /** The heap: one blob for each delta, and which read-only values are in it, by name: the digests of their contents. */
+  readonly image?: { readonly engine: string; readonly deltas: number; readonly bound?: Digests };
+  /** What the latest cell left. `since`: the message with which the conversation began then. */
+  readonly variables?: { readonly since?: string; readonly list: readonly GuestVariable[] };
+  /** Read-only values of the session, by name. */
+  readonly bindings?: { readonly [name: string]: KeptValue };
+  /** What the task began with. `isNew`: no cell of that task has run; else `frame` is where it began. */
+  readonly seed?: KeptValue & { readonly isNew?: true; readonly frame?: string };
+}
+export type Digests = { readonly [name: string]: string };
+
+/** What is told of a value whose content is a blob. */
+export interface KeptValue {
+  readonly digest: string;
+  /** Characters of its JSON. */
+  readonly length: number;
+  /** In a few words, for the model. */
+  readonly shown: string;
 }
 
 export const KEPT = optionsSchema<unknown, Kept>((given) => {
   const image = given.object("image", undefined);
+  const variables = given.object("variables", undefined);
+  const bindings = given.object("bindings", undefined);
+  const seed = given.object("seed", undefined);
   return {
     cells: given.whole("cells", {}, 0),
     resets: given.whole("resets", {}, 0),
-    ...(image === undefined ? {} : { image: { engine: image.text("engine"), deltas: image.whole("deltas") } }),
+    ...(image === undefined ? {} : { image: imageFields(image) }),
+    ...(variables === undefined ? {} : { variables: variableFields(variables) }),
+    ...(bindings === undefined ? {} : { bindings: eachOf(bindings, valueFields) }),
+    ...(seed === undefined ? {} : { seed: seedFields(seed) }),
   };
 });
 
-const nameOf = (index: number): string => `heap/${index}`;
+function imageFields(image: Fields): NonNullable<Kept["image"]> {
+  const bound = image.object("bound", undefined);
+  const digests = bound === undefined ? {} : { bound: Object.fromEntries(bound.names.map((n) => [n, bound.text(n)])) };
+  return { engine: image.text("engine"), deltas: image.whole("deltas"), ...digests };
+}
+
+function variableFields(variables: Fields): NonNullable<Kept["variables"]> {
+  const since = variables.text("since", undefined);
+  const list = variables.objects("list", (each) => ({ name: each.text("name"), shown: each.text("shown") }));
+  return { ...(since === undefined ? {} : { since }), list };
+}
+
+const valueFields = (value: Fields): KeptValue => ({
+  digest: value.text("digest"),
+  length: value.whole("length"),
+  shown: value.text("shown"),
+});
+
+function seedFields(seed: Fields): NonNullable<Kept["seed"]> {
+  const frame = seed.text("frame", undefined);
+  const isNew = seed.flag("isNew", false) ? ({ isNew: true } as const) : {};
+  return { ...valueFields(seed), ...isNew, ...(frame === undefined ? {} : { frame }) };
+}
+
+const eachOf = <T>(given: Fields, read: (each: Fields) => T): { readonly [name: string]: T } =>
+  Object.fromEntries(given.names.map((name) => [name, read(given.object(name))]));
+
+const HEAP = "heap/";
+const nameOf = (index: number): string => `${HEAP}${index}`;
 
 /** The heap that is kept; undefined when there is none. */
 export async function imageIn({ get, blobs }: StateView<Kept>): Promise<Image | undefined> {
@@ -30,15 +82,25 @@ export async function imageIn({ get, blobs }: StateView<Kept>): Promise<Image | 
   return { engine: image.engine, deltas: deltas.map((delta) => delta ?? new Uint8Array()) };
 }
 
-export async function keepImage(state: StateCell<Kept>, cells: number, next: NextImage): Promise<void> {
-  const { engine, keeps, delta } = next;
+export async function keepImage(
+  state: StateCell<Kept>,
+  cells: number,
+  { engine, keeps, delta }: NextImage,
+  bound: Digests,
+): Promise<void> {
   const { deltas = 0 } = state.get().image ?? {};
   await state.blobs.put(nameOf(keeps), delta);
   for (let index = keeps + 1; index < deltas; index++) state.blobs.remove(nameOf(index));
-  state.update(({ resets }) => ({ cells, resets, image: { engine, deltas: keeps + 1 } }));
+  const isBound = Object.keys(bound).length > 0;
+  state.update((kept) => ({
+    ...kept,
+    cells,
+    image: { engine, deltas: keeps + 1, ...(isBound ? { bound } : {}) },
+  }));
 }
 
+/** What was given to the code stays: it is given to the next heap, too. */
 export function forgetImage(state: StateCell<Kept>, cells: number, resets: number): void {
-  for (const name of state.blobs.names()) state.blobs.remove(name);
-  state.update(() => ({ cells, resets }));
+  for (const name of state.blobs.names()) if (name.startsWith(HEAP)) state.blobs.remove(name);
+  state.update(({ image: _, variables: __, ...kept }) => ({ ...kept, cells, resets }));
 }

@@ -1,5 +1,6 @@
-// All that a model reads of how its code ended.
-import type { Bound, CellProblem, GuestError } from "../../sandbox/quickjs/index.ts";
+// All that a model reads of its code: how it ended, what it keeps, and what it was given.
+import type { Json } from "../../index.ts";
+import type { Bound, CellProblem, GuestError, GuestVariable } from "../../sandbox/quickjs/index.ts";
 
 const WHY: { readonly [B in Bound]: string } = {
   steps: "it computed for too long",
@@ -28,6 +29,8 @@ const errorOf = (error: GuestError): string => {
   return stack === undefined || stack === "" ? head : `${head}\n${stack}`;
 };
 
+const number = (count: number): string => count.toLocaleString("en-US");
+
 export const TEXTS = {
   nothing: "The code ran to its end. It printed nothing and has no value.",
   value: (value: string) => `= ${value}`,
@@ -40,4 +43,22 @@ export const TEXTS = {
   refused: (problems: readonly CellProblem[]) =>
     `The code was not run:\n${problems.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`).join("\n")}`,
   language: (language: string) => `Code in ${language} cannot be run here. Write TypeScript.`,
+
+  // What code reads while it runs.
+  opened: "callable from the next cell on",
+  noMessage: (index: number) => `There is no history[${index}] any more.`,
+  noBinding: (name: string) => `There is no ${name} any more.`,
+
+  // What the model is shown before it writes.
+  variables: "Variables",
+  variable: ({ name, shown }: GuestVariable) => `${name}: ${shown.replace(/\s+/g, " ")}`,
+  /** A value that is at hand, as JSON. */
+  near: (name: string, shown: string) => `\`${name}\` (read-only): ${shown}`,
+  far: (name: string, shown: string, length: number) =>
+    `\`${name}\` (read-only): ${shown}, ${number(length)} characters: \`await ${name}\``,
+  kindOf: (value: Json): string => {
+    if (typeof value === "string") return "text";
+    if (Array.isArray(value)) return `a list of ${number(value.length)}`;
+    return typeof value === "object" && value !== null ? "an object" : JSON.stringify(value);
+  },
 };

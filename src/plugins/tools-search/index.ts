@@ -1,10 +1,20 @@
-// Finds tools that are not declared to the model, and opens them. Ranking is in `rank.ts`.
+// Finds tools that are not declared to the model, and opens them. Ranking is in `src/tools/search`.
 //
 // 1. The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
 // 2. Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
-import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
-import { groupsOf, Index } from "./rank.ts";
-import { cutAt, signatureOf } from "./signature.ts";
+import {
+  cutAt,
+  definePlugin,
+  hasCode,
+  jsonSchema,
+  optionsSchema,
+  signatureOf,
+  type ToolContext,
+  type ToolIndex,
+  type ToolManifest,
+  toolGroups,
+  toolIndexer,
+} from "../../index.ts";
 import { NAME, TEXTS } from "./texts.ts";
 
 export interface ToolsSearchOptions {
@@ -40,7 +50,7 @@ export const toolsSearch = definePlugin({
     return { max: given.whole("max", { min: 1, max: 64 }, 8) };
   }),
   setup: ({ options: { max }, tool }) => {
-    const indexOf = indexer();
+    const indexOf = toolIndexer();
     return {
       prompt: ({ catalog }) => {
         const tools = catalog.list();
@@ -70,29 +80,15 @@ const isSearchable = ({ availability }: ToolManifest): boolean => availability =
 /** Rounded, and of all tools: neither opening a tool (rule 1) nor a few that come or go may change the prompt. */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
-/** Keeps the index of the last list of tools, so that rounds and turns with the same tools do not build it again. */
-function indexer(): (tools: readonly ToolManifest[]) => Index {
-  let known: { readonly of: readonly ToolManifest[]; readonly index: Index } | undefined;
-  return (tools) => {
-    const isSame =
-      known?.of.length === tools.length &&
-      tools.every(
-        ({ name, description }, at) => name === known?.of[at]?.name && description === known.of[at]?.description,
-      );
-    if (known === undefined || !isSame) known = { of: tools, index: new Index(tools) };
-    return known.index;
-  };
-}
-
 type SearchContext = Pick<ToolContext, "catalog" | "membership">;
 
 class Search {
   readonly #tools: readonly ToolManifest[];
-  readonly #index: Index;
+  readonly #index: ToolIndex;
   readonly #context: SearchContext;
   readonly #max: number;
 
-  constructor(tools: readonly ToolManifest[], index: Index, context: SearchContext, max: number) {
+  constructor(tools: readonly ToolManifest[], index: ToolIndex, context: SearchContext, max: number) {
     this.#tools = tools;
     this.#index = index;
     this.#context = context;
@@ -172,7 +168,7 @@ class Search {
   #whatThereIs(): string {
     const tools = this.#tools.filter(isSearchable);
     if (tools.length === 0) return TEXTS.noOthers;
-    return TEXTS.whatThereIs(tools.length, groupsOf(tools, GROUPS_MAX));
+    return TEXTS.whatThereIs(tools.length, toolGroups(tools, GROUPS_MAX));
   }
 
   #alike(names: readonly string[]): string {

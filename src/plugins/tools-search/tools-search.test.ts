@@ -17,10 +17,10 @@ import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { ToolIndex, toolGroups } from "../../tools/search/rank.ts";
+import { signatureOf } from "../../tools/search/signature.ts";
+import { likeness, wordsOf } from "../../tools/search/words.ts";
 import { type ToolsSearchResult, toolsSearch } from "./index.ts";
-import { groupsOf, Index } from "./rank.ts";
-import { signatureOf } from "./signature.ts";
-import { likeness, wordsOf } from "./words.ts";
 
 const NOTHING = jsonSchema<object>({ type: "object", properties: {} });
 const searchable = (name: string, description = `Does ${name}.`): ToolManifest => ({
@@ -461,7 +461,7 @@ describe("the prompt", () => {
 });
 
 describe("ranking", () => {
-  const index = new Index(THOUSAND);
+  const index = new ToolIndex(THOUSAND);
   const best = (query: string): string | undefined => index.rank(query)[0]?.name;
 
   test.each([
@@ -482,7 +482,7 @@ describe("ranking", () => {
   });
 
   test("E3 what fits much worse than the best is left out", () => {
-    const few = new Index([
+    const few = new ToolIndex([
       searchable("send_mail", "Sends a mail to a customer."),
       searchable("archive_mail", "Puts a mail away."),
       searchable("count_stock", "Counts what is in stock, for reports that are read by a customer or an auditor."),
@@ -493,7 +493,7 @@ describe("ranking", () => {
   });
 
   test("E3 languages without spaces are found by their characters", () => {
-    const asian = new Index([
+    const asian = new ToolIndex([
       searchable("a", "发送邮件给客户"),
       searchable("b", "查询天气预报"),
       searchable("c", "ファイルを保存する"),
@@ -504,7 +504,7 @@ describe("ranking", () => {
   });
 
   test("E3 the order is the same however the tools are listed, and only depends on words", () => {
-    const reversed = new Index(THOUSAND.toReversed());
+    const reversed = new ToolIndex(THOUSAND.toReversed());
     for (const query of ["create thing", "invoice", "delete thinga0 mail", "exprot"])
       expect(reversed.rank(query).map(({ name }) => name)).toEqual(index.rank(query).map(({ name }) => name));
   });
@@ -529,7 +529,7 @@ describe("ranking", () => {
   });
 
   test("E3 groups name servers and first words", () => {
-    expect(groupsOf(THOUSAND.slice(-5), 2)).toBe("mcp__billing (2), mcp__weather (1), and 2 others");
+    expect(toolGroups(THOUSAND.slice(-5), 2)).toBe("mcp__billing (2), mcp__weather (1), and 2 others");
   });
 });
 

@@ -1,6 +1,6 @@
 // A cell that runs: what it has announced, printed and left open.
 
-import type { GuestSleep } from "../sandbox.ts";
+import type { GuestRead, GuestSleep } from "../sandbox.ts";
 import { columnIn } from "./compile.ts";
 import type { SentCall } from "./message.ts";
 import { type Frame, frameIn } from "./stack.ts";
@@ -14,15 +14,15 @@ export class Cell {
   readonly #text: string;
   /** The promise of its code, or what the engine threw when it read the code. */
   code: { readonly promise: Pointer } | { readonly thrown: Pointer } = { promise: 0 };
-  /** The value that it finished with, as JSON. */
-  finish: string | undefined;
+  /** The value that it finished with, or what it wants to go on with, as JSON. The first of them counts. */
+  over: { readonly finish: string } | { readonly continues: string } | undefined;
   printed = "";
   steps = 0;
   outputBytes = 0;
-  /** Calls and sleeps together: their numbers count from 0. */
+  /** Calls, sleeps and reads together: their numbers count from 0. */
   announced = 0;
   readonly rejections = new Rejections();
-  readonly #open = new Map<number, "call" | "sleep" | "forgotten">();
+  readonly #open = new Map<number, "call" | "sleep" | "read" | "forgotten">();
   #openCalls = 0;
   #openSleeps = 0;
   #calls: SentCall[] = [];
@@ -62,6 +62,14 @@ export class Cell {
     this.#sleeps.push({ id, ms });
   }
 
+  /** To its end it is a sleep that nobody clears: code that is over waits for none. */
+  read(reads: GuestRead): void {
+    const id = this.announced++;
+    this.#open.set(id, "read");
+    this.#openSleeps++;
+    this.#sleeps.push({ id, ms: 0, reads });
+  }
+
   /** Nobody waits for this sleep any more. The host does not know, and will still say when it is over. */
   forget(id: number): void {
     if (this.#open.get(id) !== "sleep") return;
@@ -69,12 +77,12 @@ export class Cell {
     this.#openSleeps--;
   }
 
-  /** False if no call, or no sleep, with this number is open. */
-  answer(id: number, kind: "call" | "sleep"): boolean {
+  /** False if nothing with this number waits for an answer, or for the end of a sleep. */
+  answer(id: number, isSlept: boolean): boolean {
     const open = this.#open.get(id);
-    if (open === undefined || (open === "call") !== (kind === "call")) return false;
+    if (open === undefined || (open === "sleep" || open === "forgotten") !== isSlept) return false;
     if (open === "call") this.#openCalls--;
-    if (open === "sleep") this.#openSleeps--;
+    if (open === "sleep" || open === "read") this.#openSleeps--;
     return this.#open.delete(id);
   }
 

@@ -3,6 +3,7 @@
 // variables, so that later cells see it and may declare it again.
 //
 // C1 The same code gives the same script, in every process: a cell is compiled again when its turn is replayed.
+//    What is around a cell decides only whether it is refused.
 // C2 Lines stay. Columns stay too, except for the rest of a line after `let x;`, after a class that uses its own name, and
 //    after a statement that a class follows on the same line. A class on the first line counts as one that follows.
 // C3 A cell that cannot run is refused before any of it ran, and the places it is told of are those in its own text.
@@ -12,6 +13,7 @@ import { type ClassDeclaration, type Program, parse, type VariableDeclaration } 
 import { RuntimeError } from "../../model/errors.ts";
 import type { CellProblem } from "../sandbox.ts";
 import { isMentioned, type Misuse, misuses, NO_MODULES } from "./names.ts";
+import type { Names } from "./surface.ts";
 
 export { RESERVED } from "./names.ts";
 
@@ -22,11 +24,11 @@ const PROBLEMS_MAX = 10;
 const LINE_BREAK = /\r\n?|\n/;
 
 /** The script of a cell, or why it has none. Throws `code.lost` in a thread that can compile no more. */
-export function compileCell(code: string): Compiled {
+export function compileCell(code: string, names?: Names): Compiled {
   try {
     const js = strip(plain(code));
     const program = parseScript(js);
-    const found = misuses(program);
+    const found = misuses(program, names);
     return found.length === 0 ? { js: rewrite(js, program) } : refused(code, found);
   } catch (error) {
     if (error instanceof Refusal) return refused(code, [error]);

@@ -8,14 +8,15 @@
 
 import { createHash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
-import type { Bound, CellBounds, GuestCell, GuestError } from "../sandbox.ts";
+import type { Bound, CellBounds, Ended, GuestError, GuestRead, GuestVariable } from "../sandbox.ts";
 import type { Baseline } from "./baseline.ts";
 import { Cell } from "./cell.ts";
 import { compileCell } from "./compile.ts";
 import { hashOfHeap, heapOf, nextDelta } from "./image.ts";
-import type { SentCall, SentDelivery, SentEnd, SentProgress } from "./message.ts";
+import type { SentCall, SentCell, SentDelivery, SentEnd, SentProgress } from "./message.ts";
 import { ASK, BRANDS, REPLY } from "./prelude.ts";
 import { withoutPrelude } from "./stack.ts";
+import { namesIn } from "./surface.ts";
 import { type Held, type Pointer, Vm } from "./vm.ts";
 
 const INPUT_BYTES_MAX = 1024 * 1024;
@@ -25,7 +26,7 @@ const VALUE_BYTES_MAX = 4096;
 const HASHED_BYTES_MAX = 8 * 1024 * 1024;
 const UNHANDLED_MAX = 10;
 
-type Ending = SentEnd & { readonly heap?: string; readonly unhandled?: readonly GuestError[] };
+type Ending = SentEnd & Ended;
 
 const NOTHING = { calls: [], sleeps: [], printed: "", steps: 0 } as const;
 
@@ -71,16 +72,16 @@ export class GuestVm {
     return this.#vm?.bytes ?? 0;
   }
 
-  start(cell: GuestCell): SentProgress {
+  start(cell: SentCell): SentProgress {
     const vm = this.#between();
-    const compiled = compileCell(cell.code);
+    const compiled = compileCell(cell.code, cell.surface === undefined ? undefined : namesIn(cell.surface));
     if ("problems" in compiled)
       return { ...NOTHING, state: "refused", problems: compiled.problems, ...this.#hashed(vm) };
     this.#cell = new Cell(cell.file, cell.code);
     return this.#segment(vm, this.#cell, cell, (running) => {
       const seed = createHash("sha256").update(cell.seed).digest();
       const numbers = [0, 4, 8, 12].map((at) => seed.readInt32LE(at));
-      vm.enter("begin", ...numbers, cell.acceptFinish ? 1 : 0);
+      vm.enter("begin", ...numbers, cell.acceptFinish ? 1 : 0, cell.around);
       running.code = vm.evaluate(compiled.js, cell.file);
     });
   }
@@ -89,8 +90,8 @@ export class GuestVm {
     const vm = this.#require();
     const { id } = delivery;
     const cell = this.#cell;
-    const kind = "slept" in delivery ? "sleep" : "call";
-    if (cell?.answer(id, kind) !== true) throw new Error(`Nothing in this guest waits for a delivery to ${id}.`);
+    if (cell?.answer(id, "slept" in delivery) !== true)
+      throw new Error(`Nothing in this guest waits for a delivery to ${id}.`);
     return this.#segment(vm, cell, delivery, () => {
       if ("slept" in delivery) vm.enter("wake", id);
       else if ("error" in delivery) vm.enter("fail", id, delivery.error.code, delivery.error.message);
@@ -160,20 +161,22 @@ export class GuestVm {
     const { code } = cell;
     const state = "thrown" in code ? "rejected" : vm.stateOf(code.promise);
     // What it called is waited for, also after a finish: nobody would know of a call that was never made.
-    const isOver = cell.openCalls === 0 && (cell.finish !== undefined || state !== "pending" || !cell.isWaiting);
+    const isOver = cell.openCalls === 0 && (cell.over !== undefined || state !== "pending" || !cell.isWaiting);
     if (!isOver) return undefined;
     vm.enter("end");
     const end = this.#outcome(vm, cell, state);
     const unhandled = this.#unhandled(vm, cell);
     this.#drain(vm); // Getters of what was thrown may have left jobs: they are this cell's, not the next one's.
+    const variables = variablesOf(vm);
     vm.free("thrown" in code ? code.thrown : code.promise);
     this.#cell = undefined;
-    return { ...end, ...(unhandled.length > 0 && { unhandled }), ...this.#hashed(vm) };
+    const told = { ...(unhandled.length > 0 && { unhandled }), ...(variables.length > 0 && { variables }) };
+    return { ...end, ...told, ...this.#hashed(vm) };
   }
 
   #outcome(vm: Vm, cell: Cell, state: "pending" | "fulfilled" | "rejected"): SentEnd {
-    const { code, finish } = cell;
-    if (finish !== undefined) return { state: "done", finish };
+    const { code, over } = cell;
+    if (over !== undefined) return { state: "done", ...over };
     if ("thrown" in code) return { state: "threw", error: describe(vm, code.thrown, cell) };
     if (state === "pending") return { state: "stalled" };
     const result = vm.resultOf(code.promise);
@@ -194,8 +197,8 @@ export class GuestVm {
   }
 
   #unhandled(vm: Vm, cell: Cell): readonly GuestError[] {
-    // What the code throws after `finish` is not the cell's outcome, so it is told here.
-    if (cell.finish === undefined && "promise" in cell.code) cell.rejections.handled(vm.identity(cell.code.promise));
+    // What the code throws after `finish` or `continueAs` is not the cell's outcome, so it is told here.
+    if (cell.over === undefined && "promise" in cell.code) cell.rejections.handled(vm.identity(cell.code.promise));
     return cell.rejections.take(UNHANDLED_MAX, (reason) => describe(vm, reason.ptr, cell));
   }
 
@@ -226,7 +229,7 @@ export class GuestVm {
     const text = vm.text(first);
     if (text === undefined) return REPLY.noMemory;
     if (kind === ASK.call && Buffer.byteLength(text) > INPUT_BYTES_MAX) return REPLY.tooLong;
-    if ((kind === ASK.call || kind === ASK.finish) && isTooDeep(text)) return REPLY.tooDeep;
+    if ((kind === ASK.call || kind === ASK.finish || kind === ASK.continues) && isTooDeep(text)) return REPLY.tooDeep;
     this.#count(text);
     this.#checkBounds();
     if (this.#stopped !== undefined) return REPLY.stop;
@@ -247,8 +250,14 @@ export class GuestVm {
       case ASK.print:
         cell.printed += text;
         break;
+      case ASK.read:
+        cell.read(JSON.parse(text) as GuestRead);
+        break;
       case ASK.finish:
-        cell.finish = text;
+        cell.over ??= { finish: text };
+        break;
+      case ASK.continues:
+        cell.over ??= { continues: text };
     }
     if (cell.announced > this.#bounds.callsMax) this.#stop("calls");
     return this.#stopped === undefined ? REPLY.done : REPLY.stop;
@@ -283,6 +292,12 @@ function callOf(vm: Vm, cell: Cell, input: string, name: Pointer, stack: Pointer
   if (tool === undefined || frames === undefined) return REPLY.noMemory;
   const { line, column } = cell.placeIn(frames) ?? { line: 0, column: 0 };
   return { tool, input, line, column };
+}
+
+function variablesOf(vm: Vm): readonly GuestVariable[] {
+  const json = vm.read("variables");
+  const found = json === undefined ? [] : (JSON.parse(json) as readonly (readonly [string, string])[]);
+  return found.map(([name, shown]) => ({ name, shown }));
 }
 
 /** JSON that is nested more deeply than what reads it later can take. */

@@ -3,27 +3,47 @@
 import { availableParallelism } from "node:os";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
-import type { Bound, CellBounds, Delivery, Guest, GuestCell, Image, NextImage, Progress, Sandbox } from "../sandbox.ts";
+import type {
+  Bound,
+  CellBounds,
+  Continuation,
+  Delivery,
+  Guest,
+  GuestCell,
+  Image,
+  NextImage,
+  Progress,
+  Sandbox,
+  Surface,
+} from "../sandbox.ts";
 import { engine } from "./engine.ts";
 import type { Asked } from "./lane.ts";
-import type { Answer, Request, SentDelivery, SentProgress } from "./message.ts";
+import type { Answer, Request, SentCell, SentDelivery, SentProgress } from "./message.ts";
 import { Pool, type Seat } from "./pool.ts";
 
+export { calleeOf, isToolPath, type ToolPaths, toolPaths } from "../../model/tool-path.ts";
 export type {
   Bound,
   CellBounds,
   CellProblem,
+  Continuation,
   Delivery,
   Guest,
   GuestCall,
   GuestCell,
   GuestError,
+  GuestRead,
   GuestSleep,
+  GuestValue,
+  GuestVariable,
   Image,
   NextImage,
   Progress,
   Sandbox,
+  Surface,
+  Surroundings,
 } from "../sandbox.ts";
+export { RESERVED } from "./names.ts";
 
 export interface QuickjsOptions {
   /** Threads that guests run in: one for each core unless told, and at most 4. They start when they are needed. */
@@ -93,7 +113,7 @@ class QuickjsGuest implements Guest {
   }
 
   start(cell: GuestCell): Promise<Progress> {
-    return this.#segment({ kind: "start", guest: this.#seat.id, cell }, cell.isReplay === true);
+    return this.#segment({ kind: "start", guest: this.#seat.id, cell: sentCell(cell) }, cell.isReplay === true);
   }
 
   deliver(delivery: Delivery): Promise<Progress> {
@@ -140,6 +160,27 @@ function expect<Kind extends Answer["kind"]>(asked: Asked, kind: Kind): Extract<
   throw asked.code === undefined ? new Error(asked.message) : new RuntimeError(asked.code, asked.details as never);
 }
 
+function sentCell(given: GuestCell): SentCell {
+  const { modules, binds, unbinds, history, hasSearch, surface, ...cell } = given;
+  const text = JSON.stringify({ modules, binds, unbinds, history, hasSearch });
+  return {
+    ...cell,
+    around: text === "{}" ? "" : text,
+    ...(surface !== undefined && { surface: surfaceText(surface) }),
+  };
+}
+
+/** One surface serves many cells, and may name a thousand tools. */
+function surfaceText(surface: Surface): string {
+  let text = SURFACES.get(surface);
+  if (text === undefined) {
+    text = JSON.stringify(surface);
+    SURFACES.set(surface, text);
+  }
+  return text;
+}
+const SURFACES = new WeakMap<Surface, string>();
+
 function toText(delivery: Delivery): SentDelivery {
   if (!("value" in delivery)) return delivery;
   const { value, ...rest } = delivery;
@@ -149,8 +190,13 @@ function toText(delivery: Delivery): SentDelivery {
 function fromText(progress: SentProgress): Progress {
   const calls = progress.calls.map((call) => ({ ...call, input: JSON.parse(call.input) as Json }));
   if (progress.state !== "done") return { ...progress, calls };
-  const { finish, ...rest } = progress;
-  return { ...rest, calls, ...(finish !== undefined && { finish: JSON.parse(finish) as Json }) };
+  const { finish, continues, ...rest } = progress;
+  return {
+    ...rest,
+    calls,
+    ...(finish !== undefined && { finish: JSON.parse(finish) as Json }),
+    ...(continues !== undefined && { continues: JSON.parse(continues) as Continuation }),
+  };
 }
 
 const stopped = (bound: Bound): Progress => ({ calls: [], sleeps: [], printed: "", steps: 0, state: "stopped", bound });

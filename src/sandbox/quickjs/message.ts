@@ -7,10 +7,12 @@ import type {
   CellBounds,
   CellProblem,
   Delivery,
+  Ended,
   GuestCall,
   GuestCell,
   GuestError,
   GuestSleep,
+  Surroundings,
 } from "../sandbox.ts";
 import type { WasmModule } from "./engine.ts";
 
@@ -23,11 +25,17 @@ export interface Given {
 
 export type Request = { readonly guest: number } & (
   | { readonly kind: "open"; readonly deltas: readonly Uint8Array[]; readonly bounds: CellBounds }
-  | { readonly kind: "start"; readonly cell: GuestCell }
+  | { readonly kind: "start"; readonly cell: SentCell }
   | { readonly kind: "deliver"; readonly delivery: SentDelivery }
   | { readonly kind: "image" }
   | { readonly kind: "close" }
 );
+
+/** A cell, with its surroundings and its surface as JSON text; no surroundings are an empty text. */
+export type SentCell = Omit<GuestCell, keyof Surroundings | "surface"> & {
+  readonly around: string;
+  readonly surface?: string;
+};
 
 /** A delivery, with its value as JSON text. */
 export type SentDelivery = Delivery extends infer Each
@@ -54,14 +62,10 @@ export type SentProgress = {
   readonly sleeps: readonly GuestSleep[];
   readonly printed: string;
   readonly steps: number;
-} & (
-  | { readonly state: "waiting" }
-  | { readonly state: "stopped"; readonly bound: Bound }
-  | (SentEnd & { readonly heap?: string; readonly unhandled?: readonly GuestError[] })
-);
+} & ({ readonly state: "waiting" } | { readonly state: "stopped"; readonly bound: Bound } | (SentEnd & Ended));
 
 export type SentEnd =
-  | { readonly state: "done"; readonly value?: string; readonly finish?: string }
+  | { readonly state: "done"; readonly value?: string; readonly finish?: string; readonly continues?: string }
   | { readonly state: "threw"; readonly error: GuestError }
   | { readonly state: "stalled" }
   | { readonly state: "refused"; readonly problems: readonly CellProblem[] };

@@ -1,17 +1,25 @@
-// What a cell says wrongly although it can be parsed: it uses modules, takes a name that is not free, or assigns to a
-// constant. QuickJS would notice too late or never: the constants of a cell become variables.
+// What a cell says wrongly although it can be parsed: it imports, takes a name that is not free, assigns to a constant, or
+// calls a tool that is not there. QuickJS would notice too late or never: the constants of a cell become variables.
 
-import type { AnyNode, Identifier, Program } from "acorn";
+import type { AnyNode, CallExpression, Identifier, Program } from "acorn";
+import type { Names } from "./surface.ts";
 
 /** Names that a cell may not declare at its top level nor assign to. Inside a function they are as good as any other. */
 export const RESERVED: ReadonlySet<string> = new Set(
   [
-    "tools print console finish sleep setTimeout clearTimeout history",
+    "tools print console finish continueAs sleep setTimeout clearTimeout history seed",
     "globalThis undefined NaN Infinity",
     // Another value under one of these names would be there in all later cells.
     "Object Function Array String Number Boolean Symbol BigInt Math JSON Reflect Proxy Promise Error Map Set Date RegExp",
   ].flatMap((names) => names.split(" ")),
 );
+
+/** What those of them are whose names a model may well choose for something else. */
+const MEANING: { readonly [name: string]: string } = {
+  history: "what was said so far",
+  seed: "the value that a task begins with",
+  continueAs: "how to go on with another task",
+};
 
 /** What is wrong, and where in the code. */
 export interface Misuse {
@@ -39,20 +47,26 @@ class Scope {
 
 export const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
 
-/** All misuses of a cell, in their order. */
-export function misuses(program: Program): Misuse[] {
+/** All misuses of a cell, in their order. Without `names`, what is around the cell is not looked at. */
+export function misuses(program: Program, names?: Names): Misuse[] {
   const found: Misuse[] = [];
   const top = new Scope("top");
   const constants = new Set<string>();
   const assigned: { readonly id: Identifier; readonly scope: Scope }[] = [];
+  const called: { readonly call: Called; readonly scope: Scope }[] = [];
 
   const refuse = (node: AnyNode, message: string) => void found.push({ message, offset: node.start });
   const declare = (ids: Iterable<Identifier>, scope: Scope) => {
     for (const id of ids) {
       scope.names.add(id.name);
-      if (scope === top && RESERVED.has(id.name)) refuse(id, `\`${id.name}\` is reserved. Choose another name.`);
+      if (scope !== top) continue;
+      const meaning = meaningOf(id.name);
+      if (meaning !== undefined) refuse(id, `\`${id.name}\` is ${meaning}. Choose another name.`);
+      else if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` is reserved. Choose another name.`);
     }
   };
+  const meaningOf = (name: string): string | undefined =>
+    Object.hasOwn(MEANING, name) ? MEANING[name] : names?.meaningOf(name);
   const assign = (target: AnyNode, scope: Scope) => {
     for (const id of bound(target)) assigned.push({ id, scope });
   };
@@ -61,8 +75,16 @@ export function misuses(program: Program): Misuse[] {
   // Only now is every declaration known: a function may assign to what is declared below it.
   for (const { id, scope } of assigned) {
     if (scope.declaring(id.name) !== top) continue;
-    if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` cannot be assigned to. Choose another name.`);
+    const meaning = top.names.has(id.name) ? undefined : meaningOf(id.name); // A declaration was refused already.
+    if (meaning !== undefined) refuse(id, `\`${id.name}\` is ${meaning}. Choose another name.`);
+    else if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` cannot be assigned to. Choose another name.`);
     if (constants.has(id.name)) refuse(id, `\`${id.name}\` is a constant. Declare it with \`let\` to assign to it.`);
+  }
+  for (const { call, scope } of called) {
+    const { object, property } = call;
+    if (scope.declaring(object.name) !== top || top.names.has(object.name)) continue;
+    const problem = names?.missing(object.name, property.name);
+    if (problem !== undefined) refuse(object, problem);
   }
   return found.sort((a, b) => a.offset - b.offset);
 
@@ -91,6 +113,11 @@ export function misuses(program: Program): Misuse[] {
       case "ClassDeclaration":
         if (node.id) declare([node.id], scope);
         break;
+      case "CallExpression": {
+        const call = names && calledBy(node);
+        if (call) called.push({ call, scope });
+        break;
+      }
       case "AssignmentExpression":
         assign(node.left, scope);
         break;
@@ -140,6 +167,18 @@ export function misuses(program: Program): Misuse[] {
         return scope;
     }
   }
+}
+
+interface Called {
+  readonly object: Identifier;
+  readonly property: Identifier;
+}
+
+/** Of `files.read(…)`: `files` and `read`. What is called only if it is there (`?.`) may well not be. */
+function calledBy({ callee, optional }: CallExpression): Called | undefined {
+  if (callee.type !== "MemberExpression" || callee.computed || callee.optional || optional) return undefined;
+  const { object, property } = callee;
+  return object.type === "Identifier" && property.type === "Identifier" ? { object, property } : undefined;
 }
 
 /** The variables in a pattern, of a declaration or of an assignment. */

@@ -1,9 +1,15 @@
 // Part of the prelude: texts of values and errors, for people and models. Getters and proxies are not asked, but for the
 // fields of an error. It must hold to the rules in prelude.ts.
 
-/** Uses `host`, `ASK`, `BRANDS` and the captured intrinsics of the prelude, and gives it `inspect`, `describe` and `stackOf`. */
+/**
+ * Uses `host`, `ASK`, `BRANDS`, `givenText` and the captured intrinsics of the prelude, and gives it `inspect`, `brief`,
+ * `describe` and `stackOf`.
+ */
 export const INSPECT = String.raw`
-const INSPECT_MAX = 4000, STRING_MAX = 1000, ITEMS_MAX = 100, DEPTH_MAX = 4, WIDTH = 76;
+const INSPECT_MAX = 4000, STRING_MAX = 1000, ITEMS_MAX = 100;
+const WHOLE = { __proto__: null, chars: INSPECT_MAX, depth: 4, width: 76, isQuiet: false };
+// On one line, and without any code of the guest.
+const BRIEF = { __proto__: null, chars: 119, depth: 2, width: Infinity, isQuiet: true };
 const { isArray } = Array;
 const { isView } = ArrayBuffer;
 const symbolText = Symbol.prototype.toString;
@@ -15,7 +21,7 @@ const getterOf = (object, key) => getOwnPropertyDescriptor(object, key).get;
 const mapSize = getterOf(Map.prototype, "size"), setSize = getterOf(Set.prototype, "size");
 const TypedArray = getPrototypeOf(Uint8Array);
 const typedName = getterOf(TypedArray.prototype, Symbol.toStringTag), typedLength = getterOf(TypedArray.prototype, "length");
-const stackGetter = getterOf(Error.prototype, "stack");
+const stackGetter = getterOf(Error.prototype, "stack"), sourceGetter = getterOf(RegExp.prototype, "source");
 
 const brandOf = (value) => BRANDS[host(ASK.brand, value)];
 const cut = (text, max) => (text.length > max ? apply(slice, text, [0, max]) + "…" : text);
@@ -24,18 +30,25 @@ const ownData = (object, key) => {
   return found !== undefined && apply(hasOwnProperty, found, ["value"]) ? found.value : undefined;
 };
 
+let form = WHOLE;
 let spent = 0; // Characters of the text so far: enough of them end it, however large the value is.
 const leaf = (text) => {
   spent += text.length;
   return text;
 };
 function inspect(value) {
+  form = WHOLE;
   spent = 0;
-  return cut(show(value, 0, null, ""), INSPECT_MAX);
+  return cut(show(value, 0, null, ""), form.chars);
+}
+function brief(value) {
+  form = BRIEF;
+  spent = 0;
+  return cut(show(value, 0, null, ""), form.chars);
 }
 
 function show(value, depth, above, indent) {
-  if (spent > INSPECT_MAX) return "…";
+  if (spent > form.chars) return "…";
   switch (typeof value) {
     case "string":
       return leaf(stringify(cut(value, STRING_MAX)));
@@ -56,6 +69,8 @@ function show(value, depth, above, indent) {
 function showObject(value, depth, above, indent) {
   for (let each = above; each !== null; each = each.above) if (each.value === value) return leaf("[Circular]");
   const brand = brandOf(value);
+  const given = givenText(value, brand);
+  if (given !== undefined) return leaf(given);
   switch (brand) {
     case "proxy":
       return leaf("[Proxy]");
@@ -64,9 +79,9 @@ function showObject(value, depth, above, indent) {
       return leaf(time === time ? apply(dateText, value, []) : "Invalid Date");
     }
     case "regexp":
-      return leaf(cut(showRegexp(value), STRING_MAX));
+      return leaf(cut(form.isQuiet ? quietRegexp(value) : showRegexp(value), STRING_MAX));
     case "error":
-      return leaf(cut(titleOf(value), STRING_MAX));
+      return leaf(cut(form.isQuiet ? quietTitle(value) : titleOf(value), STRING_MAX));
     case "pending":
     case "fulfilled":
     case "rejected":
@@ -78,7 +93,7 @@ function showObject(value, depth, above, indent) {
     return leaf("[Function " + (typeof own === "string" && own !== "" ? cut(own, 100) : "(anonymous)") + "]");
   }
   const isList = isArray(value) || isView(value);
-  if (depth >= DEPTH_MAX) return leaf(isList ? "[Array]" : "[" + name + "]");
+  if (depth >= form.depth) return leaf(isList ? "[Array]" : "[" + name + "]");
   const down = { __proto__: null, value, above };
   const item = (each) => show(each, depth + 1, down, indent + "  ");
   if (isArray(value)) return showList(name === "Array" ? "[" : name + " [", value, value.length, item, indent);
@@ -96,7 +111,7 @@ function showObject(value, depth, above, indent) {
 // Items in rows, as many as fit.
 function showList(opening, list, length, item, indent) {
   let text = "", row = "", isBroken = false;
-  for (let index = 0; index < length && spent <= INSPECT_MAX; index++) {
+  for (let index = 0; index < length && spent <= form.chars; index++) {
     if (index === ITEMS_MAX) {
       text += row + "… " + (length - index) + " more";
       row = "";
@@ -104,7 +119,7 @@ function showList(opening, list, length, item, indent) {
     }
     const found = getOwnPropertyDescriptor(list, index);
     const part = (found === undefined ? leaf("<empty>") : item(ownData(list, index))) + (index < length - 1 ? ", " : "");
-    if (row.length + part.length + indent.length > WIDTH && row !== "") {
+    if (row.length + part.length + indent.length > form.width && row !== "") {
       text += row + "\n" + indent + "  ";
       row = "";
       isBroken = true;
@@ -119,7 +134,7 @@ function showEntries(name, size, entries, next, item, indent) {
   const rows = { __proto__: null, length: 0 };
   for (;;) {
     const step = apply(next, entries, []);
-    if (step.done || spent > INSPECT_MAX) break;
+    if (step.done || spent > form.chars) break;
     if (rows.length === ITEMS_MAX) {
       rows[rows.length++] = "… " + (size - ITEMS_MAX) + " more";
       break;
@@ -132,7 +147,7 @@ function showEntries(name, size, entries, next, item, indent) {
 function showFields(opening, object, item, indent) {
   const rows = { __proto__: null, length: 0 };
   const keys = ownKeys(object);
-  for (let index = 0; index < keys.length && spent <= INSPECT_MAX; index++) {
+  for (let index = 0; index < keys.length && spent <= form.chars; index++) {
     const key = keys[index];
     const found = getOwnPropertyDescriptor(object, key);
     if (found === undefined || !found.enumerable) continue;
@@ -154,7 +169,7 @@ function braced(opening, rows, indent) {
     line += (index > 0 ? ", " : "") + rows[index];
     lines += indent + "  " + rows[index] + (index < rows.length - 1 ? ",\n" : "\n");
   }
-  return line.length + indent.length <= WIDTH ? opening + "{ " + line + " }" : opening + "{\n" + lines + indent + "}";
+  return line.length + indent.length <= form.width ? opening + "{ " + line + " }" : opening + "{\n" + lines + indent + "}";
 }
 
 const WORD = /^[A-Za-z_$][\w$]*$/, test = RegExp.prototype.exec;
@@ -192,6 +207,14 @@ function showRegexp(value) {
 function titleOf(error) {
   const name = field(error, "name"), message = field(error, "message");
   return (name === undefined ? "Error" : name) + (message === undefined || message === "" ? "" : ": " + message);
+}
+// The same without running getters.
+function quietRegexp(value) {
+  return "/" + apply(sourceGetter, value, []) + "/";
+}
+function quietTitle(error) {
+  const message = ownData(error, "message");
+  return nameOf(error) + (typeof message === "string" && message !== "" ? ": " + message : "");
 }
 function stackOf(error) {
   const stack = apply(stackGetter, error, []);

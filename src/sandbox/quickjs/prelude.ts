@@ -1,17 +1,18 @@
-// The guest's own half: JavaScript that runs in a VM before any cell, and gives cells `tools`, `print`, `finish`, `sleep`
-// and timers. It shares its realm with code that may have changed every intrinsic, so what runs after the first cell holds
+// The guest's own half: JavaScript that runs in a VM before any cell, and gives cells `tools`, `print`, `finish`, `sleep`,
+// timers, and what is around them. It shares its realm with code that may have changed every intrinsic, so what runs after the first cell holds
 // to these rules:
 //  1. Only captured intrinsics, called through `apply`. No for-of, spread, array patterns, `push` or methods of values.
 //  2. Its records and lists have no prototype, so that no setter of the guest is met.
 //  3. No function of the host or of this text comes into the hands of a cell, but those that are meant for it.
 
+import { AROUND } from "./prelude-around.ts";
 import { INSPECT } from "./prelude-inspect.ts";
 
 /** The prelude's name in stacks: its frames are left out of what people read. */
 export const PRELUDE_FILE = "<bowline>";
 
 /** What the prelude asks the host for: the first argument of its one host function. */
-export const ASK = { call: 0, sleep: 1, clear: 2, print: 3, finish: 4, brand: 5 } as const;
+export const ASK = { call: 0, sleep: 1, clear: 2, print: 3, finish: 4, brand: 5, continues: 6, read: 7 } as const;
 /** What the host answers. It never throws: the library would copy the host's stack into the guest. */
 export const REPLY = { done: 0, stop: 1, tooLong: 2, noMemory: 3, tooDeep: 4 } as const;
 /** Which kind of object a value is, as the engine sees it; no code of the guest can change that. */
@@ -29,7 +30,7 @@ export const BRANDS = [
 ] as const;
 
 /** The functions of the prelude that the host calls. */
-export const ENTRIES = ["begin", "deliver", "fail", "wake", "end", "value", "describe"] as const;
+export const ENTRIES = ["begin", "deliver", "fail", "wake", "end", "value", "variables", "describe"] as const;
 export type Entry = (typeof ENTRIES)[number];
 
 export const PRELUDE = String.raw`(function (host) {
@@ -38,7 +39,7 @@ const global = globalThis;
 const { apply, ownKeys, getPrototypeOf, getOwnPropertyDescriptor, defineProperty, deleteProperty } = Reflect;
 const { parse, stringify } = JSON;
 const { Error, TypeError, RangeError, Promise, Proxy } = global;
-const { toWellFormed, slice } = String.prototype;
+const { toWellFormed, slice, trim } = String.prototype;
 const { hasOwnProperty } = Object.prototype;
 
 const ASK = ${JSON.stringify(ASK)}, REPLY = ${JSON.stringify(REPLY)}, BRANDS = ${JSON.stringify(BRANDS)};
@@ -84,28 +85,33 @@ const failed = (error, code, message) => {
 };
 
 // The error of a call is made with the call, so that it knows the line of the call and not that of the answer.
-const call = (name, input) => {
+const call = (path, shown, input) => {
   const error = new Error();
   return new Promise((resolve, reject) => {
     const json = input === undefined ? "{}" : stringify(input);
-    if (typeof json !== "string") throw new TypeError("The input of tools." + name + " is not JSON");
-    if (!isRunning) return reject(failed(error, "cell.finished", "The cell has ended: it cannot call tools." + name));
+    if (typeof json !== "string") throw new TypeError("The input of " + shown + " is not JSON");
+    if (!isRunning) return reject(failed(error, "cell.finished", "The cell has ended: it cannot call " + shown));
     const entry = { __proto__: null, resolve, reject, error };
-    announce(entry, ASK.call, "The input of tools." + name, json, apply(toWellFormed, name, []), stackOf(error));
+    announce(entry, ASK.call, "The input of " + shown, json, apply(toWellFormed, path, []), stackOf(error));
   });
 };
 
 // What the language itself asks any object for: it must not become a call.
 const NO_TOOLS = { __proto__: null, then: true, toJSON: true, toString: true, valueOf: true, constructor: true };
-const tools = new Proxy({ __proto__: null }, {
+const toolsOf = (prefix, shown) => new Proxy({ __proto__: null }, {
   __proto__: null,
-  get: (_, name) => (typeof name !== "string" || NO_TOOLS[name] ? undefined : (input) => call(name, input)),
+  get: (_, name) => {
+    if (typeof name !== "string" || NO_TOOLS[name]) return undefined;
+    if (prefix === "" && name === "search" && !isSearchTool) return search;
+    return (input) => call(prefix + name, shown + name, input);
+  },
   set: () => false,
   defineProperty: () => false,
   setPrototypeOf: () => false,
   preventExtensions: () => false,
 });
-
+const tools = toolsOf("", "tools.");
+${AROUND}
 const wait = (ms, wake) => {
   if (!isRunning) return -1;
   return announce({ __proto__: null, wake }, ASK.sleep, "sleep", "", ms);
@@ -161,6 +167,18 @@ const finish = (value) => {
   isRunning = false;
 };
 
+const continueAs = (task, seed) => {
+  if (typeof task !== "string" || apply(trim, task, []) === "")
+    throw new TypeError("continueAs() takes a task, such as continueAs(\"Write the summary\", { facts })");
+  if (!isRunning) return;
+  const json = seed === undefined ? undefined : stringify(seed);
+  if (seed !== undefined && typeof json !== "string") throw new TypeError("The seed of continueAs() is not JSON");
+  if (!isRunning) return;
+  const text = '{"task":' + stringify(task) + (json === undefined ? "}" : ',"seed":' + json + "}");
+  tell(ASK.continues, "What continueAs() was given", text);
+  isRunning = false;
+};
+
 const random = () => {
   const draw = () => { // sfc32
     const { a, b, c, d } = seed;
@@ -174,6 +192,7 @@ const random = () => {
 fixed(global, "tools", tools);
 fixed(global, "print", print);
 fixed(global, "finish", finish);
+fixed(global, "continueAs", continueAs);
 fixed(global, "sleep", sleep);
 fixed(global, "setTimeout", setTimeout);
 fixed(global, "clearTimeout", clearTimeout);
@@ -223,20 +242,23 @@ const locked = (key, value) =>
 locked("stackTraceLimit", FRAMES_MAX);
 locked("prepareStackTrace", undefined);
 
+for (const name of ownKeys(global)) base[name] = { __proto__: null, value: ownData(global, name) };
+
 return {
-  begin(a, b, c, d, accepts) {
+  begin(a, b, c, d, accepts, around) {
     seed = { __proto__: null, a, b, c, d };
     open = { __proto__: null };
     timers = { __proto__: null };
     next = 0;
     acceptsFinish = accepts === 1;
     isRunning = true;
+    surround(around);
   },
   deliver(id, json) {
-    const { resolve, reject } = take(id);
+    const { resolve, reject, isRead } = take(id);
     let value;
     try {
-      value = parse(json);
+      value = isRead ? frozen(parse(json)) : parse(json);
     } catch (error) {
       return reject(error);
     }
@@ -254,7 +276,9 @@ return {
     isRunning = false;
     open = { __proto__: null };
     timers = { __proto__: null };
+    leave();
   },
+  variables,
   value(completion) {
     const { value } = completion;
     return value === undefined ? undefined : inspect(value);

@@ -86,9 +86,9 @@ export class Vm {
     for (const each of handles) each.dispose();
   }
 
-  /** Calls a function of the prelude with a value of the guest. The text that it returns; undefined if it gave none. */
-  read(entry: Entry, value: Pointer): string | undefined {
-    const result = this.#call(entry, [value]);
+  /** Calls a function of the prelude with values of the guest. The text that it returns; undefined if it gave none. */
+  read(entry: Entry, ...values: readonly Pointer[]): string | undefined {
+    const result = this.#call(entry, values);
     if (result === undefined) return undefined;
     const text = this.#exports.qjs_is_string(result) !== 0 ? this.text(result) : undefined;
     this.free(result);

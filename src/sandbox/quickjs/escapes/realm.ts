@@ -131,7 +131,7 @@ const names: readonly Attack[] = [
     name: "the names inside the prelude are free and mean nothing",
     cells: [
       `const host = 1, tell = 2, inspect = 3, open = 4, call = 5, ASK = 6, REPLY = 7, next = 8, global = 9, apply = 10;
-       var stringify = 11, parse = 12, take = 13, spent = 14, BRANDS = 15, seed = 16, isRunning = false, describe = 17;
+       var stringify = 11, parse = 12, take = 13, spent = 14, BRANDS = 15, base = 16, isRunning = false, describe = 17, bound = 18, frozen = 19, read = 20, modules = 21;
        globalThis.__bowline = globalThis.bowline = globalThis["<bowline>"] = 18;
        print({ a: [1] }, new Map([[1, 2]])); (await tools.echo({ b: 1 })).b + Math.random() * 0`,
     ],

@@ -11,6 +11,14 @@ export function signatureOf(name: string, schema: unknown, charsMax: number): st
   return whole.length <= charsMax ? whole : `${cutAt(whole, charsMax - 1)}…`;
 }
 
+/** How code calls a tool, and what it is given back: `files.read(input: { path: string }): Promise<string>`. */
+export function codeSignature(callee: string, input: unknown, output: unknown, charsMax: number): string {
+  const type = typeOf(input, 0);
+  const result = output === undefined ? "unknown" : typeOf(output, 0) || "object";
+  const whole = `${callee}(${type === "" ? "" : `input: ${type}`}): Promise<${result}>`;
+  return whole.length <= charsMax ? whole : `${cutAt(whole, charsMax - 1)}…`;
+}
+
 /** The first `chars` characters; one less where the cut would part the two halves of a surrogate pair. */
 export const cutAt = (text: string, chars: number): string =>
   text.slice(0, /[\ud800-\udbff]$/.test(text.slice(0, chars)) ? chars - 1 : chars);

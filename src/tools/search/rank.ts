@@ -1,4 +1,4 @@
-import type { ToolManifest } from "../../index.ts";
+import type { ToolManifest } from "../../model/tool.ts";
 import { likeness, wordsOf } from "./words.ts";
 
 /** One word in a tool's name counts as much as this many in its description. */
@@ -19,7 +19,7 @@ interface Document {
 type Places = Map<number, number>;
 
 /** An index of tools by the words of their names and descriptions. Equal lists and queries give equal answers. */
-export class Index {
+export class ToolIndex {
   readonly #documents: readonly Document[];
   readonly #places = new Map<string, Places>();
   readonly #byName: ReadonlyMap<string, number>;
@@ -77,8 +77,22 @@ export class Index {
   }
 }
 
+/** Keeps the index of the last list of tools, so that rounds and turns with the same tools do not build it again. */
+export function toolIndexer(): (tools: readonly ToolManifest[]) => ToolIndex {
+  let known: { readonly of: readonly ToolManifest[]; readonly index: ToolIndex } | undefined;
+  return (tools) => {
+    const isSame =
+      known?.of.length === tools.length &&
+      tools.every(
+        ({ name, description }, at) => name === known?.of[at]?.name && description === known.of[at]?.description,
+      );
+    if (known === undefined || !isSame) known = { of: tools, index: new ToolIndex(tools) };
+    return known.index;
+  };
+}
+
 /** Tools in few words, by groups: those of an MCP server by its name, others by the first word of theirs. */
-export function groupsOf(tools: readonly ToolManifest[], max: number): string {
+export function toolGroups(tools: readonly ToolManifest[], max: number): string {
   const counts = new Map<string, number>();
   for (const { name } of tools) {
     const group = /^(mcp__.+?)__/.exec(name)?.[1] ?? `${wordsOf(name, 1)[0] ?? name}`;

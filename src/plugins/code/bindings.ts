@@ -1,0 +1,193 @@
+// Read-only values that the host gives to code under a name: for one turn, or for the session. The value that a task
+// begins with, `seed`, is one of them.
+// B1 A heap has the values that it was given, until it is given others. What is new is told with the beginning of a cell
+//    and is on record there, so that a replay gives the same.
+// B2 What is large is not told: code awaits it, and it is on record where that is answered.
+import { createHash } from "node:crypto";
+import {
+  type CodeContext,
+  cutAt,
+  extension,
+  type Fields,
+  type Json,
+  optionsSchema,
+  type StateCell,
+} from "../../index.ts";
+import { type GuestValue, isToolPath, RESERVED, type Surroundings } from "../../sandbox/quickjs/index.ts";
+import type { Digests, Kept, KeptValue } from "./kept.ts";
+import { TEXTS } from "./texts.ts";
+
+export type Values = { readonly [name: string]: Json };
+
+const NAMES_MAX = 64;
+/** Characters of JSON: larger values are for code to await. */
+const NEAR_CHARS_MAX = 1_000;
+const CHARS_MAX = 4 * 1_048_576;
+const SHOWN_CHARS_MAX = 120;
+
+const SEED = "seed";
+const blobOf = (name: string): string => (name === SEED ? SEED : `binding/${name}`);
+
+// ── What the host gives ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Read-only values for the code of one turn: `session.turn(input, { extensions: [bindings.of({ report })] })`. Code has
+ * them under their names; what is large it awaits. They stand over those of the session.
+ */
+export const bindings = extension(
+  "bowline/code/bindings",
+  optionsSchema<Values>((given) => valuesIn(given)),
+);
+
+export const BIND = optionsSchema<{ readonly values: Values }>((given) => {
+  given.only("values");
+  return { values: valuesIn(given.object("values")) };
+});
+export const UNBIND = optionsSchema<{ readonly names: readonly string[] }>((given) => {
+  given.only("names");
+  return { names: given.texts("names") };
+});
+
+function valuesIn(given: Fields): Values {
+  if (given.names.length > NAMES_MAX) throw given.wrong(`has more than ${NAMES_MAX} names`);
+  for (const name of given.names) {
+    const value = given.value(name);
+    if (!isName(name)) throw given.wrong("is no name for a value: use one of letters and digits that is free", name);
+    if (value === undefined) throw given.wrong("has no value", name);
+  }
+  return Object.fromEntries(given.names.map((name) => [name, given.value(name) as Json]));
+}
+
+/** As of a module of tools: names that begin with `_` or `$` are left to code. */
+const isName = (name: string): boolean => !RESERVED.has(name) && isToolPath(`${name}.x`);
+
+/** Gives the session values; those that it has under these names are replaced. */
+export async function bind(state: StateCell<Kept>, values: Values): Promise<void> {
+  const added: { [name: string]: KeptValue } = {};
+  for (const [name, value] of Object.entries(values)) added[name] = await put(state, name, value);
+  const all = { ...state.get().bindings, ...added };
+  const { length } = Object.keys(all);
+  if (length > NAMES_MAX) throw new RangeError(`The session would have ${length} values, and may have ${NAMES_MAX}.`);
+  state.update((kept) => ({ ...kept, bindings: all }));
+}
+
+export function unbind(state: StateCell<Kept>, names: readonly string[]): void {
+  const left = Object.entries(state.get().bindings ?? {}).filter(([name]) => !names.includes(name));
+  const kept = new Set(left.map(([name]) => blobOf(name)));
+  for (const name of names) if (!kept.has(blobOf(name))) state.blobs.remove(blobOf(name));
+  state.update(({ bindings: _, ...rest }) =>
+    left.length === 0 ? rest : { ...rest, bindings: Object.fromEntries(left) },
+  );
+}
+
+async function put(state: StateCell<Kept>, name: string, value: Json): Promise<KeptValue> {
+  const json = JSON.stringify(value) as string | undefined;
+  if (json === undefined) throw new TypeError(`The value of ${name} is not JSON.`);
+  if (json.length > CHARS_MAX)
+    throw new RangeError(`The value of ${name} has ${json.length} characters of JSON, and may have ${CHARS_MAX}.`);
+  await state.blobs.put(blobOf(name), new TextEncoder().encode(json));
+  return keptValue(value, json);
+}
+
+const cut = (text: string, max: number): string => (text.length <= max ? text : `${cutAt(text, max - 1)}…`);
+
+export const isNear = ({ length }: KeptValue): boolean => length <= NEAR_CHARS_MAX;
+
+const keptValue = (value: Json, json: string): KeptValue => ({
+  digest: createHash("sha256").update(json).digest("hex").slice(0, 32),
+  length: json.length,
+  shown: json.length > NEAR_CHARS_MAX ? TEXTS.kindOf(value) : cut(json, SHOWN_CHARS_MAX),
+});
+
+// ── The seed of a task ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The code goes on with another task: what that begins with is kept for its first cell. */
+export async function keepSeed(state: StateCell<Kept>, seed: Json | undefined): Promise<void> {
+  const kept = seed === undefined ? undefined : await put(state, SEED, seed);
+  setSeed(state, kept && { ...kept, isNew: true });
+}
+
+/**
+ * The seed of the task that the next cell belongs to. `isFirst`: none of its cells has run. One that the code left for a
+ * task which never began is not for this one; nor is that of the task before.
+ */
+export function seedOf({ seed }: Kept, isFirst: boolean, frame: string | undefined): Kept["seed"] {
+  if (seed === undefined) return undefined;
+  const { isNew, ...value } = seed;
+  if (isNew === true) return isFirst ? { ...value, ...(frame === undefined ? {} : { frame }) } : undefined;
+  return isFirst && seed.frame !== frame ? undefined : seed;
+}
+
+export function setSeed(state: StateCell<Kept>, seed: Kept["seed"]): void {
+  if (seed === undefined && state.blobs.names().includes(SEED)) state.blobs.remove(SEED);
+  state.update(({ seed: _, ...kept }) => (seed === undefined ? kept : { ...kept, seed }));
+}
+
+// ── What the code has ───────────────────────────────────────────────────────────────────────────────────────────────
+
+type Given = Pick<CodeContext<Kept>, "extension" | "state">;
+
+/** The values of a turn, with what is told of them: the same object is given with every segment. */
+const TOLD = new WeakMap<Values, { readonly [name: string]: KeptValue }>();
+
+export function toldOf(values: Values): { readonly [name: string]: KeptValue } {
+  let told = TOLD.get(values);
+  if (told === undefined) {
+    const each = (value: Json): KeptValue => keptValue(value, JSON.stringify(value));
+    told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, each(value)]));
+    TOLD.set(values, told);
+  }
+  return told;
+}
+
+/** All values that code has now, by name. */
+export class Bindings {
+  readonly #turn: Values;
+  readonly #state: Given["state"];
+  readonly all: { readonly [name: string]: KeptValue };
+
+  constructor({ extension: given, state }: Given, seed: Kept["seed"]) {
+    this.#turn = given(bindings) ?? {};
+    this.#state = state;
+    this.all = { ...state.get().bindings, ...toldOf(this.#turn), ...(seed === undefined ? {} : { [SEED]: seed }) };
+  }
+
+  get names(): readonly string[] {
+    return Object.keys(this.all);
+  }
+
+  /** Whether the value came with the turn: then it is on record with the turn's beginning. */
+  isOfTurn(name: string): boolean {
+    return Object.hasOwn(this.#turn, name);
+  }
+
+  async read(name: string): Promise<Json | undefined> {
+    if (this.isOfTurn(name)) return this.#turn[name];
+    if (!Object.hasOwn(this.all, name)) return undefined;
+    const bytes = await this.#state.blobs.get(blobOf(name));
+    return bytes === undefined ? undefined : (JSON.parse(new TextDecoder().decode(bytes)) as Json);
+  }
+
+  /** B1: what a heap must be told that has these. */
+  async changesTo(heap: Digests): Promise<Changes> {
+    const unbinds = Object.keys(heap).filter((name) => !Object.hasOwn(this.all, name));
+    const binds: GuestValue[] = [];
+    const digests: string[] = [];
+    for (const [name, kept] of Object.entries(this.all)) {
+      if (Object.hasOwn(heap, name) && heap[name] === kept.digest) continue;
+      const value = isNear(kept) ? await this.read(name) : undefined;
+      binds.push(value === undefined ? { name, length: kept.length } : { name, value }); // B2
+      digests.push(kept.digest);
+    }
+    return { ...(binds.length === 0 ? {} : { binds, digests }), ...(unbinds.length === 0 ? {} : { unbinds }) };
+  }
+}
+
+/** `digests` are those of `binds`, one for each. */
+export type Changes = Pick<Surroundings, "binds" | "unbinds"> & { readonly digests?: readonly string[] };
+
+/** What a heap has after these changes. */
+export function boundAfter(heap: Digests, { binds = [], digests = [], unbinds = [] }: Changes): Digests {
+  const kept = Object.entries(heap).filter(([name]) => !unbinds.includes(name));
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(binds.map(({ name }, at) => [name, digests[at] ?? ""])) };
+}

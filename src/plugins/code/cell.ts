@@ -1,0 +1,143 @@
+// A cell that runs: what it has announced and shown so far, and what is answered for what came of a segment.
+import { type CellProgress, type CellSegment, shortened, type ToolOutput } from "../../index.ts";
+import type { GuestRead, Progress } from "../../sandbox/quickjs/index.ts";
+import { TEXTS } from "./texts.ts";
+
+type Cell = CellSegment["cell"];
+type Executed = Extract<CellProgress, { readonly kind: "executed" }>;
+type Called = Extract<CellProgress, { readonly kind: "called" }>;
+type Over = Exclude<Progress, { readonly state: "waiting" }>;
+type Attachments = NonNullable<Extract<ToolOutput, { readonly kind: "value" }>["attachments"]>;
+
+/** Attachments in results of calls are shown with the output of the cell: at most so many. */
+const ATTACHMENTS_MAX = 16;
+
+export class RunningCell {
+  readonly #cell: Cell;
+  readonly #shownCharsMax: number;
+  #announced = 0;
+  #printed = "";
+  #attachments: Attachments = [];
+  readonly #reads = new Map<string, GuestRead>();
+  /** The code is over, and its value was handed to a tool: where that call is, and how the cell ends after it. */
+  #finishing: { readonly at: string; readonly end: Executed } | undefined;
+
+  constructor(cell: Cell, shownCharsMax: number) {
+    this.#cell = cell;
+    this.#shownCharsMax = cell.isWhole === true ? Number.POSITIVE_INFINITY : shownCharsMax;
+  }
+
+  /** What the code reads there; undefined where it called or sleeps. */
+  readAt(at: string): GuestRead | undefined {
+    return this.#reads.get(at);
+  }
+
+  attach(output: ToolOutput | undefined): void {
+    if (output?.kind !== "value" || output.attachments === undefined) return;
+    this.#attachments = [...this.#attachments, ...output.attachments].slice(0, ATTACHMENTS_MAX);
+  }
+
+  /** The answer to a delivery that comes when the code is over already; undefined while it is not. */
+  afterEnd(at: string): CellProgress | undefined {
+    if (this.#finishing === undefined) return undefined;
+    const { end } = this.#finishing;
+    // Others are sleeps that nobody waits for any more.
+    return at === this.#finishing.at ? end : { kind: "called", calls: [], meter: end.meter };
+  }
+
+  answerTo(progress: Progress): CellProgress {
+    this.#printed += progress.printed;
+    for (const { id, reads } of progress.sleeps) if (reads !== undefined) this.#reads.set(String(id), reads);
+    this.#announced += progress.calls.length + progress.sleeps.length;
+    const called = calledIn(progress);
+    if (progress.state === "waiting") return called;
+    const { finishBy } = this.#cell;
+    if (progress.state !== "done" || progress.finish === undefined || finishBy === undefined)
+      return this.#executed(progress);
+    const { finish, ...rest } = progress;
+    const at = String(this.#announced++);
+    const input = finishBy.field === undefined ? finish : { [finishBy.field]: finish };
+    this.#finishing = { at, end: this.#executed(rest) };
+    return { ...called, calls: [...called.calls, { at, tool: finishBy.tool, input }] };
+  }
+
+  #executed(progress: Over): Executed {
+    const { state, steps: meter } = progress;
+    const { finish, continues } = progress.state === "done" ? progress : NOTHING;
+    const output = {
+      state,
+      parts: this.#partsOf(progress),
+      ...(finish === undefined ? {} : { finish }),
+      ...(continues === undefined ? {} : { continues }),
+    };
+    return { kind: "executed", output, meter, heap: progress.state === "stopped" ? undefined : progress.heap };
+  }
+
+  #partsOf(progress: Over): Executed["output"]["parts"] {
+    const words = [this.#printed.replace(/\n$/, ""), endOf(progress)];
+    if (progress.state !== "stopped") words.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
+    const text = words.filter((each) => each !== "").join("\n");
+    const isNothing = text === "" && this.#attachments.length === 0;
+    // A message without parts is refused by most providers.
+    const shown = isNothing ? TEXTS.nothing : shortened(text, this.#shownCharsMax);
+    return [...(shown === "" ? [] : [{ kind: "text", text: shown } as const]), ...this.#attachments];
+  }
+}
+
+const NOTHING: { readonly finish?: undefined; readonly continues?: undefined } = {};
+
+const calledIn = ({ calls, sleeps, steps: meter }: Progress): Called => ({
+  kind: "called",
+  calls: calls.map(({ id, tool, input }) => ({ at: String(id), tool, input })),
+  sleeps: sleeps.map(({ id, ms }) => ({ at: String(id), ms })),
+  meter,
+});
+
+function endOf(progress: Over): string {
+  switch (progress.state) {
+    case "done":
+      return progress.value === undefined ? "" : TEXTS.value(progress.value);
+    case "threw":
+      return TEXTS.threw(progress.error);
+    case "stalled":
+      return TEXTS.stalled;
+    case "refused":
+      return TEXTS.refused(progress.problems);
+    case "stopped":
+      return TEXTS.stopped(progress.bound);
+  }
+}
+
+/** What the code is given for an output: a value, or an error that its call throws. */
+export function answerIn(output: ToolOutput | undefined): object {
+  switch (output?.kind) {
+    case undefined:
+      return { slept: true };
+    case "value":
+      return { value: output.value };
+    case "failure":
+      return { error: { code: output.failure.code, message: output.failure.message } };
+    case "cancelled":
+      return { error: { code: "tool.cancelled", message: output.reason } };
+    case "unknown":
+      return { error: { code: "tool.unknown-result", message: output.reason } };
+  }
+}
+
+/** How a replay differs from what is on record. Tools are compared as the code named them: today's may be others. */
+export function differenceOf(recorded: CellProgress, again: CellProgress): string | undefined {
+  if (recorded.kind === "executed" && again.kind === "executed") {
+    const { output: before, heap } = recorded;
+    if (again.output.state !== before.state) return `it was ${before.state}, and is ${again.output.state}`;
+    if (heap !== undefined && again.heap !== heap) return "what it keeps is not the same";
+    return again.meter === recorded.meter ? undefined : "it computed more, or less";
+  }
+  if (recorded.kind === "executed" || again.kind === "executed")
+    return `it ${recorded.kind === "executed" ? "had ended" : "waited"}, and does not`;
+  if (namedCalls(again) !== namedCalls(recorded)) return "it makes other calls";
+  if (JSON.stringify(again.sleeps ?? []) !== JSON.stringify(recorded.sleeps ?? [])) return "it sleeps differently";
+  return again.meter === recorded.meter ? undefined : "it computed more, or less";
+}
+
+const namedCalls = ({ calls }: Called): string =>
+  JSON.stringify(calls.map(({ at, tool, input, as = tool }) => [at, as, input]));

@@ -1,0 +1,36 @@
+// What code reads of the world while it runs: messages, large values, tools. Each answer is on record with the segment
+// that gave it to the code, and a replay takes it from there.
+import type { CodeContext, Json } from "../../index.ts";
+import type { GuestRead } from "../../sandbox/quickjs/index.ts";
+import { type Bindings, bindings } from "./bindings.ts";
+import { saidIn } from "./history.ts";
+import type { Kept } from "./kept.ts";
+import { searchTools } from "./search.ts";
+import { TEXTS } from "./texts.ts";
+
+/** What is recorded. A value that came with the turn is on record there, and only named here. */
+export type ReadAnswer =
+  | { readonly value: Json }
+  | { readonly ofTurn: string }
+  | { readonly error: { readonly code: string; readonly message: string } };
+
+export async function answerRead(reads: GuestRead, context: CodeContext<Kept>, values: Bindings): Promise<ReadAnswer> {
+  if ("search" in reads) return { value: await searchTools(reads.search, context, values.names) };
+  if ("history" in reads) {
+    const message = context.messages()[reads.history];
+    if (message === undefined) return failed("history.range", TEXTS.noMessage(reads.history));
+    return { value: saidIn(message) };
+  }
+  const { binding } = reads;
+  if (values.isOfTurn(binding)) return { ofTurn: binding };
+  const value = await values.read(binding);
+  return value === undefined ? failed("binding.unknown", TEXTS.noBinding(binding)) : { value };
+}
+
+const failed = (code: string, message: string): ReadAnswer => ({ error: { code, message } });
+
+/** What the code is given for an answer. */
+export function deliveryOf(answer: ReadAnswer, { extension }: Pick<CodeContext<Kept>, "extension">): object {
+  if (!("ofTurn" in answer)) return answer;
+  return { value: extension(bindings)?.[answer.ofTurn] ?? null };
+}

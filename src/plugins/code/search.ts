@@ -1,0 +1,72 @@
+// `tools.search(words)`: which tools fit. Those that only a search finds are opened, for the cells that follow.
+import {
+  type CodeContext,
+  codeSignature,
+  cutAt,
+  hasCode,
+  type Json,
+  type ToolManifest,
+  toolIndexer,
+} from "../../index.ts";
+import { calleeOf } from "../../sandbox/quickjs/index.ts";
+import { TEXTS } from "./texts.ts";
+import { CodeTools, isCallable } from "./tools.ts";
+
+type Place = Pick<CodeContext<unknown>, "catalog" | "membership">;
+
+const FOUND_MAX = 8;
+const DESCRIPTION_CHARS_MAX = 600;
+const SIGNATURE_CHARS_MAX = 1_200;
+
+const indexOf = toolIndexer();
+
+/** `values`: names that are no modules for code, because they stand for something else. */
+export async function searchTools(
+  words: string,
+  { catalog, membership }: Place,
+  values: readonly string[],
+): Promise<Json> {
+  const all = catalog.list();
+  const opened = new Set<string>();
+  const found: ToolManifest[] = [];
+  for (const manifest of indexOf(all).rank(words)) {
+    if (found.length === FOUND_MAX) break;
+    const isOpen = isCallable(manifest);
+    if (!isOpen && !isOpened(membership, manifest.name)) continue;
+    if (!isOpen) opened.add(manifest.name);
+    found.push(manifest);
+  }
+  // As the next cell will name them: two tools that share a module may be one of their own now, and one that is opened.
+  const tools = new CodeTools(
+    all.map((each) => (opened.has(each.name) ? { ...each, availability: "callable" } : each)),
+    values,
+  );
+  const told = await Promise.all(
+    found.map(async ({ name, description }) => {
+      const declared = await catalog.describe(name);
+      if (declared === undefined) return undefined;
+      const call = calleeOf(tools.pathOf(name));
+      return {
+        call,
+        description:
+          description.length > DESCRIPTION_CHARS_MAX
+            ? `${cutAt(description, DESCRIPTION_CHARS_MAX - 1)}…`
+            : description,
+        signature: codeSignature(call, declared.inputSchema, declared.outputSchema, SIGNATURE_CHARS_MAX),
+        ...(opened.has(name) ? { note: TEXTS.opened } : {}),
+      };
+    }),
+  );
+  return told.filter((each) => each !== undefined);
+}
+
+/** False for a tool that is gone by now, or belongs to this turn only. */
+function isOpened(membership: Place["membership"], name: string): boolean {
+  try {
+    membership.set(name, "callable");
+    return true;
+  } catch (error) {
+    if (hasCode(error, "tool.unknown")) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+// What the model is told of what its code has: variables that cells left, and values that they were given.
+import type { CodeContext, Message, PromptPart, StateView } from "../../index.ts";
+import { bindings, isNear, toldOf } from "./bindings.ts";
+import type { Kept } from "./kept.ts";
+import { TEXTS } from "./texts.ts";
+
+interface Place extends Pick<CodeContext<Kept>, "extension"> {
+  readonly state: StateView<Kept>;
+  readonly session: { read(): { readonly messages: readonly Message[] } };
+}
+
+/** An empty text is said too: only a turn that begins with a volatile part asks for it again in each round. */
+export const variablesPart = (place: Place): PromptPart => ({
+  slot: "environment",
+  title: TEXTS.variables,
+  text: linesOf(place).join("\n"),
+  isVolatile: true,
+});
+
+function linesOf({ state, session, extension }: Place): readonly string[] {
+  const { variables, bindings: kept, seed } = state.get();
+  const turn = extension(bindings);
+  const values = { ...kept, ...(turn === undefined ? {} : toldOf(turn)), ...(seed === undefined ? {} : { seed }) };
+  const given = Object.entries(values).map(([name, value]) =>
+    isNear(value) ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
+  );
+  if (variables === undefined || hasAnotherTask(variables.since, session.read().messages)) return given;
+  return [...given, ...variables.list.map(TEXTS.variable)];
+}
+
+/** Whether the conversation has begun anew since then, with a task: that has none of these. A compaction keeps them. */
+function hasAnotherTask(since: string | undefined, [first]: readonly Message[]): boolean {
+  return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
+}
