@@ -1,5 +1,5 @@
 // Code cells through the public door: what they compute, call and keep.
-import { ask, attach, definePlugin, type Plugin, type Runtime, replaceResult, type Store } from "bowline";
+import { ask, attach, defer, definePlugin, type Plugin, type Runtime, replaceResult, type Store } from "bowline";
 import { code } from "bowline/plugins/code";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
@@ -382,6 +382,23 @@ finish(codes)`;
     expect(outcome).toMatchObject({ kind: "finished", value: 42 });
     expect(paid).toBe(1);
     expect(await turn(second, "s", "And now?")).toBe(40);
+    await second.close();
+  });
+
+  test("P9 S4 whoever looks on in another process sees each one begin and end once", async () => {
+    const path = file();
+    const options = { tools: [look, named("later", () => defer())], plugins, limits: { parkAfterMs: 1 } };
+    const model = scripted(says("await tools.look({ n: 1 }); finish(await tools.later({}))"));
+    const first = await runningOn(path, { ...options, model });
+    for await (const event of (await first.session("s")).turn("Go.", { key: "k" })) if (event.kind === "waiting") break;
+    await first.close();
+
+    const second = await runningOn(path, { ...options, model: scripted() });
+    const [wait] = await second.waits.list();
+    await second.waits.resolve(wait!.key, { value: 7 });
+    const events = await eventsOf((await second.session("s")).turn("Go.", { key: "k" }));
+    expect(only(events, "toolStarted").map(({ call }) => call.name)).toEqual(["look", "later"]);
+    expect(only(events, "toolEnded").map(({ name }) => name)).toEqual(["look", "later"]);
     await second.close();
   });
 
