@@ -118,5 +118,15 @@ export interface ProseProjector {
    * The same for a text that comes in pieces: what may be shown of it so far, and no more than that. All pieces together
    * must give the same as `text`. Without it nothing is shown of a reply until it is whole.
    */
-  stream?(): { push(delta: string): string; end(): string };
+  stream?(): ProseStream;
+}
+export interface ProseStream {
+  push(delta: string): string;
+  /** Nothing more comes: what was held back. */
+  end(): string;
+  /**
+   * Set when the reply is over, whatever the model goes on to say: how much of the last piece belongs to it. The model's
+   * stream is ended then, and what is left over is not kept.
+   */
+  readonly keeps?: number | undefined;
 }

@@ -176,6 +176,15 @@ test("P7: a giant is made smaller rather than push others out", () => {
   expect(line).toContain("more */");
 });
 
+test("P7: examples go before the types do", () => {
+  const examples = Array.from({ length: 4 }, (_, at) => ({ id: `${at}`.repeat(200) }));
+  const documented = tool("documented", { isDocumented: true, examples });
+  const { text } = declare([documented, ...crowd(40)], { charsMax: 4_000 });
+  expect(text).toContain("documented(input: { id: string })");
+  expect(text.match(/@example/g)).toHaveLength(1);
+  expect(textOf(documented).match(/@example/g)).toHaveLength(4);
+});
+
 test("P7: with room for all, a large tool is whole", () => {
   const large = tool("large", {
     inputSchema: object({ a: { enum: Array.from({ length: 50 }, (_, at) => `choice ${at}`) } }),
@@ -195,12 +204,17 @@ test("P7: a thousand tools are declared in a moment", () => {
     }),
   };
   const tools = crowd(1_000).map((each) => ({ ...each, inputSchema }));
-  const times = Array.from({ length: 8 }, (_, index) => {
+  const msOf = (work: () => unknown): number => {
     const before = performance.now();
-    declare(tools, { charsMax: index % 2 === 0 ? 20_000 : 1e6 });
+    work();
     return performance.now() - before;
-  });
-  expect(Math.min(...times)).toBeLessThan(100); // A few milliseconds; other tests run beside this one.
+  };
+  const rounds = Array.from({ length: 8 }, (_, index) => ({
+    declared: msOf(() => declare(tools, { charsMax: index % 2 === 0 ? 20_000 : 1e6 })),
+    json: msOf(() => JSON.stringify(tools)), // What a provider does with them for each request: about 2 ms.
+  }));
+  const best = (of: "declared" | "json"): number => Math.min(...rounds.map((round) => round[of]));
+  expect(best("declared")).toBeLessThan(40 * best("json"));
 });
 
 // ── Anything ────────────────────────────────────────────────────────────────────────────────────────────────────────

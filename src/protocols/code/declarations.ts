@@ -156,7 +156,7 @@ class Entry implements Readonly<Record<Form, string>> {
     this.isFirst = tool.isDocumented === true;
     this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
     this.#begin = dot < 0 ? `  ${this.name}` : `  function ${this.name}`;
-    const head = `${commented([this.#paragraph, ...examplesOf(tool, callee)])}${this.#begin}`;
+    const head = `${commented([this.#paragraph, ...examplesOf(tool, callee, charsMax / 4)])}${this.#begin}`;
     const full = `${head}${signatureOf(tool, charsMax - head.length)}`;
     this.full = full.length <= charsMax ? full : this.short;
   }
@@ -203,13 +203,19 @@ function commented(lines: readonly string[]): string {
     : `  /**\n${[first, ...more].map((line) => `   * ${line}\n`).join("")}   */\n`;
 }
 
-function examplesOf({ isDocumented, examples = [] }: ToolDeclaration, callee: string): readonly string[] {
-  if (isDocumented !== true) return [];
-  return examples
-    .slice(0, EXAMPLES_MAX)
-    .map((example) => `@example ${callee}(${written(example)})`)
-    .filter(({ length }) => length <= EXAMPLE_CHARS_MAX)
-    .map((line) => line.replaceAll("*/", "*\\/")); // Only a text can have it, and means the same there.
+/** As many as fit: the types matter more. */
+function examplesOf({ isDocumented, examples }: ToolDeclaration, callee: string, charsMax: number): readonly string[] {
+  const lines: string[] = [];
+  if (isDocumented !== true || examples === undefined) return lines;
+  let left = charsMax;
+  for (const example of examples.slice(0, EXAMPLES_MAX)) {
+    // Only in a text can a comment end, and there this means the same.
+    const line = `@example ${callee}(${written(example)})`.replaceAll("*/", "*\\/");
+    if (line.length > Math.min(left, EXAMPLE_CHARS_MAX)) continue;
+    lines.push(line);
+    left -= line.length;
+  }
+  return lines;
 }
 
 /** A value as a person would write it in code. */

@@ -112,16 +112,22 @@ describe("P7 P6 a reply that comes in pieces", () => {
     fc.assert(
       fc.property(texts, pieces, (text, sizes) => {
         const scanner = new Scanner();
-        let shown = "";
-        for (const piece of cutUp(text, sizes)) shown += scanner.push(piece);
+        let [shown, kept] = ["", ""];
+        for (const piece of cutUp(text, sizes)) {
+          shown += scanner.push(piece);
+          kept += piece.slice(0, scanner.keeps);
+          if (scanner.keeps !== undefined) break;
+        }
         shown += scanner.end();
         const reading = read(text);
         expect(shown).toBe(reading.code === undefined ? text : reading.prose);
         expect(scanner.isClosed).toBe(reading.isClosed);
         const isCut = reading.isClosed && text.slice(reading.end).trim() !== "";
-        expect(scanner.isOver).toBe(isCut);
+        expect(scanner.keeps !== undefined).toBe(isCut);
+        expect(kept.trimEnd()).toBe((isCut ? text.slice(0, reading.end) : text).trimEnd());
+        expect(read(kept).code).toBe(reading.code);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 3_000 },
     );
   });
 
@@ -143,13 +149,13 @@ describe("P7 P6 a reply that comes in pieces", () => {
   test("is cut as soon as something is said after the cell, and not before", () => {
     const scanner = new Scanner();
     scanner.push(`${OPEN}\nprint("${CLOSE}`);
-    expect(scanner.isOver).toBe(false);
+    expect(scanner.isClosed).toBe(false);
     scanner.push(`");\n${CLOSE} `);
     expect(scanner.isClosed).toBe(false);
     scanner.push("\n\n ");
-    expect([scanner.isClosed, scanner.isOver]).toEqual([true, false]);
+    expect([scanner.isClosed, scanner.keeps]).toEqual([true, undefined]);
     scanner.push("And so");
-    expect(scanner.isOver).toBe(true);
+    expect(scanner.keeps).toBe(0);
   });
 
   test.each([
@@ -162,7 +168,7 @@ describe("P7 P6 a reply that comes in pieces", () => {
       const scanner = new Scanner();
       scanner.push(start);
       for (let nth = 0; nth < 1_000_000; nth++) scanner.push(letter);
-      expect(scanner.isOver).toBe(false);
+      expect(scanner.isClosed).toBe(false);
     }
   });
 });

@@ -69,32 +69,32 @@ export class Scanner {
   /** Blanks and empty lines that were held back: they do not belong to the prose when a cell follows. */
   #gap = "";
 
-  /** The cell has ended, and with it the reply. */
+  /**
+   * Set once something is said after the cell: how much of the last piece belongs to the reply. Blanks do not count: most
+   * models end there, and a stream that ends by itself tells its usage.
+   */
+  keeps: number | undefined;
+
+  /** The cell has its end. */
   get isClosed(): boolean {
     return this.#state === "closed" || this.#state === "over";
   }
 
-  /** Something was said after that. Blanks do not count: most models end there, and a stream that ends by itself tells its usage. */
-  get isOver(): boolean {
-    return this.#state === "over";
-  }
-
   /** What may be shown now (G2). */
   push(delta: string): string {
-    if (this.#state !== "prose") return this.#code(delta);
+    if (this.#state !== "prose") return this.#code(delta, 0);
     let shown = "";
-    for (let from = 0; from <= delta.length; ) {
+    for (let from = 0; ; ) {
       const feed = delta.indexOf("\n", from);
       shown += this.#prose(delta.slice(from, feed < 0 ? undefined : feed));
       if ((this.#state as string) !== "prose") {
-        this.#code(feed < 0 ? "" : delta.slice(feed));
-        break;
+        if (feed >= 0) this.#code(delta.slice(feed), feed);
+        return shown;
       }
-      if (feed < 0) break;
+      if (feed < 0) return shown;
       shown += this.#endLine();
       from = feed + 1;
     }
-    return shown;
   }
 
   /** Nothing more comes: what was held back and is no cell. */
@@ -140,21 +140,35 @@ export class Scanner {
     return shown;
   }
 
-  #code(delta: string): string {
-    if (this.#state === "code") this.#codeLines(delta.split("\n"));
-    else if (this.#state === "closed" && delta.trim() !== "") this.#state = "over";
+  /** Code from this place of a piece on. */
+  #code(text: string, place: number): string {
+    if (this.#state === "over") this.keeps = 0;
+    else if (this.#state === "closed") this.#after(text, 0);
+    else this.#lines(text, place);
     return "";
   }
 
-  #codeLines(lines: string[]): void {
-    const last = lines.pop() as string;
-    for (const [index, line] of lines.entries()) {
-      if (CLOSING.test(this.#line + line)) {
-        this.#state = [...lines.slice(index + 1), last].join("").trim() === "" ? "closed" : "over";
+  #lines(text: string, place: number): void {
+    for (let from = 0; ; ) {
+      const feed = text.indexOf("\n", from);
+      if (feed < 0) {
+        this.#line = (this.#line + text.slice(from)).slice(-LINE_END);
         return;
       }
+      const close = CLOSING.exec(this.#line + text.slice(from, feed));
+      if (close !== null) {
+        this.#state = "closed";
+        const end = place + from + close.index + CLOSE.length - this.#line.length;
+        return this.#after(text.slice(feed), Math.max(0, end));
+      }
       this.#line = "";
+      from = feed + 1;
     }
-    this.#line = (this.#line + last).slice(-LINE_END);
+  }
+
+  #after(text: string, keeps: number): void {
+    if (text.trim() === "") return;
+    this.#state = "over";
+    this.keeps = keeps;
   }
 }

@@ -4,7 +4,7 @@ import type { ToolDeclaration } from "../../model/request.ts";
 import { declare } from "./declarations.ts";
 import { driver } from "./driver.ts";
 import { type Ending, ending, extended, kept, OPTIONS, type Settings } from "./options.ts";
-import { Cutter, prose } from "./prose.ts";
+import { prose } from "./prose.ts";
 import { TEXTS } from "./texts.ts";
 
 export { type CodeModeOptions, type Ending, ending } from "./options.ts";
@@ -16,20 +16,15 @@ export { type CodeModeOptions, type Ending, ending } from "./options.ts";
 export const codeMode = definePlugin({
   id: "bowline/code-mode",
   options: OPTIONS,
-  setup: ({ options: settings }) => {
-    const cutter = new Cutter();
-    return {
-      protocolSession: {
-        configure: ({ options }) => options.setAll(kept(settings, options.get())),
-        extend: ({ extension, options }) => options.set(extended(options.get(), extension.value)),
-      },
-      protocolDriver: slotFor(settings),
-      proseProjector: prose,
-      extensions: [ending],
-      stream: { order: "late", atEnd: true, run: ({ chunk }) => cutter.take(chunk) },
-      streamFinished: () => cutter.reset(),
-    };
-  },
+  setup: ({ options: settings }) => ({
+    protocolSession: {
+      configure: ({ options }) => options.setAll(kept(settings, options.get())),
+      extend: ({ extension, options }) => options.set(extended(options.get(), extension.value)),
+    },
+    protocolDriver: slotFor(settings),
+    proseProjector: prose,
+    extensions: [ending],
+  }),
 });
 
 /** One for all sessions with the same settings: what it makes of a catalog is kept with it. */

@@ -151,7 +151,8 @@ class Writing {
   #object(schema: Schema, depth: number, indent: number): Type {
     const properties = isObject(schema.properties) ? schema.properties : {};
     const needed = new Set(Array.isArray(schema.required) ? schema.required.filter(isText) : []);
-    const names = [...new Set([...Object.keys(properties), ...needed])];
+    const names = Object.keys(properties);
+    for (const name of needed) if (!Object.hasOwn(properties, name)) names.push(name);
     const others = this.#others(schema, depth, indent);
     if (names.length === 0) {
       if (others.length > 0) return atom(`{ [name: string]: ${textOf(union(others))} }`);
@@ -174,6 +175,7 @@ class Writing {
 
   /** The types of fields whose names are not fixed. */
   #others({ patternProperties, additionalProperties }: Schema, depth: number, indent: number): readonly Type[] {
+    if (patternProperties === undefined && additionalProperties === undefined) return [];
     const patterns = isObject(patternProperties) ? this.#some(Object.values(patternProperties)) : [];
     const isMore = additionalProperties === true || isObject(additionalProperties);
     const schemas = isMore ? [...patterns, additionalProperties] : patterns;
@@ -183,7 +185,8 @@ class Writing {
 
   /** As many names as are shown, in their order: if not all, the ones that are needed before the others. */
   #chosen(names: readonly string[], needed: ReadonlySet<string>): readonly string[] {
-    const writable = names.filter((name) => name.length <= NAME_CHARS_MAX);
+    const isShort = (name: string): boolean => name.length <= NAME_CHARS_MAX;
+    const writable = names.every(isShort) ? names : names.filter(isShort);
     if (writable.length <= this.#detail.fieldsMax) return writable;
     const isNeeded = (name: string): boolean => needed.has(name);
     const ranked = [...writable.filter(isNeeded), ...writable.filter((name) => !isNeeded(name))];

@@ -5,7 +5,7 @@
 // A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
 import type { Bound, Site } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
-import type { ProseProjector } from "../../kernel/slots.ts";
+import type { ProseProjector, ProseStream } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
@@ -126,7 +126,7 @@ class Shower {
   readonly #effect: EffectName;
   readonly #projector: ProseProjector | undefined;
   #key: PreviewKey;
-  #prose: ReturnType<NonNullable<ProseProjector["stream"]>> | undefined;
+  #prose: ProseStream | undefined;
 
   constructor(live: LiveTurn, effect: EffectName) {
     this.#live = live;
@@ -143,7 +143,11 @@ class Shower {
     }
     if (kind === "retracted") this.#tell({ kind });
     else if (kind === "reasoning" || this.#projector === undefined) this.#tell({ kind, delta });
-    else if (this.#prose !== undefined) this.#say(this.#prose.push(delta));
+    else if (this.#prose !== undefined) {
+      this.#say(this.#prose.push(delta));
+      return this.#prose.keeps;
+    }
+    return undefined;
   };
 
   /** The reply is whole, or as much of it as came: shows what was held back. */
@@ -185,6 +189,9 @@ function projectorOf(live: LiveTurn): ProseProjector | undefined {
       return {
         push: (delta) => guarded(() => prose?.push(delta), delta),
         end: () => guarded(() => prose?.end(), ""),
+        get keeps() {
+          return prose?.keeps;
+        },
       };
     },
   };

@@ -33,8 +33,11 @@ export interface ModelCall {
   readonly world: World;
   readonly scope: Scope;
   load: CallOptions["load"];
-  /** Shows a delta; `retracted` voids all that this attempt has shown. */
-  show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): void;
+  /**
+   * Shows a delta; `retracted` voids all that this attempt has shown. A number means that the reply is over, and that so
+   * much of the delta belongs to it.
+   */
+  show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): number | undefined;
   /** Tells before a wait that this attempt failed and another follows. */
   retrying(attempt: number, failure: ProviderFailureClass, waitMs: number): void;
   /** Tells that a reply came without usage. */

@@ -256,7 +256,14 @@ export class ReplyStream {
     }
     if (delta === "") return; // A hidden block: only its `data` for the route is kept.
     this.hasShown = true;
-    if (!this.#isOver) this.#call.show(this.#number, kind, delta);
+    const keeps = this.#isOver ? undefined : this.#call.show(this.#number, kind, delta);
+    if (keeps !== undefined) this.#cut(delta.length - keeps);
+  }
+
+  /** The protocol has read enough: the reply ends here. */
+  #cut(chars: number): void {
+    if (this.#block !== undefined) this.#block.text = this.#block.text.slice(0, this.#block.text.length - chars);
+    this.#isAborted = true;
   }
 
   #count(text: string): void {
