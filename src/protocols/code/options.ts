@@ -68,11 +68,13 @@ const ENDING: Schema<Ending> = {
 export const ending = extension(ID, ENDING);
 
 /** The options that hold in a turn, as they were recorded with it. */
-export function optionsIn({ options, extensions }: Pick<RoundView, "options" | "extensions">): DriverOptions {
-  const own = isObject(options) ? (options as unknown as Partial<DriverOptions>) : {};
+export function optionsIn({
+  options = DEFAULTS,
+  extensions,
+}: Pick<RoundView, "extensions"> & { readonly options?: unknown }): DriverOptions {
+  const own = { ...DEFAULTS, ...(options as Partial<DriverOptions> | null) };
   const ofTurn = extensions?.[ID];
-  const { ending: usual, outputCharsMax, inputCharsMax, contextTokens } = { ...DEFAULTS, ...own };
-  return { ending: isEnding(ofTurn) ? ofTurn : usual, outputCharsMax, inputCharsMax, contextTokens };
+  return isEnding(ofTurn) ? { ...own, ending: ofTurn } : own;
 }
 
 /** The options as they are kept. How turns end stays as `session.extend` left it. */

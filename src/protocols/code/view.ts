@@ -19,27 +19,30 @@ const CHARS_PER_TOKEN = 4;
 export function request(view: RequestView): ModelRequest {
   const { system, messages, settings } = view;
   const options = optionsIn(view);
-  const isPast = superseded(messages);
-  const shown = messages.flatMap((message, index) =>
-    isPast.has(index) ? [] : [withText(message, index, options)].filter(({ parts }) => parts.length > 0),
-  );
-  return {
-    system,
-    messages: [...shown, tailOf(view, options, shown)],
-    stable: shown.length,
-    tools: [],
-    ...(settings === undefined ? {} : { settings }),
-  };
+  const past = superseded(messages);
+  const shown: Message[] = [];
+  let chars = system.length;
+  for (let index = 0; index < messages.length; index++) {
+    if (past?.has(index) === true) continue;
+    const message = withText(messages[index] as Message, index, options);
+    if (message.parts.length === 0) continue;
+    for (const part of message.parts) if (part.kind === "text") chars += part.text.length;
+    shown.push(message);
+  }
+  const stable = shown.length;
+  shown.push(tailOf(view, options, chars));
+  return { system, messages: shown, stable, tools: [], ...(settings === undefined ? {} : { settings }) };
 }
 
 /** V2 */
-function tailOf(view: RequestView, options: DriverOptions, shown: readonly Message[]): Message {
+function tailOf(view: RequestView, options: DriverOptions, chars: number): Message {
   const { round, limits } = view;
-  const lines = [TEXTS.round(round, limits.roundsMax), endingOf(view, options), contextOf(view, options, shown)];
+  const context = contextOf(chars, options);
+  const words = `${TEXTS.round(round, limits.roundsMax)}\n${endingOf(view, options)}${context === "" ? "" : `\n${context}`}`;
   return {
     id: nodeId("code-mode/tail", round),
     role: "user",
-    parts: [text(lines.filter((line) => line !== "").join("\n"))],
+    parts: [text(words)],
     origin: { kind: "runtime" },
   };
 }
@@ -53,9 +56,7 @@ function endingOf({ output, unwraps }: RequestView, { ending }: DriverOptions): 
 }
 
 /** How full the context is, from the length of what is sent: what a provider counted differs from run to run. */
-function contextOf({ system }: RequestView, { contextTokens }: DriverOptions, shown: readonly Message[]): string {
-  let chars = system.length;
-  for (const { parts } of shown) chars += textOf(parts).length;
+function contextOf(chars: number, { contextTokens }: DriverOptions): string {
   const used = Math.round(chars / CHARS_PER_TOKEN);
   const share = used / contextTokens;
   if (share < 0.6) return "";
@@ -67,18 +68,20 @@ function contextOf({ system }: RequestView, { contextTokens }: DriverOptions, sh
  * The messages of steps that failed, did nothing, and were followed by one that went well: what was wrong then is of no
  * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays.
  */
-function superseded(messages: readonly Message[]): ReadonlySet<number> {
-  const past = new Set<number>();
-  let failed: number[] = [];
-  for (const [index, { role, parts, origin }] of messages.entries()) {
+function superseded(messages: readonly Message[]): ReadonlySet<number> | undefined {
+  let past: Set<number> | undefined;
+  let failed: number[] | undefined;
+  for (let index = 0; index < messages.length; index++) {
+    const { role, parts, origin } = messages[index] as Message;
     if (role === "assistant") continue;
     const [part] = parts;
     if (origin?.kind !== "runtime" || part?.kind !== "codeOutput") {
-      failed = [];
+      failed = undefined;
     } else if (part.status === "done") {
-      for (const each of failed) past.add(each);
-      failed = [];
+      if (failed !== undefined) past = new Set([...(past ?? []), ...failed]);
+      failed = undefined;
     } else if (part.calls === undefined) {
+      failed ??= [];
       if (messages[index - 1]?.role === "assistant") failed.push(index - 1);
       failed.push(index);
     }
@@ -90,16 +93,16 @@ function superseded(messages: readonly Message[]): ReadonlySet<number> {
 function withText(message: Message, index: number, options: DriverOptions): Message {
   const { role, parts, origin } = message;
   if (role === "assistant") return parts.some(isCall) ? { ...message, parts: asCode(parts) } : message;
-  const max = isOfCode(parts) || origin?.kind === "runtime" ? options.outputCharsMax : options.inputCharsMax;
-  if (role !== "tool" && !isOfCode(parts) && parts.every((part) => part.kind !== "text" || part.text.length <= max))
-    return message;
+  const isOutput = origin?.kind === "runtime" || parts[0]?.kind === "codeOutput";
+  const max = isOutput ? options.outputCharsMax : options.inputCharsMax;
+  const [only] = parts;
+  if (parts.length === 1 && only?.kind === "text" && only.text.length <= max) return message;
   const handle = `(await history[${index}]).text`;
   const cut = (part: Part): Part => (part.kind === "text" ? { ...part, text: preview(part.text, max, handle) } : part);
   return { ...message, role: role === "tool" ? "user" : role, parts: parts.flatMap(asText).map(cut) };
 }
 
 const isCall = ({ kind }: Part): boolean => kind === "toolCall";
-const isOfCode = (parts: readonly Part[]): boolean => parts.some(({ kind }) => kind === "codeOutput");
 
 function asText(part: Part): readonly Part[] {
   if (part.kind === "codeOutput") return part.parts;
