@@ -2,8 +2,9 @@
 import { definePlugin, type Json, type ModelPart, type ModelRequest, type Plugin, type SessionEvent } from "bowline";
 import { code } from "bowline/plugins/code";
 import { codeMode } from "bowline/protocols/code";
-import { both, calls, says } from "bowline/testing";
+import { both, calls, says, scripted } from "bowline/testing";
 import { only, textIn } from "../kit/reading.ts";
+import { open } from "../kit/worlds.ts";
 
 type Act = string | readonly [tool: string, input: Json];
 
@@ -55,7 +56,11 @@ type Spec = Parameters<typeof definePlugin>[0] & { open(given: object): unknown;
 const { spec } = Reflect.get(code, Symbol.for("bowline.plugin")) as { readonly spec: Spec };
 const sandbox = spec.open({ options: {} });
 const shared: Plugin = definePlugin({ ...spec, open: () => sandbox as undefined, close: () => {} });
-/** At the end of a test file. */
+/** Runs a cell, so that no story is played while the threads start. */
+export async function openSandbox(): Promise<void> {
+  await using world = await open(scripted(writes("1"), says("Ready.")), { plugins: inCode.plugins });
+  await world.session.turn("Go.").result();
+}
 export const closeSandbox = async (): Promise<void> => void (await spec.close(await sandbox));
 
 export const inCode: Spoken = {

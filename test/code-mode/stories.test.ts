@@ -7,9 +7,11 @@ import {
   deny,
   fail,
   finish,
+  type ModelPart,
   type Part,
   type Plugin,
   type Provider,
+  ProviderFailure,
   question,
   type RuntimeOptions,
   replaceArgs,
@@ -20,18 +22,19 @@ import {
 } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
 import { recited, says, scripted } from "bowline/testing";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { codeOf, eventsOf, only, seen, within } from "../kit/reading.ts";
+import { codeOf, eventsOf, eventually, only, seen, shown, within } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
-import { answerWait, held, named, open, runningOn } from "../kit/worlds.ts";
-import { closeSandbox, endsIn, heard, PROTOCOLS, startsIn } from "./protocols.ts";
+import { answerWait, held, named, open, runningOn, runningQuickly } from "../kit/worlds.ts";
+import { closeSandbox, endsIn, heard, openSandbox, PROTOCOLS, startsIn } from "./protocols.ts";
 
+beforeAll(openSandbox, 20_000);
 afterAll(closeSandbox);
 
 type Options = Partial<Omit<RuntimeOptions, "model" | "models">>;
 
-describe.each(PROTOCOLS)("$name", ({ plugins, acts, insists }) => {
+describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submits }) => {
   const opened = (model: Provider, { plugins: more = [], ...options }: Options = {}) =>
     open(model, { ...options, plugins: [...plugins, ...more] });
   const gate = (id: string, parts: object): Plugin => definePlugin({ id, setup: () => parts as never });
@@ -309,5 +312,226 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, insists }) => {
     await answerWait(world.runtime, (await seen(turn, "waiting")).wait, { approved: true, remember: true });
     expect(only(await within(events), "waiting")).toHaveLength(1);
     expect(paid).toEqual([5, 5]);
+  });
+
+  // ── What a turn may do ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Works and works: each round says which one it is. */
+  const rounds = (count = 9) => Array.from({ length: count }, (_, n) => saysAndActs(`Round ${n + 1}.`, "work"));
+  const work = () => {
+    const does = { times: 0 };
+    return { does, tool: named("work", () => `worked ${++does.times}`) };
+  };
+
+  test.each([
+    ["rounds", { limits: { roundsMax: 3 } }, "limit.rounds"],
+    ["tokens", { budget: { turn: { tokens: 40 } } }, "limit.tokens"],
+  ] as const)("P7 S14 a turn ends when it has used its %s, with what was said and done", async (_, options, code) => {
+    const { does, tool } = work();
+    await using world = await opened(scripted(...rounds()), { tools: [tool], ...options });
+    const { outcome, usage } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code, text: "Round 1.\n\nRound 2.\n\nRound 3." });
+    expect(does.times).toBe(3);
+    expect(usage).toMatchObject({ input: 30, output: 15 });
+    expect((await world.session.read()).ledger).toMatchObject([{ source: "turn", calls: 3 }]);
+  });
+
+  test("P7 S14 the last round is kept for an answer", async () => {
+    const { tool } = work();
+    const model = scripted(...rounds(2), says("This is what I have."));
+    await using world = await opened(model, { tools: [tool], limits: { roundsMax: 3 }, budget: { keepsAnswer: true } });
+    const { outcome } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "answered", text: "This is what I have." });
+    expect(heard(model.requests[2])).toContain("last round");
+  });
+
+  test("P7 S14 a model that works in the last round all the same is not obeyed", async () => {
+    const { does, tool } = work();
+    const limited = { limits: { roundsMax: 2 }, budget: { keepsAnswer: true } };
+    await using world = await opened(scripted(...rounds()), { tools: [tool], ...limited });
+    const { outcome } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "stopped", code: "limit.rounds", text: "Round 1.\n\nRound 2." });
+    expect(does.times).toBe(1);
+  });
+
+  test("P7 S14 T5 with a typed result the last round is for handing it in", async () => {
+    const { tool } = work();
+    const model = scripted(...rounds(1), submits({ kinds: 9 }));
+    await using world = await opened(model, { tools: [tool], limits: { roundsMax: 2 }, budget: { keepsAnswer: true } });
+    const { outcome } = await world.session.turn("Go.", { output: z.object({ kinds: z.number() }) }).result();
+    expect(outcome).toEqual({ kind: "finished", by: "model", value: { kinds: 9 } });
+  });
+
+  test("P7 S14 rounds in which nothing succeeds have a limit", async () => {
+    const failing = named("work", () => {
+      throw new Error("No.");
+    });
+    const model = scripted(...Array.from({ length: 9 }, () => insists("work")));
+    await using world = await opened(model, { tools: [failing], limits: { noProgressMax: 2 } });
+    const { outcome } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code: "limit.no-progress" });
+    expect(model.requests).toHaveLength(2);
+  });
+
+  test("P7 S14 calls beyond those that one reply may make are refused, and the others are made", async () => {
+    const { does, tool } = work();
+    const model = scripted(acts(...Array.from({ length: 5 }, () => "work")), says("Done."));
+    await using world = await opened(model, { tools: [tool], limits: { callsPerRoundMax: 3 } });
+    const events = await eventsOf(world.session.turn("Go."));
+    expect(does.times).toBe(3);
+    expect(endsIn(events)).toEqual(["work failed", "work failed", "work ok", "work ok", "work ok"]);
+    expect(heard(model.requests[1])).toContain("tool.too-many");
+  });
+
+  test("P7 S14 S10 what a tool asks a model for counts in the turn's budget, and is booked under its own name", async () => {
+    const thinks = gate("test/thinks", {
+      tools: [named("think", (_, { complete }) => complete.text("Well?", { label: "thinking" }))],
+    });
+    const model = scripted(acts("think"), says("Hm."), says("Never."));
+    await using world = await opened(model, { plugins: [thinks], budget: { turn: { tokens: 25 } } });
+    const { outcome } = await world.session.turn("Go.").result();
+    expect(outcome).toMatchObject({ kind: "stopped", code: "limit.tokens" });
+    const { ledger } = await world.session.read();
+    expect(ledger.map(({ source, calls }) => [source, calls])).toEqual([
+      ["turn", 1],
+      ["thinking", 1],
+    ]);
+  });
+
+  // ── Typed results ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  const SUM = z.object({ sum: z.number() });
+
+  test("P7 T5 a typed result that does not fit is told, and corrected", async () => {
+    const model = scripted(submits({ sum: "four" }), submits({ sum: 4 }));
+    await using world = await opened(model);
+    const { outcome } = await world.session.turn("Go.", { output: SUM }).result();
+    expect(outcome).toEqual({ kind: "finished", by: "model", value: { sum: 4 } });
+    expect(heard(model.requests[1])).toMatch(/sum/);
+  });
+
+  test("P7 T5 a model that never hands in what fits fails its turn", async () => {
+    const model = scripted(...Array.from({ length: 9 }, () => submits({ sum: "four" })));
+    await using world = await opened(model);
+    const { outcome } = await world.session.turn("Go.", { output: SUM }).result();
+    expect(outcome).toMatchObject({ kind: "failed", by: "provider", code: "output.invalid" });
+    expect(model.requests).toHaveLength(3);
+  });
+
+  test("P7 T5 S4 a typed turn is steered like any other", async () => {
+    const slow = held("slow");
+    const model = scripted(acts("slow"), submits({ sum: 2 }));
+    await using world = await opened(model, { tools: [slow.tool] });
+    const turn = world.session.turn("Go.", { output: SUM });
+    await within(slow.began());
+    await world.session.send("Twice.");
+    slow.release();
+    expect((await within(turn.result())).outcome).toMatchObject({ kind: "finished", value: { sum: 2 } });
+    expect(heard(model.requests[1])).toContain("Twice.");
+  });
+
+  // ── Steering and stopping ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A session whose turn is held in a tool. */
+  async function busy(model: Provider, options: Options = {}) {
+    const slow = held("slow", "It is done.");
+    const { tools = [] } = options;
+    const world = await opened(model, { ...options, tools: [slow.tool, ...tools] });
+    const turn = world.session.turn("Go.");
+    const events = eventsOf(turn);
+    await within(slow.began());
+    const close = async () => {
+      slow.release();
+      await world[Symbol.asyncDispose]();
+    };
+    return { ...world, slow, turn, events, [Symbol.asyncDispose]: close };
+  }
+
+  test("P7 S4 S2 what is sent or injected while calls run is heard with their results, in the same turn", async () => {
+    const model = scripted(acts("slow"), says("Done."));
+    await using world = await busy(model);
+    await world.session.send("Be quick.");
+    await world.runtime.sessions.inject(world.session.id, "It rains.");
+    world.slow.release();
+    expect((await within(world.turn.result())).outcome).toMatchObject({ kind: "answered", text: "Done." });
+    expect(heard(model.requests[1])).toMatch(/It is done\..*Be quick\..*It rains\./s);
+    expect(await world.session.read()).toMatchObject({ turns: 1, inputs: [] });
+  });
+
+  test("P7 S4 an input that comes with the answer keeps the turn going", async () => {
+    let send = async (): Promise<unknown> => undefined;
+    const late = gate("test/late", { response: () => send() });
+    const model = scripted(says("Four."), says("Five."));
+    await using world = await opened(model, { plugins: [late] });
+    send = async () => {
+      send = async () => undefined;
+      await world.session.send("Are you sure?");
+    };
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Five." });
+    expect((await world.session.read()).turns).toBe(1);
+  });
+
+  test("P7 S3 a cancel settles every open call: one that leaves, one that does not, one that waits and one that never began", async () => {
+    const { paid, pay } = bank();
+    const deaf = named("deaf", () => new Promise(() => {}));
+    const never = named("never", () => "ran", { isSerial: true });
+    const model = scripted(saysAndActs("I look.", "slow", "deaf", ["pay", { eur: 5 }], "never"), says("Next."));
+    const options = { tools: [deaf, pay, never], plugins: [careful()], limits: { cancelGraceMs: 50 } };
+    await using world = await busy(model, options);
+    await eventually(async () => (await world.runtime.waits.list())[0]);
+    expect(await world.turn.cancel("Enough.")).toMatchObject({ kind: "requested" });
+    const { outcome } = await within(world.turn.result());
+    expect(outcome).toMatchObject({ kind: "stopped", by: "cancel", code: "turn.cancelled", text: "I look." });
+    expect(endsIn(await world.events)).toEqual(["deaf unknown", "never cancelled", "pay cancelled", "slow ok"]);
+    expect([paid, await world.runtime.waits.list()]).toEqual([[], []]);
+    expect((await within(world.session.turn("More.").result())).outcome).toMatchObject({ text: "Next." });
+    expect(heard(model.requests[1])).toMatch(/unknown/i);
+  });
+
+  test("P7 S3 D4 a turn that is parked is cancelled where it waits, and the session goes on", async () => {
+    const { paid, pay } = bank();
+    const model = recited(acts(["pay", { eur: 5 }]), says("Next."));
+    const app = { model, tools: [pay], plugins: [...plugins, careful()], limits: { parkAfterMs: 10 } };
+    const path = file();
+    const one = await runningOn(path, app);
+    const turn = (await one.session("s")).turn("Go.", { key: "go" });
+    turn.result().catch(() => {});
+    await seen(turn, "waiting");
+    await one.close();
+    const two = await runningOn(path, app);
+    const session = await two.session("s");
+    await session.cancel(await turn.id, { reason: "Enough." });
+    expect((await within(session.turn("Go.", { key: "go" }).result(), 5_000)).outcome).toMatchObject({
+      kind: "stopped",
+      by: "cancel",
+    });
+    expect([paid, await two.waits.list()]).toEqual([[], []]);
+    expect((await within(session.turn("More.").result())).outcome).toMatchObject({ text: "Next." });
+    await two.close();
+  });
+
+  test("P7 S3 whoever comes while a call runs is shown the rest, and the same end", async () => {
+    await using world = await busy(scripted(acts("slow"), says("Done.")));
+    const followed = eventsOf(world.session.follow(await world.turn.id));
+    world.slow.release();
+    const [all, rest] = await within(Promise.all([world.events, followed]));
+    expect(endsIn(rest)).toEqual(["slow ok"]);
+    expect(shown(rest)).toBe("Done.");
+    expect(only(rest, "committed")).toEqual(only(all, "committed"));
+  });
+
+  // ── Models that fail ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  test("P7 M5 a reply that breaks off in the middle of acting is asked for again, and nothing is done twice", async () => {
+    const { does, tool } = work();
+    const broken = (acts("work") as ModelPart[]).slice(0, -1);
+    const lost = new ProviderFailure({ class: "overloaded", message: "Too much.", retryAfterMs: 1 });
+    const model = scripted(broken, lost, acts("work"), says("Done."));
+    const runtime = await runningQuickly({ model, tools: [tool], plugins });
+    const turn = (await runtime.session()).turn("Go.");
+    expect(endsIn(await within(eventsOf(turn)))).toEqual(["work ok"]);
+    expect((await turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
+    expect(does.times).toBe(1);
+    await runtime.close();
   });
 });
