@@ -256,6 +256,17 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect((await turn.result()).outcome.kind).toBe("answered");
   });
 
+  test("P7 T9 what was denied is not forgotten when something else goes well", async () => {
+    const { pay } = bank();
+    const no = gate("test/no", {
+      beforeToolCall: ({ call }: { call: { name: string } }) => (call.name === "pay" ? deny("Too much.") : undefined),
+    });
+    const model = scripted(insists(["pay", { eur: 5 }]), acts("look"), says("Done."));
+    await using world = await opened(model, { tools: [pay, named("look")], plugins: [no] });
+    await world.session.turn("Go.").result();
+    expect(heard(model.requests[2])).toMatch(/Too much\..*look!/s);
+  });
+
   test("P7 T9 D4 all processes exit while somebody is asked; another answers, and the next goes on in the middle", async () => {
     const { paid, pay } = bank();
     const looked: string[] = [];
@@ -283,6 +294,8 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
     expect([paid, looked.length]).toEqual([[5], 1]);
     expect(await three.waits.list()).toEqual([]);
+    // Who approved it is kept with the conversation.
+    expect(JSON.stringify((await three.sessions.get("s")).messages)).toContain('"by":"ada"');
     await three.close();
   });
 

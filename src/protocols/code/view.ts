@@ -65,22 +65,23 @@ function contextOf({ system }: RequestView, { contextTokens }: DriverOptions, sh
 
 /**
  * The messages of steps that failed, did nothing, and were followed by one that went well: what was wrong then is of no
- * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays.
+ * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays, and so
+ * does one in which a plugin said something: without its end the code would look as if it had gone well.
  */
 function superseded(messages: readonly Message[]): ReadonlySet<number> {
   const past = new Set<number>();
   let failed: number[] = [];
-  for (const [index, { role, parts, origin }] of messages.entries()) {
+  for (const [index, { role, parts }] of messages.entries()) {
     if (role === "assistant") continue;
     const [part] = parts;
-    if (origin?.kind !== "runtime" || part?.kind !== "codeOutput") {
+    if (part?.kind !== "codeOutput") {
       failed = [];
     } else if (part.status === "done") {
       for (const each of failed) past.add(each);
       failed = [];
     } else if (part.calls === undefined) {
-      if (messages[index - 1]?.role === "assistant") failed.push(index - 1);
-      failed.push(index);
+      if (messages[index - 1]?.role === "assistant") failed.push(index - 1, index);
+      else if (part.status === "refused") failed.push(index); // The reply was empty, and is not kept.
     }
   }
   return past;
