@@ -45,7 +45,6 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
   test("P7 S8 K8 a session that compacts by itself keeps its requests within the window, in the middle of work too", async () => {
     let [rounds, summaries] = [0, 0];
     const sizes: number[] = [];
-    const forgot: number[] = [];
     const model: Provider = {
       id: "long",
       modelId: "test",
@@ -55,7 +54,6 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
           return yield* says(`It has worked ${rounds} times.`);
         }
         sizes.push(JSON.stringify([request.system, request.tools, request.messages]).length / 4);
-        if (!heard(request).includes("Work until it is done.")) forgot.push(rounds);
         yield* ++rounds < 20 ? acts("work") : says("Done.");
       },
     };
@@ -64,7 +62,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
     const { outcome } = await world.session.turn("Work until it is done.").result();
     expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
     expect(summaries).toBeGreaterThan(0);
-    expect([Math.max(...sizes) < 8_000, forgot]).toEqual([true, []]);
+    expect(Math.max(...sizes)).toBeLessThan(8_000);
     expect(outline((await world.session.read()).messages)[0]).toMatch(/It has worked \d+ times\./);
   });
 

@@ -358,13 +358,16 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(heard(model.requests[2])).toContain("last round");
   });
 
-  test("P7 S14 a model that works in the last round all the same is not obeyed", async () => {
+  test("P7 S14 a model that works in the last round all the same is not obeyed, and told so in the next turn", async () => {
     const { does, tool } = work();
     const limited = { limits: { roundsMax: 2 }, budget: { keepsAnswer: true } };
-    await using world = await opened(scripted(...rounds()), { tools: [tool], ...limited });
+    const model = scripted(...rounds(2), says("I see."));
+    await using world = await opened(model, { tools: [tool], ...limited });
     const { outcome } = await world.session.turn("Go.").result();
     expect(outcome).toMatchObject({ kind: "stopped", code: "limit.rounds", text: "Round 1.\n\nRound 2." });
     expect(does.times).toBe(1);
+    await world.session.turn("And?").result();
+    expect(heard(model.requests[2])).toMatch(/Round 2\..*(before this call was made|not run|cancelled).*And\?/s);
   });
 
   test("P7 S14 T5 with a typed result the last round is for handing it in", async () => {

@@ -203,6 +203,14 @@ describe("P7 what the model is sent", () => {
     expect(shownIn([said("Go."), ...failed, said("And?"), wrote("c"), came("done", "c")])).toHaveLength(8);
   });
 
+  test("a cell that nothing came of, with a word that says so", () => {
+    const lost = expect.stringContaining("not known");
+    expect(shownIn([said("Go."), wrote("a"), said("And?")])).toEqual(["Go.", cell("a"), lost, "And?"]);
+    expect(shownIn([said("Go."), wrote("a"), said("Mind this."), came("threw", "no a")])).toHaveLength(4);
+    const prose: Draft = { role: "assistant", parts: [text("Write <typescript> on a line.")] };
+    expect(shownIn([said("How?"), prose, said("Thanks.")])).toHaveLength(3);
+  });
+
   test("failed steps are left out of what a compaction carried, too", () => {
     const steps = [wrote("a"), came("threw", "no a"), wrote("c"), came("done", "c")];
     const carried = steps.map((draft): Draft => ({ ...draft, origin: { kind: "carried", from: "n" } }));

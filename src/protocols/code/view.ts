@@ -9,7 +9,7 @@ import { type Message, type Part, type TextPart, text, textOf } from "../../mode
 import type { ModelRequest } from "../../model/request.ts";
 import { calleeOf } from "../../model/tool-path.ts";
 import type { RequestView } from "../../turn/driver.ts";
-import { CLOSE, OPEN } from "./grammar.ts";
+import { CLOSE, OPEN, read } from "./grammar.ts";
 import { type DriverOptions, optionsIn } from "./options.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -20,9 +20,11 @@ export function request(view: RequestView): ModelRequest {
   const { system, messages, settings } = view;
   const options = optionsIn(view);
   const isPast = superseded(messages);
-  const shown = messages.flatMap((message, index) =>
-    isPast.has(index) ? [] : [withText(message, index, options)].filter(({ parts }) => parts.length > 0),
-  );
+  const shown = messages.flatMap((message, index) => {
+    if (isPast.has(index)) return [];
+    const seen = withText(message, index, options);
+    return [...(seen.parts.length > 0 ? [seen] : []), ...(isLost(messages, index) ? [lostAt(index)] : [])];
+  });
   return {
     system,
     messages: [...shown, tailOf(view, options, shown)],
@@ -86,6 +88,26 @@ function superseded(messages: readonly Message[]): ReadonlySet<number> {
   }
   return past;
 }
+
+/**
+ * A cell that nothing came of: its turn ended first, or the session was forked there. Without a word the model would take
+ * it for done.
+ */
+function isLost(messages: readonly Message[], index: number): boolean {
+  const { role, parts } = messages[index] as Message;
+  if (role !== "assistant" || parts.some(isCall)) return false;
+  for (let next = index + 1; next < messages.length && messages[next]?.role !== "assistant"; next++)
+    if (isOfCode(messages[next]?.parts ?? [])) return false;
+  const { code = "", isClosed } = read(textOf(parts));
+  return isClosed && code.trim() !== "";
+}
+
+const lostAt = (index: number): Message => ({
+  id: nodeId("code-mode/lost", index),
+  role: "user",
+  parts: [text(TEXTS.lost)],
+  origin: { kind: "runtime" },
+});
 
 /** A message as text, shortened where it is long. Those of a session that called tools natively are told in code. */
 function withText(message: Message, index: number, options: DriverOptions): Message {
