@@ -94,7 +94,7 @@ export interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
-  /** How many of its calls were made, whatever came of them. Left out where none was. */
+  /** How many of its calls were made or denied, whatever came of them. Left out where none was. */
   readonly calls?: number;
   /** What else happened to its calls: who was asked, and arguments that were not the code's. */
   readonly trail?: readonly CallTrail[];

@@ -117,7 +117,7 @@ describe("P7 what the end of a cell means", () => {
   test("what it printed is shown, and calls only where they did not go well", () => {
     const { add, kind } = onExec(done("4"), [result("a", OK), result("b", DENIED), result("b", DENIED)]);
     expect([kind, wordsIn(add)]).toEqual(["ask", "4\nCalls: b denied (tool.denied) 2 times."]);
-    expect(add?.[0]?.parts[0]).toMatchObject({ kind: "codeOutput", status: "done", calls: 1 });
+    expect(add?.[0]?.parts[0]).toMatchObject({ kind: "codeOutput", status: "done", calls: 3 });
   });
 
   test.each([
@@ -201,6 +201,27 @@ describe("P7 what the model is sent", () => {
     expect(shownIn([said("Go."), ...acted, wrote("c"), came("done", "c")])).toHaveLength(5);
     // What was said in between begins anew.
     expect(shownIn([said("Go."), ...failed, said("And?"), wrote("c"), came("done", "c")])).toHaveLength(8);
+  });
+
+  test("a cell that nothing came of, with a word that says so", () => {
+    const lost = expect.stringContaining("not known");
+    expect(shownIn([said("Go."), wrote("a"), said("And?")])).toEqual(["Go.", cell("a"), lost, "And?"]);
+    expect(shownIn([said("Go."), wrote("a"), said("Mind this."), came("threw", "no a")])).toHaveLength(4);
+    const prose: Draft = { role: "assistant", parts: [text("Write <typescript> on a line.")] };
+    expect(shownIn([said("How?"), prose, said("Thanks.")])).toHaveLength(3);
+  });
+
+  test("failed steps are left out of what a compaction carried, too", () => {
+    const steps = [wrote("a"), came("threw", "no a"), wrote("c"), came("done", "c")];
+    const carried = steps.map((draft): Draft => ({ ...draft, origin: { kind: "carried", from: "n" } }));
+    expect(shownIn([said("In short."), ...carried])).toEqual(["In short.", cell("c"), "c"]);
+  });
+
+  test("a failed step in which a plugin said something stays whole, and an empty reply is left out alone", () => {
+    const note: Draft = { ...said("Mind this."), origin: { kind: "plugin", plugin: "a/a" } };
+    const went = [wrote("c"), came("done", "c")];
+    expect(shownIn([said("Go."), wrote("a"), note, came("threw", "no a"), ...went])).toHaveLength(6);
+    expect(shownIn([said("Go."), came("refused", "nothing"), ...went])).toEqual(["Go.", cell("c"), "c"]);
   });
 
   test("long texts with where to read them, counted as the session has them", () => {

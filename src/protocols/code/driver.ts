@@ -169,9 +169,10 @@ function labelled(status: CellOutput["state"], words: string): string {
   return status === "stopped" ? TEXTS.policy(words, TEXTS.otherWay) : TEXTS.error(words, TEXTS.fix);
 }
 
+/** A denial counts too: a model that forgot it would ask the same person again. */
 function mayHaveActed({ output }: PlacedResult): boolean {
   if (output.kind !== "failure") return output.kind !== "cancelled";
-  return ["failed", "timeout", "internal"].includes(output.failure.class);
+  return ["denied", "failed", "timeout", "internal"].includes(output.failure.class);
 }
 
 /** The calls of a cell, by tool and how they ended. Of a cell that went well, only what did not. */

@@ -48,6 +48,7 @@ ${CLOSE}
   calls: (calls: string) => `Calls: ${calls}.`,
   finished: (value: string) => `Finished with ${value}`,
   seed: (shown: string) => `What was handed over is in the code as \`seed\`: ${shown}`,
+  lost: "[ERROR] What came of this cell is not known: it was not run, or was stopped before its end. What it changed is not kept.",
   goesOn: "The work goes on in a fresh context.",
 
   // ── The tail: what changes from round to round ────────────────────────────────────────────────────────────────────

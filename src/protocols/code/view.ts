@@ -9,7 +9,7 @@ import { type Message, type Part, type TextPart, text, textOf } from "../../mode
 import type { ModelRequest } from "../../model/request.ts";
 import { calleeOf } from "../../model/tool-path.ts";
 import type { RequestView } from "../../turn/driver.ts";
-import { CLOSE, OPEN } from "./grammar.ts";
+import { CLOSE, OPEN, read } from "./grammar.ts";
 import { type DriverOptions, optionsIn } from "./options.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -25,9 +25,9 @@ export function request(view: RequestView): ModelRequest {
   for (let index = 0; index < messages.length; index++) {
     if (past?.has(index) === true) continue;
     const message = withText(messages[index] as Message, index, options);
-    if (message.parts.length === 0) continue;
     for (const part of message.parts) if (part.kind === "text") chars += part.text.length;
-    shown.push(message);
+    if (message.parts.length > 0) shown.push(message);
+    if (isLost(messages, index)) shown.push(lostAt(index));
   }
   const stable = shown.length;
   shown.push(tailOf(view, options, chars));
@@ -66,28 +66,54 @@ function contextOf(chars: number, { contextTokens }: DriverOptions): string {
 
 /**
  * The messages of steps that failed, did nothing, and were followed by one that went well: what was wrong then is of no
- * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays.
+ * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays, and so
+ * does one in which a plugin said something: without its end the code would look as if it had gone well.
  */
 function superseded(messages: readonly Message[]): ReadonlySet<number> | undefined {
   let past: Set<number> | undefined;
   let failed: number[] | undefined;
   for (let index = 0; index < messages.length; index++) {
-    const { role, parts, origin } = messages[index] as Message;
+    const { role, parts } = messages[index] as Message;
     if (role === "assistant") continue;
     const [part] = parts;
-    if (origin?.kind !== "runtime" || part?.kind !== "codeOutput") {
+    if (part?.kind !== "codeOutput") {
       failed = undefined;
     } else if (part.status === "done") {
-      if (failed !== undefined) past = new Set([...(past ?? []), ...failed]);
+      past ??= failed === undefined ? undefined : new Set();
+      for (const each of failed ?? []) past?.add(each);
       failed = undefined;
     } else if (part.calls === undefined) {
       failed ??= [];
-      if (messages[index - 1]?.role === "assistant") failed.push(index - 1);
-      failed.push(index);
+      if (messages[index - 1]?.role === "assistant") failed.push(index - 1, index);
+      else if (part.status === "refused") failed.push(index); // The reply was empty, and is not kept.
     }
   }
   return past;
 }
+
+/**
+ * A cell that nothing came of: its turn ended first, or the session was forked there. Without a word the model would take
+ * it for done.
+ */
+function isLost(messages: readonly Message[], index: number): boolean {
+  const { role, parts } = messages[index] as Message;
+  if (role !== "assistant" || parts.some(isCall)) return false;
+  for (let next = index + 1; next < messages.length && messages[next]?.role !== "assistant"; next++)
+    if (messages[next]?.parts.some(({ kind }) => kind === "codeOutput") === true) return false;
+  const words = textOf(parts);
+  if (!TAG.test(words)) return false;
+  const { code = "", isClosed } = read(words);
+  return isClosed && code.trim() !== "";
+}
+
+const TAG = /<\/typescript>/i;
+
+const lostAt = (index: number): Message => ({
+  id: nodeId("code-mode/lost", index),
+  role: "user",
+  parts: [text(TEXTS.lost)],
+  origin: { kind: "runtime" },
+});
 
 /** A message as text, shortened where it is long. Those of a session that called tools natively are told in code. */
 function withText(message: Message, index: number, options: DriverOptions): Message {
