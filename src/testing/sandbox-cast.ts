@@ -9,6 +9,7 @@ import type {
   Guest,
   GuestCall,
   GuestCell,
+  GuestRead,
   GuestSleep,
   Image,
   Progress,
@@ -37,6 +38,8 @@ export const NOON = Date.UTC(2026, 6, 1, 12);
 export interface Playing extends Partial<GuestCell> {
   /** Answers a call. What it throws is the call's error. Unless told, a call is answered with its own input. */
   readonly tools?: (call: GuestCall) => Json;
+  /** Answers a read. What it throws is its error. Unless told, it is answered with what is read. */
+  readonly reads?: (reads: GuestRead) => Json;
   /** Which of these, in the order they were announced, is answered next. Unless told, the first. */
   readonly next?: (open: readonly (GuestCall | GuestSleep)[]) => GuestCall | GuestSleep;
   /** Delivers just these, as they are. */
@@ -64,7 +67,8 @@ export class Failing extends Error {
 }
 
 export async function play(guest: Guest, code: string, playing: Playing = {}): Promise<Played> {
-  const { tools = (call: GuestCall) => call.input, next = ([first]) => first!, deliveries, ...cell } = playing;
+  const { tools = (call: GuestCall) => call.input, reads = (read: GuestRead) => read, deliveries, ...rest } = playing;
+  const { next = ([first]) => first!, ...cell } = rest;
   const [calls, sleeps, delivered] = [[] as GuestCall[], [] as GuestSleep[], [] as Delivery[]];
   const open: (GuestCall | GuestSleep)[] = [];
   let [printed, openMax, at] = ["", 0, cell.at ?? NOON];
@@ -76,11 +80,16 @@ export async function play(guest: Guest, code: string, playing: Playing = {}): P
     printed += progress.printed;
     return progress;
   };
+  const answerTo = (chosen: GuestCall | GuestSleep) => {
+    if ("tool" in chosen) return answered(() => tools(chosen));
+    const { reads: read } = chosen;
+    return read === undefined ? ({ slept: true } as const) : answered(() => reads(read));
+  };
   const answer = (): Delivery => {
     const chosen = next(open);
     at += "ms" in chosen ? chosen.ms : 1;
     const isReplay = cell.isReplay && ({ isReplay: true } as const);
-    return { id: chosen.id, at, ...isReplay, ...("ms" in chosen ? { slept: true } : answered(chosen, tools)) };
+    return { id: chosen.id, at, ...isReplay, ...answerTo(chosen) };
   };
   let end = take(await guest.start({ file: "cell.ts", seed: "seed", at, acceptFinish: true, ...cell, code }));
   while (end.state === "waiting") {
@@ -95,9 +104,9 @@ export async function play(guest: Guest, code: string, playing: Playing = {}): P
   return { end, calls, sleeps, printed, deliveries: delivered, openMax };
 }
 
-function answered(call: GuestCall, tools: (call: GuestCall) => Json) {
+function answered(answer: () => Json) {
   try {
-    return { value: tools(call) };
+    return { value: answer() };
   } catch (error) {
     if (!(error instanceof Failing)) throw error;
     return { error: { code: error.code, message: error.message } };

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Image } from "../sandbox/sandbox.ts";
 import { refused } from "./law.ts";
+import { aroundLaws } from "./sandbox-around-laws.ts";
 import { boundLaws } from "./sandbox-bound-laws.ts";
 import {
   Failing,
@@ -370,4 +371,4 @@ const laws: readonly SandboxLaw[] = [
   },
 ];
 
-export const sandboxLaws: readonly SandboxLaw[] = [...laws, ...worldLaws, ...boundLaws];
+export const sandboxLaws: readonly SandboxLaw[] = [...laws, ...aroundLaws, ...worldLaws, ...boundLaws];

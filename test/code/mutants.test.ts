@@ -20,7 +20,7 @@ const context = {
   turnId: "trn",
   signal: new AbortController().signal,
   state: { ...start, update: () => {} },
-  catalog: { list: () => [] },
+  catalog: { list: () => ["look", "tell"].map((name) => ({ name, description: "" })) },
   extension: () => undefined,
   messages: () => [],
   emit: () => {},

@@ -29,7 +29,7 @@ export async function searchTools(
   const all = catalog.list();
   const opened = new Set<string>();
   const found: ToolManifest[] = [];
-  for (const manifest of indexOf(all).rank(words)) {
+  for (const manifest of indexOf(all).rank(words, all)) {
     if (found.length === FOUND_MAX) break;
     const isOpen = isCallable(manifest);
     if (!isOpen && !isOpened(membership, manifest.name)) continue;

@@ -96,7 +96,7 @@ class Search {
   }
 
   async byWords(query: string): Promise<ToolsSearchResult> {
-    const ranked = this.#index.rank(query);
+    const ranked = this.#index.rank(query, this.#tools);
     const { opened, open, failed } = await this.#open(ranked);
     if (opened.length + open.length === 0) return { opened, note: this.#nothing(query, failed) };
     const left = ranked.length - opened.length - open.length - failed.length;

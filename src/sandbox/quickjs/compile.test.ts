@@ -7,6 +7,7 @@ import { EvalFlags, JSException, QuickJS } from "quickjs-wasi";
 import { expect, test } from "vitest";
 import type { CellProblem } from "../sandbox.ts";
 import { columnIn, compileCell, isSpent, RESERVED } from "./compile.ts";
+import { Names } from "./surface.ts";
 
 // The libraries that the sources are checked with have no WebAssembly.
 declare const WebAssembly: { readonly Module: new (bytes: Uint8Array) => object };
@@ -418,4 +419,87 @@ test("P8 brackets that are nested too deeply are found before the type stripper 
   }
   const texts = [`"${"[".repeat(900)}"`, `'${"(".repeat(900)}'`, `/* ${"{".repeat(900)} */ 1`, `// ${"[".repeat(900)}`];
   for (const text of [...texts, "[".repeat(150) + "]".repeat(150)]) expect(compileCell(text)).toHaveProperty("js");
+});
+
+const NAMES = new Names({ modules: { files: ["read", "write"] }, tools: ["files_read", "weather"], names: ["report"] });
+const problemsAround = (code: string): string[] => {
+  const compiled = compileCell(code, NAMES);
+  return "problems" in compiled
+    ? compiled.problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
+    : [];
+};
+
+test("P8 a call of what is not around the cell is refused, wherever it stands", () => {
+  const absent = "There is no files.raed. Did you mean files.read?";
+  for (const [code, place] of [
+    ["files.raed()", "1:1"],
+    ["const f = async () => {\n  await files.raed({ a: tools.weather() });\n};", "2:9"],
+    ["class A { #x = files.raed(); static { files.read(); } }", "1:16"],
+    ["const text: string = `${files.raed()}`;", "1:25"],
+    ["print(files.raed().x.y)", "1:7"],
+    ["{ const files = 1; }\nfiles.raed()", "2:1"],
+  ] as const)
+    expect(problemsAround(code), code).toEqual([`${place} ${absent}`]);
+  expect(problemsAround("files.zzz(); tools.toString(); tools.files_raed(); files.read.raed();")).toEqual([
+    "1:1 There is no files.zzz.",
+    '1:14 There is no tools.toString. Search with tools.search("…").',
+    '1:32 There is no tools.files_raed. Did you mean tools.files_read? Search with tools.search("…").',
+  ]);
+});
+
+test("P8 what is not sure to be wrong is not refused: other scopes, computed names, calls that may be none", () => {
+  for (const code of [
+    "const f = (files) => files.raed()",
+    "function f() { files.raed(); var files = { raed() {} }; }",
+    "try {} catch (tools) { tools.raed() }",
+    "for (const files of [[]]) files.map((n) => n)",
+    "files['raed'](); tools[name](); files.raed?.(); files?.raed(); x.files.raed(); ({ files: 1 }).files",
+    "tools.search('x'); fils.read(); files.read; report.slice(1)",
+    "class K { files() { return this.files.raed(); } }",
+  ])
+    expect(problemsAround(code), code).toEqual([]);
+});
+
+test("P8 names of modules and values are not a cell's to take, but for a function's own", () => {
+  for (const [name, what] of [
+    ["files", "a module of tools here"],
+    ["report", "a read-only value here"],
+    ["seed", "the value that a task begins with"],
+  ])
+    for (const code of [
+      `let ${name} = 1`,
+      `function ${name}() {}`,
+      `(() => { ${name} = 1 })()`,
+      `[${name}] = [1]`,
+      `${name}++`,
+    ])
+      expect(problemsAround(code), code).toEqual([
+        expect.stringMatching(`\`${name}\` is ${what}. Choose another name.`),
+      ]);
+  expect(problemsAround("const f = (report) => { let files = report; files = 2; }; ({ files: 1, report: 2 })")).toEqual(
+    [],
+  );
+  expect(compileCell("const files = 1, report = 2")).toHaveProperty("js");
+});
+
+test("P8 a surface does not change the script, and a thousand tools cost a cell less than 2 ms", () => {
+  const tools = Array.from({ length: 1_000 }, (_, at) => `m${at % 50}_op${at}`);
+  const modules: { [module: string]: string[] } = {};
+  for (const [at, name] of tools.entries()) (modules[`m${at % 50}`] ??= []).push(name.replace(/^.*_/, ""));
+  const code = Array.from(
+    { length: 50 },
+    (_, at) => `const v${at}: number = await m${at}.op${at}({ at: ${at} });`,
+  ).join("\n");
+  const least = (names?: () => Names): number => {
+    let ms = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < 15; run++) {
+      const begun = performance.now();
+      expect(compileCell(code, names?.())).toEqual(plain);
+      ms = Math.min(ms, performance.now() - begun);
+    }
+    return ms;
+  };
+  const plain = compileCell(code);
+  const text = JSON.stringify({ modules, tools, names: [] });
+  expect(least(() => new Names(JSON.parse(text))) - least()).toBeLessThan(2);
 });

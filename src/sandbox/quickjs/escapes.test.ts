@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { hasCode } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
 import type { CellBounds, Delivery, Guest, GuestError, Progress } from "../sandbox.ts";
+import { AROUND } from "./escapes/around.ts";
 import type { Attack, Expected } from "./escapes/attack.ts";
 import { DEPTH } from "./escapes/depth.ts";
 import { ENDINGS } from "./escapes/endings.ts";
@@ -48,13 +49,16 @@ afterAll(async () => {
 /** Runs a cell to its end. Its calls and sleeps are answered one at a time, in their order. */
 async function run(guest: Guest, code: string, number: number, attack: Partial<Attack> = {}): Promise<Progress> {
   const acceptFinish = attack.refusesFinish !== true;
-  let progress = await guest.start({ code, file: `cell-${number}.ts`, seed: `${number}`, at: AT, acceptFinish });
+  const around = attack.around?.[number - 1];
+  const cell = { ...around, code, file: `cell-${number}.ts`, seed: `${number}`, at: AT, acceptFinish };
+  let progress = await guest.start(cell);
   const open: Delivery[] = [];
   const calls = [...progress.calls];
   let { printed } = progress;
   for (let at = AT + 1; progress.state === "waiting"; at++) {
     for (const { id, tool, input } of progress.calls) open.push({ id, at, ...answerOf(tool, input, attack.says) });
-    for (const { id } of progress.sleeps) open.push({ id, at, slept: true });
+    for (const { id, reads } of progress.sleeps)
+      open.push(reads === undefined ? { id, at, slept: true } : { id, at, value: { read: reads, list: [{ n: 1 }] } });
     const next = open.shift();
     if (next === undefined || at > AT + DELIVERIES_MAX) throw new Error("The cell waits for nothing.");
     progress = await guest.deliver(next);
@@ -133,9 +137,9 @@ async function expectAlive(guest: Guest): Promise<void> {
   expect(next, JSON.stringify(next)).toMatchObject({ state: "done", value: "42", printed: "n 41\n" });
 }
 
-const ATTACKS = [REALM, ERRORS, VALUES, INTRINSICS, ENDINGS, LOOPS, MEMORY, DEPTH, FLOODS].flat();
+const ATTACKS = [REALM, ERRORS, VALUES, AROUND, INTRINSICS, ENDINGS, LOOPS, MEMORY, DEPTH, FLOODS].flat();
 /** They do most to the heap. A second run must leave the same bytes. */
-const REPEATED: ReadonlySet<Attack> = new Set([VALUES, INTRINSICS, ENDINGS].flat());
+const REPEATED: ReadonlySet<Attack> = new Set([VALUES, AROUND, INTRINSICS, ENDINGS].flat());
 
 for (const attack of ATTACKS) test(`P8 ${attack.name}`, () => withstand(attack));
 

@@ -10,7 +10,6 @@
 export const AROUND = String.raw`
 const QUERY_MAX = 1000, NAMES_MAX = 60, NAME_MAX = 100, NAMES_CHARS_MAX = 4000;
 const { freeze } = Object;
-const ArrayPrototype = Array.prototype;
 const { then } = Promise.prototype;
 const { toPrimitive } = Symbol;
 const TEXT = Symbol("text");
@@ -178,12 +177,18 @@ const bind = (values) => {
     bound[name] = value === undefined ? lazyOf(name, length, '{"binding":' + stringify(name) + "}") : frozen(value);
   }
 };
+// What a script declares cannot be deleted nor made read-only, only be given another value.
+const isDeclared = (name) => {
+  const found = getOwnPropertyDescriptor(global, name);
+  return found !== undefined && !found.configurable;
+};
 const unbind = (names) => {
   for (let index = 0; index < names.length; index++) {
     const name = names[index], isThere = isOurs(bound, name);
     delete bound[name];
     if (!isThere) continue;
-    deleteProperty(global, name);
+    if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value: undefined });
+    else deleteProperty(global, name);
     if (base[name] !== undefined) hidden(global, name, base[name].value);
   }
 };
@@ -192,8 +197,9 @@ const defineBound = () => {
   const names = ownKeys(bound);
   for (let index = 0; index < names.length; index++) {
     const name = names[index], value = bound[name];
-    if (!isOurs(bound, name))
-      defineProperty(global, name, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
+    if (isOurs(bound, name)) continue;
+    if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value });
+    else defineProperty(global, name, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
   }
 };
 

@@ -6,11 +6,12 @@
  * `describe` and `stackOf`.
  */
 export const INSPECT = String.raw`
-const INSPECT_MAX = 4000, STRING_MAX = 1000, ITEMS_MAX = 100;
-const WHOLE = { __proto__: null, chars: INSPECT_MAX, depth: 4, width: 76, isQuiet: false };
+const INSPECT_MAX = 4000, STRING_MAX = 1000;
+const WHOLE = { __proto__: null, chars: INSPECT_MAX, items: 100, depth: 4, width: 76, isQuiet: false };
 // On one line, and without any code of the guest.
-const BRIEF = { __proto__: null, chars: 119, depth: 2, width: Infinity, isQuiet: true };
+const BRIEF = { __proto__: null, chars: 119, items: 8, depth: 2, width: Infinity, isQuiet: true };
 const { isArray } = Array;
+const ArrayPrototype = Array.prototype, ObjectPrototype = Object.prototype;
 const { isView } = ArrayBuffer;
 const symbolText = Symbol.prototype.toString;
 const dateText = Date.prototype.toISOString, dateTime = Date.prototype.getTime;
@@ -87,11 +88,11 @@ function showObject(value, depth, above, indent) {
     case "rejected":
       return leaf("Promise { <" + brand + "> }");
   }
-  const name = nameOf(value);
   if (typeof value === "function") {
     const own = ownData(value, "name");
     return leaf("[Function " + (typeof own === "string" && own !== "" ? cut(own, 100) : "(anonymous)") + "]");
   }
+  const name = nameOf(value);
   const isList = isArray(value) || isView(value);
   if (depth >= form.depth) return leaf(isList ? "[Array]" : "[" + name + "]");
   const down = { __proto__: null, value, above };
@@ -112,7 +113,7 @@ function showObject(value, depth, above, indent) {
 function showList(opening, list, length, item, indent) {
   let text = "", row = "", isBroken = false;
   for (let index = 0; index < length && spent <= form.chars; index++) {
-    if (index === ITEMS_MAX) {
+    if (index === form.items) {
       text += row + "… " + (length - index) + " more";
       row = "";
       break;
@@ -135,8 +136,8 @@ function showEntries(name, size, entries, next, item, indent) {
   for (;;) {
     const step = apply(next, entries, []);
     if (step.done || spent > form.chars) break;
-    if (rows.length === ITEMS_MAX) {
-      rows[rows.length++] = "… " + (size - ITEMS_MAX) + " more";
+    if (rows.length === form.items) {
+      rows[rows.length++] = "… " + (size - form.items) + " more";
       break;
     }
     rows[rows.length++] = next === mapNext ? item(step.value[0]) + " => " + item(step.value[1]) : item(step.value);
@@ -151,7 +152,7 @@ function showFields(opening, object, item, indent) {
     const key = keys[index];
     const found = getOwnPropertyDescriptor(object, key);
     if (found === undefined || !found.enumerable) continue;
-    if (rows.length === ITEMS_MAX) {
+    if (rows.length === form.items) {
       rows[rows.length++] = "… " + (keys.length - index) + " more";
       break;
     }
@@ -178,7 +179,10 @@ const keyText = (key) =>
     : key.length < 100 && apply(test, WORD, [key]) !== null ? key : stringify(cut(key, STRING_MAX));
 
 function nameOf(value) {
-  for (let each = getPrototypeOf(value); each !== null; each = getPrototypeOf(each)) {
+  const prototype = getPrototypeOf(value);
+  if (prototype === ObjectPrototype) return "Object"; // Most are plain, and to ask the host about each takes long.
+  if (prototype === ArrayPrototype) return "Array";
+  for (let each = prototype; each !== null; each = getPrototypeOf(each)) {
     if (brandOf(each) === "proxy") return "Object";
     const maker = ownData(each, "constructor");
     if (typeof maker !== "function" || brandOf(maker) === "proxy") continue;

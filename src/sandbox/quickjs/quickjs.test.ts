@@ -166,8 +166,8 @@ describe("heaps", () => {
     assert.deepEqual(
       { engine: await shared.engine(), heap },
       {
-        engine: "e1dbb489e50173ef454b393c96fb4ee679b7d8628fca9cdcfc4c0b6b180fa864",
-        heap: "9bd2dbb28a187b5da9e4cbeb1c1a1f5e7ef4125a1afb40ebd92a598095d46625",
+        engine: "8d4042e01796722b81af5c94a1e40c1b4578bd6f6153ab1f1029532c5f29e36f",
+        heap: "666cb46c38589ce1952ee6ff77686f019ef2bf721b749f3f2a42812f29b3b1f9",
       },
     );
   });

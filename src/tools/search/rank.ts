@@ -43,8 +43,11 @@ export class ToolIndex {
     places.set(index, (places.get(index) ?? 0) + weight);
   }
 
-  /** The tools that fit the query, best first; tools with equal scores by name. */
-  rank(query: string): readonly ToolManifest[] {
+  /**
+   * The tools that fit the query, best first; tools with equal scores by name. `tools`: the same ones as they are now,
+   * where something else than their words may have changed.
+   */
+  rank(query: string, tools?: readonly ToolManifest[]): readonly ToolManifest[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(query, QUERY_WORDS_MAX)))
       for (const [index, score] of this.#scoresOf(word)) scores.set(index, (scores.get(index) ?? 0) + score);
@@ -55,7 +58,7 @@ export class ToolIndex {
     }
     return [...scores]
       .filter(([, score]) => score >= LEAST * best)
-      .map(([index, score]) => ({ score, ...(this.#documents[index] as Document) }))
+      .map(([index, score]) => ({ score, manifest: tools?.[index] ?? (this.#documents[index] as Document).manifest }))
       .sort((a, b) => b.score - a.score || (a.manifest.name < b.manifest.name ? -1 : 1))
       .map(({ manifest }) => manifest);
   }

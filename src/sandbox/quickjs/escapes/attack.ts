@@ -1,6 +1,6 @@
 // What an attack on the sandbox is: guest code, and what must come of it. `escapes.test.ts` runs them all.
 
-import type { Bound, CellBounds } from "../../sandbox.ts";
+import type { Bound, CellBounds, Surroundings } from "../../sandbox.ts";
 
 /** Cells that run one after the other in a new guest. What is expected is said of the last; those before it are done. */
 export interface Attack {
@@ -9,6 +9,8 @@ export interface Attack {
   readonly expect: Expected;
   /** A call of `tools.echo` is answered with its input, one of `tools.fail` with an error, and of `tools.say` with this. */
   readonly says?: string;
+  /** What each cell has around it. What is read is answered with `{ read, list }`. */
+  readonly around?: readonly Surroundings[];
   readonly refusesFinish?: true;
   readonly bounds?: Partial<CellBounds>;
 }
@@ -20,7 +22,12 @@ export type Expected = {
   /** Of all cells together. */
   readonly calls?: number;
 } & (
-  | { readonly state: "done"; readonly value?: string | RegExp; readonly finish?: unknown }
+  | {
+      readonly state: "done";
+      readonly value?: string | RegExp;
+      readonly finish?: unknown;
+      readonly continues?: unknown;
+    }
   | { readonly state: "threw"; readonly error: RegExp }
   | { readonly state: "stalled" }
   | { readonly state: "refused"; readonly problem: RegExp }

@@ -3,7 +3,7 @@
 import { type Attack, done, printing, threw } from "./attack.ts";
 
 /** A value that does something when it is looked at. `ran` counts how often that happened. */
-const EVIL = `
+export const EVIL = `
 let ran = 0;
 const run = (name) => () => { ran++; throw new Error("ran " + name) };
 const traps = {};
