@@ -307,7 +307,7 @@ function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "p
   readonly printed?: string | undefined;
 } {
   const { code, text } = (payload ?? {}) as { readonly code?: string; readonly text?: string };
-  if (plugin === "bowline/code-mode" && name === "cell") return { code };
+  if (plugin === "bowline/code" && name === "cell") return { code };
   return plugin === "bowline/code" && name === "printed" ? { printed: text } : {};
 }
 

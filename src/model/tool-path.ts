@@ -13,6 +13,16 @@ export interface ToolPaths {
   readonly modules: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
+/** Names that code has for something else. It can neither declare them at its top level nor assign to them. */
+export const CODE_NAMES: ReadonlySet<string> = new Set(
+  [
+    "tools print console finish continueAs sleep setTimeout clearTimeout history seed",
+    "globalThis undefined NaN Infinity",
+    // Another value under one of these names would be there in all later cells.
+    "Object Function Array String Number Boolean Symbol BigInt Math JSON Reflect Proxy Promise Error Map Set Date RegExp",
+  ].flatMap((names) => names.split(" ")),
+);
+
 /** A module's name begins with a letter: code has names with `_` and `$` to itself. */
 const MODULE = /^[A-Za-z][A-Za-z0-9_]*$/;
 const OPERATION = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -36,7 +46,8 @@ const isOperation = (name = ""): boolean => OPERATION.test(name) && !RESERVED_WO
 
 /**
  * A tool's own `path` counts, then `mcp__server__tool` as `server.tool`, then `module_operation` where at least two tools
- * share the module. Of two tools with one path the first in the list has it; a module that is `taken`, as `print` is, is
+ * share the module. Of two tools with one path the first in the list has it; a module whose name code has for something
+ * else, as `print` or what is `taken` besides, is
  * none. What is left over is called by its name: `tools.name(…)`.
  */
 export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> = NONE): ToolPaths {
@@ -50,7 +61,7 @@ export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> =
   const modules = new Map<string, Set<string>>();
   const give = ({ name }: Pathed, [module, operation]: Split): void => {
     const path = `${module}.${operation}`;
-    if (taken.has(module) || names.has(path) || paths.has(name)) return;
+    if (CODE_NAMES.has(module) || taken.has(module) || names.has(path) || paths.has(name)) return;
     names.set(path, name);
     paths.set(name, path);
     const operations = modules.get(module);

@@ -248,7 +248,7 @@ const plugin = (effect: string, plugin: string, name: string, payload: Json) => 
   payload,
   ...key(effect),
 });
-const writes = (effect: string, code: string) => plugin(effect, "bowline/code-mode", "cell", { code });
+const writes = (effect: string, code: string) => plugin(effect, "bowline/code", "cell", { code });
 const prints = (effect: string, text: string) => plugin(effect, "bowline/code", "printed", { text });
 const callIn = (effect: string, input: Json) => ({
   kind: "toolStarted",

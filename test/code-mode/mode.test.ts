@@ -164,7 +164,9 @@ describe("what people see", () => {
     const events = await eventsOf(world.session.turn("Go."));
     expect(seen(events)).toBe("I look.1.");
     expect(textIn((await world.session.read()).messages[1]?.parts ?? [])).toBe(`I look.\n${cell("print(1)")}`);
-    expect(only(events, "plugin").find(({ name }) => name === "cell")?.payload).toEqual({ code: "print(1)" });
+    expect(
+      only(events, "plugin").find(({ plugin, name }) => plugin === "bowline/code" && name === "cell")?.payload,
+    ).toEqual({ code: "print(1)" });
   });
 
   test("P6 S4 whoever joins late, in another process, sees the same", async () => {

@@ -123,6 +123,7 @@ export class Executor implements CodeExecutor<Kept> {
         ? await this.#surroundings(cell.code, tools, values, context)
         : reads && (await answerRead(reads, context, values));
 
+    if (deliver === undefined) context.emit("cell", { code: cell.code });
     const surface = surfaceFor(tools, this.#isFirst ? undefined : context.state.get().variables);
     const progress = await this.#run(segment, given, context, surface);
     if (progress.printed !== "") context.emit("printed", { text: shortened(progress.printed, PRINTED_CHARS_MAX) });

@@ -1,6 +1,6 @@
 // The tools of a session as its code can name them.
 import type { ToolManifest } from "../../index.ts";
-import { RESERVED, type Surface, type ToolPaths, toolPaths } from "../../sandbox/quickjs/index.ts";
+import { type Surface, type ToolPaths, toolPaths } from "../../sandbox/quickjs/index.ts";
 
 /** How a call of code is carried out: the tool, and how the code named it where that is not its name. */
 interface Meant {
@@ -16,7 +16,7 @@ export class CodeTools {
   /** `values`: names that stand for something else, where they would be modules. */
   constructor(tools: readonly ToolManifest[], values: readonly string[] = []) {
     const callable = tools.filter(isCallable);
-    this.#paths = toolPaths(callable, new Set([...RESERVED, ...values]));
+    this.#paths = toolPaths(callable, new Set(values));
     this.#known = new Set(tools.map(({ name }) => name));
     this.surface = {
       modules: Object.fromEntries([...this.#paths.modules].map(([module, operations]) => [module, [...operations]])),

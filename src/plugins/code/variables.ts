@@ -9,13 +9,16 @@ interface Place extends Pick<CodeContext<Kept>, "extension"> {
   readonly session: { read(): { readonly messages: readonly Message[] } };
 }
 
-/** An empty text is said too: only a turn that begins with a volatile part asks for it again in each round. */
-export const variablesPart = (place: Place): PromptPart => ({
-  slot: "environment",
-  title: TEXTS.variables,
-  text: linesOf(place).join("\n"),
-  isVolatile: true,
-});
+/**
+ * Nothing where there is nothing to tell: a turn that begins so is not asked again in its later rounds, in which the model
+ * has its code before its eyes.
+ */
+export function variablesPart(place: Place): PromptPart | undefined {
+  const { variables, bindings: kept, seed } = place.state.get();
+  if (variables === undefined && kept === undefined && seed === undefined && place.extension(bindings) === undefined)
+    return undefined;
+  return { slot: "environment", title: TEXTS.variables, text: linesOf(place).join("\n"), isVolatile: true };
+}
 
 function linesOf({ state, session, extension }: Place): readonly string[] {
   const { variables, bindings: kept, seed } = state.get();

@@ -9,8 +9,6 @@ import { typeOf } from "./types.ts";
 export interface DeclareOptions {
   /** The most characters of the text. */
   readonly charsMax: number;
-  /** Names that are no modules where the code runs, as for `toolPaths`. */
-  readonly taken?: ReadonlySet<string>;
 }
 
 export interface Declared {
@@ -25,8 +23,8 @@ export interface Declared {
  * Declares tools in full while they fit, documented ones before the others. What does not fit is declared in short, then
  * only named, then left out. Where room is short, no tool takes more than a quarter of it; with fewer than four, its share.
  */
-export function declare(tools: readonly ToolDeclaration[], { charsMax, taken }: DeclareOptions): Declared {
-  const paths = toolPaths(tools, taken);
+export function declare(tools: readonly ToolDeclaration[], { charsMax }: DeclareOptions): Declared {
+  const paths = toolPaths(tools);
   const entries = tools.map((tool) => new Entry(tool, paths.pathOf(tool.name), Math.min(charsMax, TOOL_CHARS_MAX)));
   const whole = new Page(entries, charsMax);
   whole.tell("full", 1);

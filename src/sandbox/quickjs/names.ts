@@ -2,17 +2,11 @@
 // calls a tool that is not there. QuickJS would notice too late or never: the constants of a cell become variables.
 
 import type { AnyNode, CallExpression, Identifier, Program } from "acorn";
+import { CODE_NAMES } from "../../model/tool-path.ts";
 import type { Names } from "./surface.ts";
 
-/** Names that a cell may not declare at its top level nor assign to. Inside a function they are as good as any other. */
-export const RESERVED: ReadonlySet<string> = new Set(
-  [
-    "tools print console finish continueAs sleep setTimeout clearTimeout history seed",
-    "globalThis undefined NaN Infinity",
-    // Another value under one of these names would be there in all later cells.
-    "Object Function Array String Number Boolean Symbol BigInt Math JSON Reflect Proxy Promise Error Map Set Date RegExp",
-  ].flatMap((names) => names.split(" ")),
-);
+/** Inside a function they are as good as any other. */
+export const RESERVED = CODE_NAMES;
 
 /** What those of them are whose names a model may well choose for something else. */
 const MEANING: { readonly [name: string]: string } = {
