@@ -1,6 +1,6 @@
 // Stories of what outlasts a reply, on both protocols: frames, forks, agents, jobs, plugins that keep something, and
 // processes that die.
-import { definePlugin, type Message, type ModelRequest, type Provider, type RuntimeOptions } from "bowline";
+import { ask, definePlugin, type Message, type ModelRequest, type Provider, type RuntimeOptions } from "bowline";
 import { jobs } from "bowline/plugins/jobs";
 import { memory as notes } from "bowline/plugins/memory";
 import { plan } from "bowline/plugins/plan";
@@ -247,6 +247,45 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
     expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
     expect([...calls].sort()).toEqual(["chief", "one"]);
     expect(heard(model.of("Go").at(-1))).toContain("The first.");
+  });
+
+  test("P7 T8 T9 D4 an agent asks, all processes exit, another answers, and both turns end once", async () => {
+    const { tool, calls } = counted();
+    const careful = definePlugin({
+      id: "test/careful",
+      setup: () => ({ beforeToolCall: ({ call }) => (call.name === "look" ? ask("It looks.") : undefined) }),
+    });
+    const model = cast({
+      Go: [acts(["spawn_agent", { task: "Pay." }]), says("Done.")],
+      "Pay.": [looks("purse"), says("Paid.")],
+    });
+    const path = file();
+    const app = () =>
+      agents(model, {
+        tools: [tool],
+        plugins: [careful],
+        limits: { parkAfterMs: 10 },
+        store: sqlite(path, { strength: "process" }),
+      });
+    const one = await app();
+    (await one.session("chief"))
+      .turn("Go", { key: "go" })
+      .result()
+      .catch(() => {});
+    await eventually(async () => (await one.waits.list({ tree: "chief" }))[0], 4_000);
+    await one.close();
+
+    const two = await runningOn(path, { model: scripted(), recover: "manual" });
+    const [wait] = await two.waits.list({ tree: "chief" });
+    expect(wait).toMatchObject({ tool: "look", arguments: { at: "purse" } });
+    await two.waits.resolve(wait!, { approved: true });
+    await two.close();
+
+    await using three = await app();
+    const { outcome } = await within((await three.session("chief")).turn("Go", { key: "go" }).result(), 4_000);
+    expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
+    expect([calls, model.of("Go").length, model.of("Pay.").length]).toEqual([["purse"], 2, 2]);
+    expect(heard(model.of("Go")[1])).toContain("Paid.");
   });
 
   // ── Processes that die ────────────────────────────────────────────────────────────────────────────────────────────

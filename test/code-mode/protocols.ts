@@ -8,7 +8,7 @@ import { open } from "../kit/worlds.ts";
 
 type Act = string | readonly [tool: string, input: Json];
 
-export interface Spoken {
+interface Spoken {
   readonly name: string;
   /** Installed before those of the story. */
   readonly plugins: readonly Plugin[];

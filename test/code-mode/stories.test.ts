@@ -1,6 +1,7 @@
 // What works with native calls works in code mode: each story is told once and played on both protocols. They look at
 // outcomes, effects and events; what the messages of a protocol look like is tested with it.
 import {
+  abort,
   ask,
   attach,
   definePlugin,
@@ -170,6 +171,25 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
       ["secret", {}],
     ]);
     expect(heard(model.requests[1])).toMatch(/Not on a Sunday\..*It is known\..*changed!.*\[removed\]/s);
+  });
+
+  test("P7 K10 a hook that stops the turn settles all its calls, before them and after", async () => {
+    const tools = [named("a"), named("b")];
+    const stops = ({ call }: { call: { name: string } }) => (call.name === "a" ? abort("acme.no", "No.") : undefined);
+    const ended: unknown[] = [];
+    for (const hook of ["beforeToolCall", "afterToolCall"]) {
+      await using world = await opened(scripted(acts("a", "b")), {
+        tools,
+        plugins: [gate("test/no", { [hook]: stops })],
+      });
+      const turn = world.session.turn("Go.");
+      ended.push(endsIn(await eventsOf(turn)));
+      expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "plugin", code: "acme.no" });
+    }
+    expect(ended).toEqual([
+      ["a cancelled", "b cancelled"],
+      ["a cancelled", "b ok"],
+    ]);
   });
 
   test("P7 T10 what a tool attaches is shown to the model", async () => {
