@@ -65,7 +65,8 @@ function carried(
   const at = messages.findIndex(({ id }) => id === tail);
   if (at < 0)
     throw new RuntimeError("hook.answer", { plugin, hook: "compact", problem: `its tail ${tail} is no message here` });
-  const isLegal = ({ role }: Message): boolean => (seeds > 0 ? role !== "tool" : role === "user");
+  const isLegal = ({ role, parts }: Message): boolean =>
+    (seeds > 0 ? role !== "tool" : role === "user") && !parts.some(({ kind }) => kind === "codeOutput");
   const from = messages.findIndex((message, index) => index >= at && isLegal(message));
   if (from < 0) return [];
   return messages

@@ -131,14 +131,18 @@ function unknownHook(plugin: string, hook: string): RuntimeError {
   });
 }
 
+/** What code keeps goes with the answer of `finalize`. */
+const keepsCode = (hooks: HookRunner): boolean => hooks.slot("codeExecutor")?.snapshot !== undefined;
+
 function stagesOf(hooks: HookRunner): Stages {
   const { has } = hooks;
   const skips: Skips = {
-    ...(hooks.slot("protocolSession")?.beforeAsk === undefined ? { prepare: true } : {}),
+    ...(hooks.slot("protocolSession")?.beforeAsk === undefined
+      ? { prepare: has.prompt && keepsCode(hooks) ? "unless-code" : true }
+      : {}),
     ...(has.beforeToolCall ? {} : { gate: true }),
     ...(has.afterToolCall || has.projectResult ? {} : { settle: true }),
-    // What code keeps goes with the answer of `finalize`.
-    ...(has.afterTurn || has.lifecycle || hooks.slot("codeExecutor")?.snapshot ? {} : { finalize: true }),
+    ...(has.afterTurn || has.lifecycle ? {} : { finalize: keepsCode(hooks) ? "unless-code" : true }),
   };
   return { skips, ...(has.response ? { responds: true } : {}), ...(has.compact ? { compacts: true } : {}) };
 }

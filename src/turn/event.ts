@@ -55,11 +55,12 @@ export interface Opened {
 
 /** Stages that no plugin hooks in this turn: the machine passes them by, and the journal does not mention them. */
 export interface Skips {
-  /** Rounds after the first need no preparing. */
-  readonly prepare?: true;
+  /** Rounds after the first need no preparing; `unless-code`: until code has run in the turn. */
+  readonly prepare?: true | "unless-code";
   readonly gate?: true;
   readonly settle?: true;
-  readonly finalize?: true;
+  /** `unless-code`: only a turn in which code ran has something to keep there. */
+  readonly finalize?: true | "unless-code";
 }
 /** The policies of tools that are not plain, by name. Used where there is no gate to give them call by call. */
 export type Policies = { readonly [tool: string]: CallPolicy };

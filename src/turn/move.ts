@@ -187,7 +187,8 @@ export class Move implements Step {
   conclude(outcome: TurnOutcome | Ending): void {
     this.pairCalls();
     const final = this.outcome(this.state.winding?.ending ?? outcome);
-    if (this.state.skips.finalize === true) return this.end(final);
+    const { skips, code } = this.state;
+    if (skips.finalize === true || (skips.finalize === "unless-code" && code === undefined)) return this.end(final);
     this.state.phase = { kind: "finalizing", outcome: final };
     this.open({ name: FINALIZE, kind: "finalize", outcome: final });
   }

@@ -261,7 +261,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     const problem = "It wants more work in a round that has had its work.";
     return move.conclude(protocolFailed(move.driver, problem));
   }
-  if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision, state)) return outOfRounds(move);
+  if (state.keepsAnswer === true && isLastRound(state) && isMoreWork(decision)) return outOfRounds(move);
   switch (decision.kind) {
     case "calls": {
       const isLast = state.keepsAnswer === true && isLastRound(state);
@@ -341,9 +341,9 @@ function take(move: Move, inputs: readonly TakenInput[]): number {
 }
 
 /** Whether this asks for work other than an answer. Handing in a typed result counts as an answer. */
-/** In the last round a typed result may still be handed in, also by code that does nothing else. */
-const isMoreWork = (decision: Decision, { output }: TurnState): boolean =>
-  (decision.kind === "cell" && output === undefined) ||
+/** In the last round a result may still be handed in, also by code that does nothing else. */
+const isMoreWork = (decision: Decision): boolean =>
+  (decision.kind === "cell" && !decision.cell.acceptFinish) ||
   (decision.kind === "calls" && !decision.calls.some(({ call }) => call.name === OUTPUT_TOOL));
 
 function outOfRounds(move: Move): void {
@@ -355,7 +355,8 @@ function nextRound(move: Move): void {
   const { state } = move;
   if (isLastRound(state)) return outOfRounds(move);
   state.round++;
-  if (state.skips.prepare === true) ask(move);
+  const { prepare: skips } = state.skips;
+  if (skips === true || (skips === "unless-code" && state.code === undefined)) ask(move);
   else prepare(move);
 }
 

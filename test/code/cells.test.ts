@@ -287,7 +287,7 @@ finish([all, settled, race, any, slept, await pool([1, 2, 3, 4, 5, 6], 2)])`;
     for (const kind of ["toolStarted", "toolEnded"] as const)
       expect(only(events, kind).map(({ key }) => key?.effect)).toEqual(["r1.exec.call.0", "r1.exec.call.1"]);
     const order = events.flatMap((event) =>
-      event.kind === "plugin"
+      event.kind === "plugin" && event.name === "printed"
         ? [(event.payload as { text: string }).text.trim()]
         : event.kind === "toolStarted"
           ? ["call"]

@@ -227,7 +227,7 @@ describe("how a cell ends", () => {
     const [short, whole] = await shown([prints, `${prints} // whole`]);
     expect([short!.length < 33_000, whole!.length > 50_000]).toEqual([true, true]);
     await using world = await open(script([prints, "say over"]), { plugins });
-    const [event] = only(await eventsOf(world.session.turn("Go.")), "plugin");
+    const [, event] = only(await eventsOf(world.session.turn("Go.")), "plugin");
     const { text } = event!.payload as { text: string };
     expect([text.length < 8_100, text.endsWith("y\n")]).toEqual([true, true]);
   });

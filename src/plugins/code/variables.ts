@@ -9,10 +9,7 @@ interface Place extends Pick<CodeContext<Kept>, "extension"> {
   readonly session: { read(): { readonly messages: readonly Message[] } };
 }
 
-/**
- * Nothing where there is nothing to tell: a turn that begins so is not asked again in its later rounds, in which the model
- * has its code before its eyes.
- */
+/** Nothing where there is nothing to tell, so that a turn without code is prepared once. */
 export function variablesPart(place: Place): PromptPart | undefined {
   const { variables, bindings: kept, seed } = place.state.get();
   if (variables === undefined && kept === undefined && seed === undefined && place.extension(bindings) === undefined)

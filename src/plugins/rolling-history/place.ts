@@ -1,7 +1,7 @@
 // Decides where a conversation is cut: what a summary replaces, and what is carried over as it is. Pure.
 import type { Message, Part } from "../../index.ts";
 import type { Settings } from "./options.ts";
-import { isSaid } from "./prune.ts";
+import { isResult, isSaid } from "./prune.ts";
 import { tokensOf } from "./tokens.ts";
 
 export type Reason = "overflow" | "room" | "asked";
@@ -105,8 +105,8 @@ function tailAt(messages: readonly Message[], rest: readonly number[], from: num
   };
   const fits = (index: number): boolean => size(index) <= room.tail;
   const speaks = find((message, index) => isSaid(message) && fits(index) && size(index) >= room.tail / 2);
-  const first = speaks ?? find(({ role }, index) => role !== "tool" && fits(index));
+  const first = speaks ?? find((message, index) => !isResult(message) && fits(index));
   if (first !== undefined) return first;
-  const last = messages.findLastIndex(({ role }) => role !== "tool");
+  const last = messages.findLastIndex((message) => !isResult(message));
   return room.tail > 0 && last >= from && size(last) <= room.last ? last : messages.length;
 }

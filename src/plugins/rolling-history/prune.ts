@@ -1,9 +1,15 @@
 import type { Attachment, Message, Part, TextPart } from "../../index.ts";
 import { TEXTS } from "./texts.ts";
 
-/** Whether a user said it: not a plugin, nor the runtime. */
-export const isSaid = ({ role, origin }: Message): boolean =>
-  role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime";
+/** Whether a user said it: not a plugin, nor the runtime, nor code. */
+export const isSaid = (message: Message): boolean => {
+  const { role, origin } = message;
+  return role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime" && !isResult(message);
+};
+
+/** What came of the message before it: the two belong together. */
+export const isResult = ({ role, parts }: Message): boolean =>
+  role === "tool" || parts.some(({ kind }) => kind === "codeOutput");
 
 /** A message is pruned once and kept, so that its size is measured once, too. */
 const pruned = new WeakMap<Message, Message>();

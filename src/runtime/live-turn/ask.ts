@@ -250,10 +250,10 @@ const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelReq
     : { toolChoice: state.output === undefined ? "none" : ({ name: OUTPUT_TOOL } as const) }),
 });
 
-/** A protocol that declares no tools has its own way to hand a result in. */
+/** A protocol that declares no tools has its own way to end a turn. */
 function textFor({ output }: TurnState, { tools }: ModelRequest): string {
-  if (output === undefined) return TEXTS.answerNow;
-  return tools.length === 0 ? TEXTS.finishNow : TEXTS.submitNow;
+  if (tools.length === 0) return TEXTS.finishNow;
+  return output === undefined ? TEXTS.answerNow : TEXTS.submitNow;
 }
 
 /** A1: counts what is not committed yet too. */

@@ -150,9 +150,11 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     live.artifact = artifact;
     live.basis = artifact;
   }
-  if (isVolatile(live)) {
+  // What code has made is told from then on.
+  if (isVolatile(live) || (live.state.code !== undefined && live.hooks.has.prompt)) {
     const given = (await collected(live, site)).filter((part) => !isStable(part));
-    live.parts = { ...live.parts, plugins: [...live.parts.plugins.filter(isStable), ...given], isVolatile: true };
+    const plugins = [...live.parts.plugins.filter(isStable), ...given];
+    live.parts = { ...live.parts, plugins, ...(given.length > 0 || isVolatile(live) ? { isVolatile: true } : {}) };
   }
   const tail = isChanged ? await render(live) : renderTail(live);
   return beforeAsk(
@@ -313,7 +315,7 @@ function inputOf(live: LiveTurn): Message {
 /** What `step` must know of plugins and tools. With a volatile prompt no round may skip `prepare`. */
 function stagesOf(live: LiveTurn, { policies }: Artifact): Stages {
   const { stages } = live.session.composition;
-  if (stages.skips?.prepare !== true || !isVolatile(live))
+  if (stages.skips?.prepare === undefined || !isVolatile(live))
     return policies === undefined ? stages : { ...stages, policies };
   const { prepare: _, ...skips } = stages.skips;
   return { ...stages, skips, ...(policies === undefined ? {} : { policies }) };
