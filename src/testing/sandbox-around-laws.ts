@@ -1,6 +1,7 @@
 // The promises of every sandbox about what a cell has around it: modules, what was said, values, and how it goes on.
 
 import assert from "node:assert/strict";
+import type { Json } from "../model/json.ts";
 import type { GuestVariable, Surface } from "../sandbox/sandbox.ts";
 import {
   Failing,
@@ -20,7 +21,7 @@ const MESSAGES: Playing = {
     length: 40,
     newest: [{ role: "user", text: "Go." }, LONG.length, { role: "assistant", text: "print(1)" }],
   },
-  reads: (reads) => {
+  reads: (reads): Json => {
     if ("history" in reads) return { role: "user", text: `message ${reads.history}` };
     if ("binding" in reads) return { of: reads.binding, list: [{ n: 1 }] };
     throw new Failing("search.none", "nothing fits");

@@ -1,5 +1,5 @@
 // Code mode through the public door: replies, what people see of them, how turns end.
-import { defineTool, type Plugin, type SessionEvent } from "bowline";
+import { definePlugin, defineTool, type Plugin, type SessionEvent } from "bowline";
 import { code } from "bowline/plugins/code";
 import { codeMode, ending } from "bowline/protocols/code";
 import { memory } from "bowline/stores/memory";
@@ -131,6 +131,73 @@ describe("a turn", () => {
       .join("\n");
     expect(tail).toMatch(/rows.*\[ ?1, 2, 3/);
     await two.close();
+  });
+});
+
+describe("tools", () => {
+  const read = defineTool({
+    name: "read_file",
+    path: "files.read",
+    description: "Reads a file.",
+    input: z.object({ path: z.string() }),
+    output: z.string(),
+    execute: ({ path }) => `text of ${path}`,
+  });
+
+  test("P7 T1 are modules with types, and a call of one that is not there fails before anything runs", async () => {
+    let paid = 0;
+    const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => ++paid });
+    const model = scripted(
+      writes('await tools.pay({});\nprint(await files.raed({ path: "a" }));'),
+      writes('finish(await files.read({ path: "a" }));'),
+    );
+    await using world = await open(model, { plugins, tools: [read, pay] });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: "text of a" });
+    expect(model.requests[0]?.system).toContain("function read(input: { path: string }): Promise<string>;");
+    expect(textIn(model.requests[1]?.messages.at(-2)?.parts ?? [])).toMatch(
+      /\[ERROR\].*line 2, column 13: There is no files\.raed\. Did you mean files\.read\?/s,
+    );
+    expect(paid).toBe(0);
+  });
+
+  test("P7 T12 one that was granted can be called, though it is not shown", async () => {
+    const opener = definePlugin({
+      id: "acme/opener",
+      setup: () => ({
+        beforeTurn: ({ membership }) => void membership.grant("door", { source: "app", tool: "inner" }),
+      }),
+    });
+    const inner = defineTool({
+      name: "inner",
+      audience: "runtime",
+      description: "Inside.",
+      input: z.object({}),
+      execute: () => "in",
+    });
+    const model = scripted(writes("finish(await tools.door({}))"));
+    await using world = await open(model, { plugins: [...plugins, opener], tools: [inner] });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: "in" });
+  });
+
+  test("P7 T6 of a thousand, some are declared, all can be found, and all can be called", async () => {
+    const many = Array.from({ length: 1_000 }, (_, n) =>
+      defineTool({
+        name: `area${n % 20}_op${n}`,
+        description: `Does the work number ${n} for ${n === 987 ? "giraffes" : "cows"}.`,
+        input: z.object({ amount: z.number().describe("How much of it.") }),
+        execute: ({ amount }) => amount + n,
+      }),
+    );
+    const model = scripted(
+      writes('const [{ call, signature }] = await tools.search("giraffes"); print(call, signature);'),
+      writes("finish(await area7.op987({ amount: 1 }))"),
+    );
+    await using world = await open(model, { plugins, tools: many });
+    expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 988 });
+    const system = model.requests[0]?.system ?? "";
+    expect(system.length).toBeLessThan(30_000);
+    expect(system).toContain("tools.search(");
+    expect(textIn(model.requests[1]?.messages[2]?.parts ?? [])).toMatch(/area7\.op987 .*amount: number/);
   });
 });
 

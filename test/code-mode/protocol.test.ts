@@ -123,7 +123,7 @@ describe("the preamble", () => {
     expect(made).toHaveBeenCalledTimes(1);
     const said = model.requests.map(({ system }) => system.replace(/^You are .\.\n\n/, ""));
     expect(new Set(said).size).toBe(1);
-    expect(said[0]).toMatch(/You act by writing TypeScript.*tools\.look/s);
+    expect(said[0]).toMatch(/You act by writing TypeScript.*declare const tools.*look\(/s);
   });
 
   test("P3 P7 changes with the tools: in a later turn, and in the next round of the same", async () => {

@@ -134,7 +134,7 @@ describe("what is read", () => {
     await session.command(code, "bind", { values: { limit: 1, name: "n".repeat(5_000) } });
     const given = [bindings.of({ limit: 2, name: "Ada", report: REPORT })];
     const first = await session.turn("Go.", { extensions: given }).result();
-    expect(first.outcome).toMatchObject({ value: [2, "Ada", REPORT.length, REPORT.length + 2] });
+    expect(first.outcome).toMatchObject({ value: [2, "Ada", REPORT.length, REPORT.length] });
     expect((await session.turn("On.").result()).outcome).toMatchObject({ value: [1, "undefined", 5_000] });
     await session.command(code, "unbind", { names: ["limit", "name"] });
     expect((await session.turn("On.").result()).outcome).toMatchObject({ value: ["undefined", "undefined"] });
@@ -251,6 +251,20 @@ describe("how a cell ends", () => {
     expect(kept).toEqual([6, 5]);
   });
 
+  test("P8 a seed waits for the first cell of its task, in whatever turn, and for no other task", async () => {
+    const model = script([
+      "let n = 1; continueAs('Talk.', 5)",
+      "say Done.",
+      "finish([seed, typeof n])",
+      "finish(seed)",
+    ]);
+    await using world = await open(model, { plugins });
+    await world.session.turn("Go.").result();
+    expect((await world.session.turn("On.").result()).outcome).toMatchObject({ value: [5, "undefined"] });
+    await world.session.command(code, "reset");
+    expect((await world.session.turn("On.").result()).outcome).toMatchObject({ value: 5 });
+  });
+
   test("P8 a seed stays over turns and a compaction, as the heap does", async () => {
     const compactor = definePlugin({
       id: "test/compactor",
@@ -275,7 +289,7 @@ describe("variables", () => {
     ]);
     await using world = await open(model, { plugins });
     await world.session.turn("Go.", { extensions: [bindings.of({ limit: 5, report: REPORT })] }).result();
-    const given = ["`limit` (read-only): 5", "`report` (read-only): text, 6,002 characters: `await report`"];
+    const given = ["`limit` (read-only): 5", "`report` (read-only): text, 6,000 characters: `await report`"];
     expect(
       model.requests.map((request) =>
         told(request)

@@ -72,11 +72,11 @@ export async function bind(state: StateCell<Kept>, values: Values): Promise<void
 }
 
 export function unbind(state: StateCell<Kept>, names: readonly string[]): void {
-  const left = Object.entries(state.get().bindings ?? {}).filter(([name]) => !names.includes(name));
-  const kept = new Set(left.map(([name]) => blobOf(name)));
-  for (const name of names) if (!kept.has(blobOf(name))) state.blobs.remove(blobOf(name));
-  state.update(({ bindings: _, ...rest }) =>
-    left.length === 0 ? rest : { ...rest, bindings: Object.fromEntries(left) },
+  const { bindings: before = {} } = state.get();
+  for (const name of names) if (Object.hasOwn(before, name)) state.blobs.remove(blobOf(name));
+  const left = Object.entries(before).filter(([name]) => !names.includes(name));
+  state.update(({ bindings: _, ...kept }) =>
+    left.length === 0 ? kept : { ...kept, bindings: Object.fromEntries(left) },
   );
 }
 
@@ -91,13 +91,15 @@ async function put(state: StateCell<Kept>, name: string, value: Json): Promise<K
 
 const cut = (text: string, max: number): string => (text.length <= max ? text : `${cutAt(text, max - 1)}…`);
 
-export const isNear = ({ length }: KeptValue): boolean => length <= NEAR_CHARS_MAX;
-
-const keptValue = (value: Json, json: string): KeptValue => ({
-  digest: createHash("sha256").update(json).digest("hex").slice(0, 32),
-  length: json.length,
-  shown: json.length > NEAR_CHARS_MAX ? TEXTS.kindOf(value) : cut(json, SHOWN_CHARS_MAX),
-});
+function keptValue(value: Json, json: string): KeptValue {
+  const isNear = json.length <= NEAR_CHARS_MAX;
+  return {
+    digest: createHash("sha256").update(json).digest("hex").slice(0, 32),
+    length: typeof value === "string" ? value.length : json.length,
+    shown: isNear ? cut(json, SHOWN_CHARS_MAX) : TEXTS.kindOf(value),
+    ...(isNear ? { isNear } : {}),
+  };
+}
 
 // ── The seed of a task ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,17 +110,20 @@ export async function keepSeed(state: StateCell<Kept>, seed: Json | undefined): 
 }
 
 /**
- * The seed of the task that the next cell belongs to. `isFirst`: none of its cells has run. One that the code left for a
- * task which never began is not for this one; nor is that of the task before.
+ * The seed for a heap in which nothing has run: one that is new, or that the first cell of this task had already and was
+ * undone. That of the task before is not for a fresh one.
  */
-export function seedOf({ seed }: Kept, isFirst: boolean, frame: string | undefined): Kept["seed"] {
-  if (seed === undefined) return undefined;
-  const { isNew, ...value } = seed;
-  if (isNew === true) return isFirst ? { ...value, ...(frame === undefined ? {} : { frame }) } : undefined;
-  return isFirst && seed.frame !== frame ? undefined : seed;
+export function seedOfEmpty(seed: Kept["seed"], isFresh: boolean, frame: string | undefined): Kept["seed"] {
+  if (seed?.isNew !== true) return isFresh && seed?.frame !== frame ? undefined : seed;
+  const { isNew: _, ...value } = seed;
+  return frame === undefined ? value : { ...value, frame };
 }
 
+/** The seed for a heap that goes on: not one that its code left for a task which never began. */
+export const seedOfUsed = (seed: Kept["seed"]): Kept["seed"] => (seed?.isNew === true ? undefined : seed);
+
 export function setSeed(state: StateCell<Kept>, seed: Kept["seed"]): void {
+  if (JSON.stringify(seed) === JSON.stringify(state.get().seed)) return;
   if (seed === undefined && state.blobs.names().includes(SEED)) state.blobs.remove(SEED);
   state.update(({ seed: _, ...kept }) => (seed === undefined ? kept : { ...kept, seed }));
 }
@@ -175,7 +180,7 @@ export class Bindings {
     const digests: string[] = [];
     for (const [name, kept] of Object.entries(this.all)) {
       if (Object.hasOwn(heap, name) && heap[name] === kept.digest) continue;
-      const value = isNear(kept) ? await this.read(name) : undefined;
+      const value = kept.isNear ? await this.read(name) : undefined;
       binds.push(value === undefined ? { name, length: kept.length } : { name, value }); // B2
       digests.push(kept.digest);
     }

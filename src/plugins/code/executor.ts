@@ -23,7 +23,7 @@ import type {
   Surface,
   Surroundings,
 } from "../../sandbox/quickjs/index.ts";
-import { Bindings, boundAfter, type Changes, keepSeed, seedOf, setSeed } from "./bindings.ts";
+import { Bindings, boundAfter, type Changes, keepSeed, seedOfEmpty, seedOfUsed, setSeed } from "./bindings.ts";
 import { answerIn, differenceOf, RunningCell } from "./cell.ts";
 import { historyFor } from "./history.ts";
 import { type Digests, forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
@@ -51,8 +51,10 @@ export class Executor implements CodeExecutor<Kept> {
   #cells = 0;
   /** The read-only values that the heap has. */
   #bound: Digests = {};
-  /** No cell of the task has run so far. */
-  #isFirst = false;
+  /** The turn has begun another task. */
+  #isFresh = false;
+  /** No cell has run in the heap. */
+  #isEmpty = false;
   #isDirty = false;
 
   constructor(sandbox: Sandbox, bounds: CellBounds, shownCharsMax = Infinity) {
@@ -67,7 +69,8 @@ export class Executor implements CodeExecutor<Kept> {
     this.#guest = await this.#sandbox.open(isFresh ? undefined : await imageIn(start), this.#bounds);
     this.#cells = cells;
     this.#bound = isFresh ? {} : (image?.bound ?? {});
-    this.#isFirst = isFresh;
+    this.#isFresh = isFresh;
+    this.#isEmpty = isFresh || image === undefined;
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
       if (context.signal.aborted) throw new RuntimeError("code.stopped", { problem: TEXTS.turnStopped });
@@ -114,24 +117,28 @@ export class Executor implements CodeExecutor<Kept> {
 
   async #live(segment: CellSegment, context: Context): Promise<CellProgress> {
     const { cell, deliver } = segment;
-    const seed = seedOf(context.state.get(), this.#isFirst, context.frame);
-    const values = new Bindings(context, deliver === undefined ? seed : context.state.get().seed);
+    const { state } = context;
+    const { variables, seed: before } = state.get();
+    const seed = deliver === undefined ? this.#seed(before, context.frame) : before;
+    const values = new Bindings(context, seed);
     const tools = this.#toolsOf(context.catalog.list(), values.names);
-    const reads = deliver === undefined ? undefined : this.#requireRunning().readAt(deliver.at);
-    const given =
-      deliver === undefined
-        ? await this.#surroundings(cell.code, tools, values, context)
-        : reads && (await answerRead(reads, context, values));
+    const surface = surfaceFor(tools, this.#isEmpty ? undefined : variables);
+    const reads = deliver && this.#requireRunning().readAt(deliver.at);
+    const given = deliver
+      ? reads && (await answerRead(reads, context, values))
+      : await this.#surroundings(cell.code, tools, values, context);
 
     if (deliver === undefined) context.emit("cell", { code: cell.code });
-    const surface = surfaceFor(tools, this.#isFirst ? undefined : context.state.get().variables);
     const progress = await this.#run(segment, given, context, surface);
     if (progress.printed !== "") context.emit("printed", { text: shortened(progress.printed, PRINTED_CHARS_MAX) });
     if (context.signal.aborted && progress.state === "stopped") return stoppedTurn;
-    if (deliver === undefined && progress.state !== "refused" && seed !== context.state.get().seed)
-      setSeed(context.state, seed);
+    if (progress.state !== "refused") setSeed(state, seed);
     await noteEnd(progress, context);
     return recorded(this.#requireRunning().answerTo(progress), tools, given);
+  }
+
+  #seed(before: Kept["seed"], frame: string | undefined): Kept["seed"] {
+    return this.#isEmpty ? seedOfEmpty(before, this.#isFresh, frame) : seedOfUsed(before);
   }
 
   async #surroundings(code: string, tools: CodeTools, values: Bindings, context: Context): Promise<Given> {
@@ -162,7 +169,7 @@ export class Executor implements CodeExecutor<Kept> {
     const progress = await guest.start({ ...around, code, file, seed, at, acceptFinish, isReplay, surface });
     if (progress.state !== "refused") {
       this.#bound = boundAfter(this.#bound, { ...around, digests });
-      this.#isFirst = false;
+      this.#isEmpty = false;
     }
     return this.#noted(progress);
   }

@@ -21,10 +21,12 @@ export type Digests = { readonly [name: string]: string };
 /** What is told of a value whose content is a blob. */
 export interface KeptValue {
   readonly digest: string;
-  /** Characters of its JSON. */
+  /** Characters of the text that it is, or of its JSON. */
   readonly length: number;
   /** In a few words, for the model. */
   readonly shown: string;
+  /** It comes with the cell; else code awaits it. */
+  readonly isNear?: true;
 }
 
 export const KEPT = optionsSchema<unknown, Kept>((given) => {
@@ -58,6 +60,7 @@ const valueFields = (value: Fields): KeptValue => ({
   digest: value.text("digest"),
   length: value.whole("length"),
   shown: value.text("shown"),
+  ...(value.flag("isNear", false) ? { isNear: true } : {}),
 });
 
 function seedFields(seed: Fields): NonNullable<Kept["seed"]> {

@@ -1,6 +1,6 @@
 // What the model is told of what its code has: variables that cells left, and values that they were given.
 import type { CodeContext, Message, PromptPart, StateView } from "../../index.ts";
-import { bindings, isNear, toldOf } from "./bindings.ts";
+import { bindings, toldOf } from "./bindings.ts";
 import type { Kept } from "./kept.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -22,7 +22,7 @@ function linesOf({ state, session, extension }: Place): readonly string[] {
   const turn = extension(bindings);
   const values = { ...kept, ...(turn === undefined ? {} : toldOf(turn)), ...(seed === undefined ? {} : { seed }) };
   const given = Object.entries(values).map(([name, value]) =>
-    isNear(value) ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
+    value.isNear ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
   );
   if (variables === undefined || hasAnotherTask(variables.since, session.read().messages)) return given;
   return [...given, ...variables.list.map(TEXTS.variable)];

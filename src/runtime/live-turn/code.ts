@@ -11,10 +11,12 @@ import { within } from "../../kernel/deadline.ts";
 import { isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { asCallId, asEffectName, type EffectName } from "../../model/ids.ts";
-import { describeThrown, isObject, type Json, toJson } from "../../model/json.ts";
+import { describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
 import type { CellStatus } from "../../model/message.ts";
 import type { Any } from "../../model/schema.ts";
 import { LazyScope, type Scope } from "../../model/scope.ts";
+import type { ToolManifest } from "../../model/tool.ts";
+import type { Catalog } from "../../tools/catalog.ts";
 import { areNext } from "../../turn/cell.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
@@ -198,7 +200,9 @@ export class TurnCode {
   #contextOf(event: object, effect: EffectName): CodeContext<Any> {
     const live = this.#live;
     const plugin = live.hooks.ownerOf("codeExecutor");
+    const { catalog } = event as Pick<CodeContext<Any>, "catalog">;
     return Object.assign(event, {
+      catalog: { ...catalog, list: () => listed(live.artifact?.catalog) ?? catalog.list() },
       messages: () => live.messages(),
       frame: live.transcript().frame,
       now: () => live.world.now(),
@@ -212,6 +216,27 @@ export class TurnCode {
     return { start: states.asBegun(hooks.ownerOf("codeExecutor")), isFresh: this.#isFresh, segments: [...this.#ran] };
   }
 }
+
+/** With the tools that were granted: the catalog does not show them, and code may call them as it may the others. */
+function listed(catalog: Catalog | undefined): readonly ToolManifest[] | undefined {
+  if (catalog === undefined || catalog.callable.length === catalog.names.length) return undefined;
+  let list = LISTED.get(catalog);
+  if (list === undefined) {
+    const shown = new Set(catalog.manifests.map(({ name }) => name));
+    const granted = catalog.callable.flatMap(
+      ([
+        name,
+        {
+          value: { description },
+        },
+      ]) => (shown.has(name) ? [] : [{ name, description }]),
+    );
+    list = frozen([...catalog.manifests, ...granted]);
+    LISTED.set(catalog, list);
+  }
+  return list;
+}
+const LISTED = new WeakMap<Catalog, readonly ToolManifest[]>();
 
 const ignored = (): void => {};
 

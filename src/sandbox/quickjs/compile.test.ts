@@ -435,7 +435,7 @@ test("P8 a call of what is not around the cell is refused, wherever it stands", 
     ["files.raed()", "1:1"],
     ["const f = async () => {\n  await files.raed({ a: tools.weather() });\n};", "2:9"],
     ["class A { #x = files.raed(); static { files.read(); } }", "1:16"],
-    ["const text: string = `${files.raed()}`;", "1:25"],
+    [`const text: string = \`\${files.raed()}\`;`, "1:25"],
     ["print(files.raed().x.y)", "1:7"],
     ["{ const files = 1; }\nfiles.raed()", "2:1"],
   ] as const)
