@@ -67,7 +67,7 @@ import { OpenInput, OpenWait, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
-import { PreambleInput } from "./shared/kernel/slots.js";
+import { PreambleInput, ProseProjector } from "./shared/kernel/slots.js";
 import { PreviewKey, SessionEvent, TurnProgress } from "./shared/model/event.js";
 import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
@@ -201,6 +201,7 @@ export {
   type PriceTable,
   type Probe,
   type PromptPart,
+  type ProseProjector,
   type Protocol,
   type ProtocolDriver,
   type Provider,

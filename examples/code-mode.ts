@@ -48,7 +48,7 @@ finish(\`It is warmest in \${warmest.city}, with \${warmest.now.celsius} degrees
 </typescript>`),
 );
 
-const MODEL_MS = 60;
+const MODEL_MS = 300;
 const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / 4);
 
 /** A model that takes its time, and counts tokens by the length of what it is sent and says. */

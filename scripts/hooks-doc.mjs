@@ -49,9 +49,7 @@ const THROWS = {
 };
 
 /** Hooks that nothing fires, and why. A test compares this list with the sources. */
-export const UNUSED = {
-  proseProjector: "Nothing reads it yet.",
-};
+export const UNUSED = {};
 
 export const page = () =>
   [

@@ -127,8 +127,6 @@ export type { Approval, Delivery, PendingWait, Waits } from "./runtime/waits.ts"
 export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools
 export { defineTool, defineToolProvider } from "./tools/define.ts";
-export { type ToolIndex, toolGroups, toolIndexer } from "./tools/search/rank.ts";
-export { codeSignature, cutAt, signatureOf } from "./tools/search/signature.ts";
 export { jsonSchema } from "./tools/validator.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";
 export type { Decision, ProtocolDriver, RequestView, RoundView } from "./turn/driver.ts";

@@ -1,5 +1,6 @@
 import { CodeOptions } from "../shared/plugins/code/options.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
+import { Values, bindings } from "../shared/plugins/code/bindings.js";
 /**
  * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes stay over cells, turns,
  * restarts and forks. A protocol decides what a cell is and what the model is shown of it.
@@ -10,5 +11,19 @@ declare const code: PluginFactory<CodeOptions, {
     readonly input: undefined;
     readonly output: void;
   };
+  readonly bind: {
+    readonly kind: "command";
+    readonly input: {
+      readonly values: Values;
+    };
+    readonly output: void;
+  };
+  readonly unbind: {
+    readonly kind: "command";
+    readonly input: {
+      readonly names: readonly string[];
+    };
+    readonly output: void;
+  };
 }>;
-export { type CodeOptions, code };
+export { type CodeOptions, bindings, code };

@@ -42,15 +42,15 @@ async function seen(projector: ProseProjector, reply = SAID) {
   };
 }
 
-describe("P6 what a person sees of a reply", () => {
-  test("comes as it streams, is the text of the outcome, and is kept beside what was said", async () => {
+describe("what a person sees of a reply", () => {
+  test("P6 comes as it streams, is the text of the outcome, and is kept beside what was said", async () => {
     const { deltas, outcome, parts } = await seen(braces);
     expect(deltas).toEqual(["A", " and", " B."]);
     expect(outcome).toMatchObject({ kind: "answered", text: "A and B." });
     expect(parts).toEqual([{ kind: "text", text: "A{secret} and B{x}.", shown: "A and B." }]);
   });
 
-  test("is not kept where it is all that was said, and reasoning is not touched", async () => {
+  test("P6 is not kept where it is all that was said, and reasoning is not touched", async () => {
     const { parts, deltas } = await seen(braces, thinks("{hm}", says("A.")));
     expect(parts).toEqual([
       { kind: "reasoning", text: "{hm}", made: { route: "scripted/test" } },
@@ -59,11 +59,11 @@ describe("P6 what a person sees of a reply", () => {
     expect(deltas).toEqual(["A."]);
   });
 
-  test("comes at once, at the end, from a projector that knows whole texts only", async () => {
+  test("P6 comes at once, at the end, from a projector that knows whole texts only", async () => {
     expect((await seen({ text })).deltas).toEqual(["A and B."]);
   });
 
-  test("is the text as it was said where the projector throws or gives no text: the reply is paid for", async () => {
+  test("P6 is the text as it was said where the projector throws or gives no text: the reply is paid for", async () => {
     const throws = (): never => {
       throw new Error("Oh.");
     };
@@ -74,7 +74,7 @@ describe("P6 what a person sees of a reply", () => {
     expect((await seen({ text: () => 1 as never })).outcome).toMatchObject({ text: "A{secret} and B{x}." });
   });
 
-  test("what fills the slot must be a projector", async () => {
+  test("P6 what fills the slot must be a projector", async () => {
     await expect(open(scripted(), { plugins: [hides((() => "") as never)] })).rejects.toMatchObject({
       code: "plugin.invalid",
     });

@@ -22,6 +22,8 @@ interface CodeCall {
   readonly at: string;
   readonly tool: string;
   readonly input: Json;
+  /** How the code named the tool, where that is not its name. Recorded, for `restore` to compare. */
+  readonly as?: string | undefined;
 }
 /** What came of a segment: what the code waits for now, or how the cell ended. */
 type CellProgress = {
@@ -30,12 +32,15 @@ type CellProgress = {
   readonly sleeps?: readonly PlacedSleep[] | undefined;
   /** How far the cell has computed. Recorded, for `restore` to compare. */
   readonly meter?: number | undefined;
+  /** What the segment was given of the world around it. Recorded, for `restore` to give the same. */
+  readonly given?: Json | undefined;
 } | {
   readonly kind: "executed";
   readonly output: CellOutput;
   readonly meter?: number | undefined;
   /** A hash of what the code keeps. Recorded, for `restore` to compare. */
   readonly heap?: string | undefined;
+  readonly given?: Json | undefined;
 };
 /** The code of a turn so far. */
 interface CodePast<S> {
@@ -51,7 +56,7 @@ interface RanSegment {
   readonly progress: CellProgress;
 }
 /** Where code runs, and what an executor may use. */
-interface CodeContext<S> extends Here, Pick<Services, "session" | "sessions" | "catalog" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"> {
+interface CodeContext<S> extends Here, Pick<Services, "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"> {
   readonly turnId: TurnId;
   /** The plugin's own state. What is written is kept with what came of the segment. */
   readonly state: StateCell<S>;

@@ -332,7 +332,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-build";
     readonly deadlineMs: 3600000;
     readonly state: "write";
-    readonly services: readonly ["session", "sessions", "catalog", "graph", "complete", "blobs", "trace", "jobs", "triggers"];
+    readonly services: readonly ["session", "sessions", "catalog", "membership", "graph", "complete", "blobs", "trace", "jobs", "triggers"];
   } & HookTypes<never, CodeExecutor<any>>;
   readonly proseProjector: {
     readonly family: "single";

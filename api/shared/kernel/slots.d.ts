@@ -101,6 +101,27 @@ interface ProtocolDriverSlot {
    */
   preamble(input: PreambleInput): Preamble;
 }
-/** Turns raw model text into what a person sees. */
-type ProseProjector = (text: string) => string;
+/**
+ * Turns what a model says into what a person sees: previews, and `shown` of the text that is kept. Must not keep anything
+ * between two texts.
+ */
+interface ProseProjector {
+  /** What is to be seen of a whole text. */
+  text(raw: string): string;
+  /**
+   * The same for a text that comes in pieces: what may be shown of it so far, and no more than that. All pieces together
+   * must give the same as `text`. Without it nothing is shown of a reply until it is whole.
+   */
+  stream?(): ProseStream;
+}
+interface ProseStream {
+  push(delta: string): string;
+  /** Nothing more comes: what was held back. */
+  end(): string;
+  /**
+   * Set when the reply is over, whatever the model goes on to say: how much of the last piece belongs to it. The model's
+   * stream is ended then, and what is left over is not kept.
+   */
+  readonly keeps?: number | undefined;
+}
 export { PreambleInput, ProseProjector, ProtocolDriverSlot, ProtocolSession };

@@ -13,6 +13,8 @@ interface Provenance {
 interface TextPart {
   readonly kind: "text";
   readonly text: string;
+  /** What a person sees of it, where a protocol's grammar is not for their eyes. */
+  readonly shown?: string;
   readonly made?: Provenance;
 }
 interface ReasoningPart {
@@ -89,6 +91,8 @@ interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
+  /** How many of its calls were made or denied, whatever came of them. Left out where none was. */
+  readonly calls?: number;
   /** What else happened to its calls: who was asked, and arguments that were not the code's. */
   readonly trail?: readonly CallTrail[];
 }

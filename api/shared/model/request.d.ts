@@ -9,6 +9,9 @@ interface ToolDeclaration {
   /** The tool is also described in the prompt, with these examples. */
   readonly isDocumented?: true;
   readonly examples?: readonly JsonObject[];
+  /** Where code calls it, and what it returns: for protocols in which a model writes code. */
+  readonly path?: string;
+  readonly outputSchema?: JsonObject;
 }
 /** Settings of a model call. What is left out is the provider's default. */
 interface ModelSettings {

@@ -103,6 +103,8 @@ interface ToolManifest {
   readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[] | undefined;
+  /** Where code calls the tool, such as `files.read`. Default: by its name, see `toolPaths`. */
+  readonly path?: string | undefined;
 }
 /** Read access to a plugin's state. */
 interface StateView<S> {

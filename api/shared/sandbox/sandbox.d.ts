@@ -1,4 +1,4 @@
-import { Json } from "../model/json.js";
+import { Json, JsonObject } from "../model/json.js";
 /** Runs guests. Members: `quickjs`. Its promises are tested by `sandboxLaws` in `bowline/testing`. */
 interface Sandbox {
   /** Names the engine's build and all else that decides about the bytes of a heap. Images of another one are refused. */
@@ -33,7 +33,51 @@ interface NextImage {
   readonly keeps: number;
   readonly delta: Uint8Array;
 }
-interface GuestCell {
+/**
+ * What a cell has around it, besides what its guest keeps. What the code does follows from it, so whoever replays the
+ * cell must give the same.
+ */
+interface Surroundings {
+  /**
+   * Modules of tools: with `files`, `files.read(…)` calls `files.read`. They stay in the guest. A variable of its own by
+   * that name stays, too, and there is no such module then.
+   */
+  readonly modules?: readonly string[] | undefined;
+  /** Read-only values that are given new names or contents. They stay until they are given again, or taken away. */
+  readonly binds?: readonly GuestValue[] | undefined;
+  /** Names of such values that are taken away. */
+  readonly unbinds?: readonly string[] | undefined;
+  /**
+   * What was said so far: how many messages, and of the newest, in their order, the content, or its length where that is
+   * for code to await. All others are awaited, too. Left out, there are none.
+   */
+  readonly history?: {
+    readonly length: number;
+    readonly newest?: readonly (JsonObject | number)[];
+  } | undefined;
+  /** A tool is named `search`: `tools.search(…)` calls it, and does not search. */
+  readonly hasSearch?: true | undefined;
+}
+/** A value that comes with the cell; or its length in characters, where it is for code to await. */
+type GuestValue = {
+  readonly name: string;
+} & ({
+  readonly value: Json;
+} | {
+  readonly length: number;
+});
+/** What code can name. A cell that means something else by it is refused before any of it runs. */
+interface Surface {
+  /** The operations of each module. */
+  readonly modules: {
+    readonly [module: string]: readonly string[];
+  };
+  /** Names that `tools` has. */
+  readonly tools: readonly string[];
+  /** Read-only values, whose names a cell may not take. */
+  readonly names: readonly string[];
+}
+interface GuestCell extends Surroundings {
   /** TypeScript. */
   readonly code: string;
   /** Its name in stacks. */
@@ -43,11 +87,13 @@ interface GuestCell {
   /** The time in the guest, until the next delivery. */
   readonly at: number;
   readonly acceptFinish: boolean;
+  /** Left out, nothing is checked against it: as in a replay, for which tools may have changed since. */
+  readonly surface?: Surface | undefined;
   /** It ran to its end before with these deliveries: no bound applies, and none but a broken engine ends it. */
   readonly isReplay?: true | undefined;
 }
 type Delivery = {
-  /** The number of the call or the sleep. */
+  /** The number of the call, the sleep or the read. */
   readonly id: number;
   readonly at: number;
   readonly isReplay?: true | undefined;
@@ -73,13 +119,14 @@ interface CellBounds {
   readonly memoryBytesMax: number;
   /** What one cell prints, hands to tools and finishes with, together. */
   readonly outputBytesMax: number;
-  /** Calls and sleeps of one cell. */
+  /** Calls, sleeps and reads of one cell. */
   readonly callsMax: number;
 }
 type Bound = "steps" | "time" | "memory" | "output" | "calls" | "engine";
 /** A call that the guest waits for. */
 interface GuestCall {
   readonly id: number;
+  /** As the code names it: `read` for `tools.read`, `files.read` for that of a module. */
   readonly tool: string;
   readonly input: Json;
   readonly line: number;
@@ -88,7 +135,17 @@ interface GuestCall {
 interface GuestSleep {
   readonly id: number;
   readonly ms: number;
+  /** It waits for no time, but for this: it is answered like a call. */
+  readonly reads?: GuestRead;
 }
+/** What code reads of the world: a message, a value that was bound, or which tools fit these words. */
+type GuestRead = {
+  readonly history: number;
+} | {
+  readonly binding: string;
+} | {
+  readonly search: string;
+};
 /** An error that guest code threw. */
 interface GuestError {
   readonly name: string;
@@ -121,6 +178,7 @@ type Progress = {
   readonly state: "done";
   readonly value?: string;
   readonly finish?: Json;
+  readonly continues?: Continuation;
 }) | (Ended & {
   readonly state: "threw";
   readonly error: GuestError;
@@ -139,24 +197,43 @@ type Progress = {
   readonly state: "stopped";
   readonly bound: Bound;
 });
+/** The code wants to go on with this task, from nothing but the seed. */
+interface Continuation {
+  readonly task: string;
+  readonly seed?: Json;
+}
+/** A variable that code of the guest made, and a short text of its value. */
+interface GuestVariable {
+  readonly name: string;
+  readonly shown: string;
+}
+/** What is told of a cell that is over, however it ended. */
 interface Ended {
   /** A hash of the heap, up to 8 MiB. */
   readonly heap?: string;
   /** Promises that were rejected, and nobody looked. */
   readonly unhandled?: readonly GuestError[];
+  /** The newest last; left out when there are none, and when the cell was refused. */
+  readonly variables?: readonly GuestVariable[];
 }
 export {
   Bound,
   CellBounds,
   CellProblem,
+  Continuation,
   Delivery,
   Guest,
   GuestCall,
   GuestCell,
   GuestError,
+  GuestRead,
   GuestSleep,
+  GuestValue,
+  GuestVariable,
   Image,
   NextImage,
   Progress,
   Sandbox,
+  Surface,
+  Surroundings,
 };

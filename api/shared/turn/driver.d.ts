@@ -17,6 +17,8 @@ interface RoundView {
   readonly limits: Limits;
   /** The JSON Schema of the typed result that the caller asked for. */
   readonly output?: JsonObject;
+  /** The result itself is the field `value` of what `output` describes. */
+  readonly unwraps?: true;
   /** The protocol's own durable options, as this frame has them. */
   readonly options?: Json;
   /** The caller's input for plugins, by the id of the extension. */

@@ -8,6 +8,8 @@ import { WaitAbout, WaitedTurns } from "../model/wait.js";
 interface PlacedCall {
   readonly at: string;
   readonly call: ToolCall;
+  /** How the code named it, where that is not the tool's name. A replay must come to the same. */
+  readonly as?: string;
 }
 /** A call at a gate. `isApproved`: somebody approved it with exactly these arguments. */
 interface GatedCall extends PlacedCall {
@@ -25,6 +27,13 @@ interface Cell {
   readonly language: string;
   readonly code: string;
   readonly acceptFinish: boolean;
+  /** The value that the code finishes with is handed to this tool, in this field of its input if one is named. */
+  readonly finishBy?: {
+    readonly tool: string;
+    readonly field?: string;
+  };
+  /** What it prints is kept whole: the protocol shortens what it shows. */
+  readonly isWhole?: true;
 }
 /** What a running cell is given: the result of one of its calls, or that a sleep of it is over. */
 interface CellDelivery {

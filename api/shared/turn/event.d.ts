@@ -65,11 +65,12 @@ interface Opened {
 }
 /** Stages that no plugin hooks in this turn: the machine passes them by, and the journal does not mention them. */
 interface Skips {
-  /** Rounds after the first need no preparing. */
-  readonly prepare?: true;
+  /** Rounds after the first need no preparing; `unless-code`: until code has run in the turn. */
+  readonly prepare?: true | "unless-code";
   readonly gate?: true;
   readonly settle?: true;
-  readonly finalize?: true;
+  /** `unless-code`: only a turn in which code ran has something to keep there. */
+  readonly finalize?: true | "unless-code";
 }
 /** The policies of tools that are not plain, by name. Used where there is no gate to give them call by call. */
 type Policies = {
@@ -117,6 +118,11 @@ interface CellOutput {
   readonly state: CellStatus;
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
+  /** The code wants to go on with this task in a fresh frame. */
+  readonly continues?: {
+    readonly task: string;
+    readonly seed?: Json;
+  };
 }
 /** What a turn takes in at a boundary: something that was said, or nodes that others appended meanwhile. */
 type TakenInput = {
@@ -224,6 +230,8 @@ type Answer = Answered & ({
   readonly sleeps?: readonly PlacedSleep[];
   /** How far the cell has computed. A replay must come to the same. */
   readonly meter?: number;
+  /** What the segment was given of the world around it. A replay is given the same. */
+  readonly given?: Json;
 } |
 /** The cell is over. */
 {
@@ -232,6 +240,7 @@ type Answer = Answered & ({
   readonly meter?: number;
   /** A hash of what the code keeps. A replay must come to the same. */
   readonly heap?: string;
+  readonly given?: Json;
 } | {
   readonly kind: "bounded";
   readonly inputs?: readonly TakenInput[];

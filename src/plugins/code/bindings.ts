@@ -4,16 +4,9 @@
 //    and is on record there, so that a replay gives the same.
 // B2 What is large is not told: code awaits it, and it is on record where that is answered.
 import { createHash } from "node:crypto";
-import {
-  type CodeContext,
-  cutAt,
-  extension,
-  type Fields,
-  type Json,
-  optionsSchema,
-  type StateCell,
-} from "../../index.ts";
+import { type CodeContext, extension, type Fields, type Json, optionsSchema, type StateCell } from "../../index.ts";
 import { type GuestValue, isToolPath, RESERVED, type Surroundings } from "../../sandbox/quickjs/index.ts";
+import { cutAt } from "../../tools/search/index.ts";
 import type { Digests, Kept, KeptValue } from "./kept.ts";
 import { TEXTS } from "./texts.ts";
 

@@ -1,14 +1,7 @@
 // `tools.search(words)`: which tools fit. Those that only a search finds are opened, for the cells that follow.
-import {
-  type CodeContext,
-  codeSignature,
-  cutAt,
-  hasCode,
-  type Json,
-  type ToolManifest,
-  toolIndexer,
-} from "../../index.ts";
+import { type CodeContext, hasCode, type Json, type ToolManifest } from "../../index.ts";
 import { calleeOf } from "../../sandbox/quickjs/index.ts";
+import { codeSignature, cutAt, toolIndexer } from "../../tools/search/index.ts";
 import { TEXTS } from "./texts.ts";
 import { CodeTools, isCallable } from "./tools.ts";
 

@@ -1,3 +1,4 @@
+import "../../sandbox/quickjs/index.js";
 /** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */
 interface CodeOptions {
   /** Computing in one cell, in steps of about ten thousand operations. Default 20,000: about ten seconds. */
@@ -10,7 +11,7 @@ interface CodeOptions {
   readonly memoryBytesMax?: number | undefined;
   /** What one cell may print, hand to tools and finish with, together. Default 1 MiB. */
   readonly outputBytesMax?: number | undefined;
-  /** Calls and sleeps of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
+  /** Calls, sleeps and reads of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
   readonly callsMax?: number | undefined;
   /** How much of what a cell printed the model is shown: the middle of more is left out. Default 32,000 characters. */
   readonly shownCharsMax?: number | undefined;

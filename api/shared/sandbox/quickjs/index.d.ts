@@ -1,3 +1,4 @@
+import "./names.js";
 import { Sandbox } from "../sandbox.js";
 interface QuickjsOptions {
   /** Threads that guests run in: one for each core unless told, and at most 4. They start when they are needed. */

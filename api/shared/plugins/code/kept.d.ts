@@ -1,0 +1,1 @@
+import "../../sandbox/quickjs/index.js";

@@ -1,0 +1,3 @@
+// For plugins that let a model find tools: ranks them by words, and writes down how they are called.
+export { type ToolIndex, toolGroups, toolIndexer } from "./rank.ts";
+export { codeSignature, cutAt, signatureOf } from "./signature.ts";
