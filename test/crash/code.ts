@@ -102,12 +102,15 @@ export const careful = definePlugin({
  * A model that has a list of replies for each input, and finds its place by the conversation, so that it goes on after a
  * restart, in a fork and in another frame.
  */
-export const reading = (script: { readonly [input: string]: readonly string[] }): Provider => ({
+export const reading = (
+  script: { readonly [input: string]: readonly string[] },
+  inputIn: (words: string) => string = (words) => words,
+): Provider => ({
   id: "reading",
   modelId: "test",
   stream(request, options) {
     const said = request.messages.map(({ parts }) =>
-      parts.map((part) => (part.kind === "text" ? part.text : "")).join(""),
+      inputIn(parts.map((part) => (part.kind === "text" ? part.text : "")).join("")),
     );
     const from = said.findLastIndex((text) => Object.hasOwn(script, text));
     const messages = request.messages.slice(from);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "../../kernel/plugin.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
@@ -18,7 +19,11 @@ export const codeMode = definePlugin({
   options: OPTIONS,
   setup: ({ options: settings }) => ({
     protocolSession: {
-      configure: ({ options }) => options.setAll(kept(settings, options.get())),
+      configure: ({ options }) => {
+        const before = options.get();
+        const now = kept(settings, before);
+        if (!isDeepStrictEqual(before, now)) options.setAll(now); // Each one is written: not at every opening.
+      },
       extend: ({ extension, options }) => options.set(extended(options.get(), extension.value)),
     },
     protocolDriver: slotFor(settings),
