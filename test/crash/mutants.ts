@@ -35,6 +35,7 @@ const MUTANTS: readonly Mutant[] = [
   ["code-two-per-drain", "code-parallel", { kills: 6 }, "different"],
   ["code-image-after-commit", "code-cancel", { trials: killsBetween(21, 23) }, "different"],
   ["state-not-folded", "code-turns", { kills: 5 }, "different"],
+  ["code-given-forgotten", "code-mode", { kills: 5 }, "different"],
 ];
 
 /** Single kills where only some places of many are of interest, such as those after the first operation of a turn. */
