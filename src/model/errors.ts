@@ -201,8 +201,8 @@ const ERRORS = {
     ),
   "protocol.extension": (d: { protocol: string; extension: string }) =>
     said(
-      `The protocol ${d.protocol} takes no extensions for a session, and was given ${d.extension}.`,
-      "Give it with each turn: session.turn(input, { extensions }). Or install a protocol with `protocolSession.extend`.",
+      `The protocol ${d.protocol} does not take the extension ${d.extension} for a session.`,
+      "Give it with each turn: session.turn(input, { extensions }). Or install a protocol whose `protocolSession.extend` takes it.",
     ),
   "hook.missing": (d: { hook: string }) =>
     said(

@@ -92,8 +92,7 @@ export const TEXTS = {
 
   answerNow: "This is the last round of the turn. You cannot call tools any more: answer now, with what you have.",
   submitNow: `This is the last round of the turn. Call ${OUTPUT_TOOL} now, with what you have. You cannot call other tools any more.`,
-  finishNow:
-    "This is the last round of the turn. Answer now, or hand the result in, with what you have. You cannot call tools any more.",
+  finishNow: "This is the last round of the turn. End it now, with what you have. Tools cannot be called any more.",
   submit: "Submits the result. Call it exactly once; `value` must fit the schema. Do not write the result as text.",
   submitAgain: (problem: string) =>
     `The result is not valid: ${sentence(problem)} Correct it and call ${OUTPUT_TOOL} again.`,

@@ -30,8 +30,12 @@ const RESERVED_WORDS: ReadonlySet<string> = new Set(
   (
     "break case catch class const continue debugger default delete do else enum export extends false finally for function " +
     "if implements import in instanceof interface let new null package private protected public return static super switch " +
-    "this throw true try typeof undefined var void while with yield async await arguments eval then constructor"
+    "this throw true try typeof undefined var void while with yield async await arguments eval"
   ).split(" "),
+);
+
+const OTHER_PROPERTIES: ReadonlySet<string> = new Set(
+  "then constructor toJSON toString valueOf __proto__ prototype".split(" "),
 );
 
 /** Whether this can be a tool's `path`. */
@@ -41,14 +45,14 @@ export function isToolPath(path: unknown): path is string {
   return more === undefined && isModule(module) && isOperation(operation);
 }
 /** `tools` is none: `tools.search` would mean two tools, that of a module and the one with the name `search`. */
-const isModule = (name = ""): boolean => MODULE.test(name) && !RESERVED_WORDS.has(name) && name !== "tools";
-const isOperation = (name = ""): boolean => OPERATION.test(name) && !RESERVED_WORDS.has(name) && name !== "__proto__";
+const isModule = (name = ""): boolean => MODULE.test(name) && !RESERVED_WORDS.has(name) && !CODE_NAMES.has(name);
+/** After a dot any word is a name. These mean something else to the language. */
+const isOperation = (name = ""): boolean => OPERATION.test(name) && !OTHER_PROPERTIES.has(name);
 
 /**
  * A tool's own `path` counts, then `mcp__server__tool` as `server.tool`, then `module_operation` where at least two tools
  * share the module. Of two tools with one path the first in the list has it; a module whose name code has for something
- * else, as `print` or what is `taken` besides, is
- * none. What is left over is called by its name: `tools.name(…)`.
+ * else, as `print` or what is `taken` besides, is none. What is left over is called by its name: `tools.name(…)`.
  */
 export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> = NONE): ToolPaths {
   const shared = new Map<string, number>();

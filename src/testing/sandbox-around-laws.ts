@@ -104,7 +104,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
     law: "what is to be awaited says so to code that does not",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
-        const binds = [{ name: "report", length: 120_000 }];
+        const binds = [{ name: "report", chars: 120_000, length: 120_000 }];
         const uses = [
           "JSON.stringify({ report })",
           "report + 1",
@@ -117,7 +117,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
         ];
         for (const use of uses) {
           const { name, message } = await thrownBy(guest, use, { binds });
-          assert.deepEqual([name, message], ["TypeError", "report is large: await it first"], use);
+          assert.deepEqual([name, message], ["TypeError", "report is not read yet: await it first"], use);
         }
         const shown = await play(guest, "print(report, history[1], history); (await report).of", {
           ...MESSAGES,
@@ -225,7 +225,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
         ...MESSAGES,
         modules: ["files"],
         binds: [
-          { name: "report", length: 9_000 },
+          { name: "report", chars: 9_000, length: 9_000 },
           { name: "limit", value: [1] },
         ],
       };

@@ -38,7 +38,8 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
   if (isObject(spec.retry)) requireKnown(`the retry of ${name}`, spec.retry, RETRY_NAMES);
   if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
     wrong("its availability is unknown");
-  if (spec.path !== undefined && !isToolPath(spec.path)) wrong("its path is not of the form module.operation");
+  if (spec.path !== undefined && !isToolPath(spec.path))
+    wrong("its path is not of the form module.operation, or one of the two means something else in code");
   if (spec.audience !== undefined && spec.audience !== "model" && spec.audience !== "runtime")
     wrong("its audience is neither model nor runtime");
   return {

@@ -203,7 +203,8 @@ function manifestProblem(manifest: unknown, names: ReadonlySet<string>): string 
   if (bindings !== undefined && !isObject(bindings)) return "its bindings are no object";
   if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
     return "its examples are no list";
-  if (path !== undefined && !isToolPath(path)) return "its path is not of the form module.operation";
+  if (path !== undefined && !isToolPath(path))
+    return "its path is not of the form module.operation, or one of the two means something else in code";
   return undefined;
 }
 

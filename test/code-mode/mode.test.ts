@@ -153,7 +153,7 @@ describe("tools", () => {
     );
     await using world = await open(model, { plugins, tools: [read, pay] });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: "text of a" });
-    expect(model.requests[0]?.system).toContain("function read(input: { path: string }): Promise<string>;");
+    expect(model.requests[0]?.system).toContain("read(input: { path: string }): Promise<string>;");
     expect(textIn(model.requests[1]?.messages.at(-2)?.parts ?? [])).toMatch(
       /\[ERROR\].*line 2, column 13: There is no files\.raed\. Did you mean files\.read\?/s,
     );

@@ -11,6 +11,8 @@ import type { Digests, Kept, KeptValue } from "./kept.ts";
 import { TEXTS } from "./texts.ts";
 
 export type Values = { readonly [name: string]: Json };
+/** What may be given: interfaces too, which have no index signature. What is no JSON is refused where it is given. */
+type GivenValues = { readonly [name: string]: unknown };
 
 const NAMES_MAX = 64;
 /** Characters of JSON: larger values are for code to await. */
@@ -29,10 +31,10 @@ const blobOf = (name: string): string => (name === SEED ? SEED : `binding/${name
  */
 export const bindings = extension(
   "bowline/code/bindings",
-  optionsSchema<Values>((given) => valuesIn(given)),
+  optionsSchema<GivenValues, Values>((given) => valuesIn(given)),
 );
 
-export const BIND = optionsSchema<{ readonly values: Values }>((given) => {
+export const BIND = optionsSchema<{ readonly values: GivenValues }, { readonly values: Values }>((given) => {
   given.only("values");
   return { values: valuesIn(given.object("values")) };
 });
@@ -89,6 +91,7 @@ function keptValue(value: Json, json: string): KeptValue {
   return {
     digest: createHash("sha256").update(json).digest("hex").slice(0, 32),
     length: typeof value === "string" ? value.length : json.length,
+    ...(typeof value === "string" || Array.isArray(value) ? { items: value.length } : {}),
     shown: isNear ? cut(json, SHOWN_CHARS_MAX) : TEXTS.kindOf(value),
     ...(isNear ? { isNear } : {}),
   };
@@ -174,12 +177,14 @@ export class Bindings {
     for (const [name, kept] of Object.entries(this.all)) {
       if (Object.hasOwn(heap, name) && heap[name] === kept.digest) continue;
       const value = kept.isNear ? await this.read(name) : undefined;
-      binds.push(value === undefined ? { name, length: kept.length } : { name, value }); // B2
+      binds.push(value === undefined ? { name, ...sizeOf(kept) } : { name, value }); // B2
       digests.push(kept.digest);
     }
     return { ...(binds.length === 0 ? {} : { binds, digests }), ...(unbinds.length === 0 ? {} : { unbinds }) };
   }
 }
+
+const sizeOf = ({ length: chars, items }: KeptValue) => (items === undefined ? { chars } : { chars, length: items });
 
 /** `digests` are those of `binds`, one for each. */
 export type Changes = Pick<Surroundings, "binds" | "unbinds"> & { readonly digests?: readonly string[] };

@@ -24,7 +24,7 @@ export class RunningCell {
 
   constructor(cell: Cell, shownCharsMax: number) {
     this.#cell = cell;
-    this.#shownCharsMax = cell.isWhole === true ? Number.POSITIVE_INFINITY : shownCharsMax;
+    this.#shownCharsMax = shownCharsMax;
   }
 
   /** What the code reads there; undefined where it called or sleeps. */
@@ -73,16 +73,21 @@ export class RunningCell {
     return { kind: "executed", output, meter, heap: progress.state === "stopped" ? undefined : progress.heap };
   }
 
+  /** What it printed, and how it ended. A protocol that wants them whole is given the two as parts of their own. */
   #partsOf(progress: Over): Executed["output"]["parts"] {
-    const words = [this.#printed.replace(/\n$/, ""), endOf(progress)];
-    if (progress.state !== "stopped") words.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
-    const text = words.filter((each) => each !== "").join("\n");
-    const isNothing = text === "" && this.#attachments.length === 0;
+    const end = [endOf(progress)];
+    if (progress.state !== "stopped") end.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
+    const words = [this.#printed.replace(/\n$/, ""), joined(end)].filter((each) => each !== "");
+    if (this.#cell.isWhole === true) return [...words.map(asText), ...this.#attachments];
     // A message without parts is refused by most providers.
-    const shown = isNothing ? TEXTS.nothing : shortened(text, this.#shownCharsMax);
-    return [...(shown === "" ? [] : [{ kind: "text", text: shown } as const]), ...this.#attachments];
+    if (words.length + this.#attachments.length === 0) return [asText(TEXTS.nothing)];
+    const text = shortened(joined(words), this.#shownCharsMax);
+    return [...(text === "" ? [] : [asText(text)]), ...this.#attachments];
   }
 }
+
+const joined = (texts: readonly string[]): string => texts.filter((each) => each !== "").join("\n");
+const asText = (text: string) => ({ kind: "text", text }) as const;
 
 const NOTHING: { readonly finish?: undefined; readonly continues?: undefined } = {};
 

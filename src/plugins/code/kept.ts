@@ -23,6 +23,8 @@ export interface KeptValue {
   readonly digest: string;
   /** Characters of the text that it is, or of its JSON. */
   readonly length: number;
+  /** The length of a text or a list. */
+  readonly items?: number;
   /** In a few words, for the model. */
   readonly shown: string;
   /** It comes with the cell; else code awaits it. */
@@ -56,12 +58,16 @@ function variableFields(variables: Fields): NonNullable<Kept["variables"]> {
   return { ...(since === undefined ? {} : { since }), list };
 }
 
-const valueFields = (value: Fields): KeptValue => ({
-  digest: value.text("digest"),
-  length: value.whole("length"),
-  shown: value.text("shown"),
-  ...(value.flag("isNear", false) ? { isNear: true } : {}),
-});
+function valueFields(value: Fields): KeptValue {
+  const items = value.whole("items", {}, undefined);
+  return {
+    digest: value.text("digest"),
+    length: value.whole("length"),
+    ...(items === undefined ? {} : { items }),
+    shown: value.text("shown"),
+    ...(value.flag("isNear", false) ? { isNear: true } : {}),
+  };
+}
 
 function seedFields(seed: Fields): NonNullable<Kept["seed"]> {
   const frame = seed.text("frame", undefined);

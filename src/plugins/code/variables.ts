@@ -25,7 +25,8 @@ function linesOf({ state, session, extension }: Place): readonly string[] {
     value.isNear ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
   );
   if (variables === undefined || hasAnotherTask(variables.since, session.read().messages)) return given;
-  return [...given, ...variables.list.map(TEXTS.variable)];
+  const own = variables.list.filter(({ name }) => !Object.hasOwn(values, name));
+  return [...given, ...own.map(TEXTS.variable)];
 }
 
 /** Whether the conversation has begun anew since then, with a task: that has none of these. A compaction keeps them. */

@@ -47,15 +47,15 @@ test("P7: tools are declared by module, where code calls them", () => {
   expect(declared).toEqual({
     shown: 6,
     left: 0,
-    text: `declare namespace files {
+    text: `declare const files: {
   /** Reads a file. */
-  function read(input: { path: string; /** First line. (integer) */ from?: number }): Promise<string>;
-  function write(input: { id: string }): Promise<unknown>;
+  read(input: { path: string; /** First line. (integer) */ from?: number }): Promise<string>;
+  write(input: { id: string }): Promise<unknown>;
 }
 
-declare namespace github {
+declare const github: {
   /** Does mcp__github__list_issues. */
-  function list_issues(input: { id: string }): Promise<unknown>;
+  list_issues(input: { id: string }): Promise<unknown>;
 }
 
 declare const tools: {
@@ -101,13 +101,13 @@ test("P7: the first paragraph of a description is shown, on one line that nothin
 test("P7: documented tools have examples, written as calls", () => {
   const examples = [{ path: "a.ts", "x-y": [1, { b: null }], end: "*/" }, {}, { path: "x".repeat(1_000) }];
   const declared = tool("read_file", { path: "files.read", description: "Reads.", examples, isDocumented: true });
-  expect(textOf(declared)).toBe(`declare namespace files {
+  expect(textOf(declared)).toBe(`declare const files: {
   /**
    * Reads.
    * @example files.read({ path: "a.ts", "x-y": [1, { b: null }], end: "*\\/" })
    * @example files.read({})
    */
-  function read(input: { id: string }): Promise<unknown>;
+  read(input: { id: string }): Promise<unknown>;
 }`);
   const { isDocumented: _, ...plain } = declared;
   expect(textOf(plain)).not.toContain("@example");

@@ -31,7 +31,7 @@ export function declare(tools: readonly ToolDeclaration[], { charsMax }: Declare
   if (whole.shown === tools.length) return { text: whole.text(), shown: tools.length, left: 0 };
   const toolMax = Math.min(charsMax / Math.min(4, tools.length), TOOL_CHARS_MAX);
   const page = new Page(
-    entries.map((entry) => entry.within(toolMax)),
+    entries.map((entry) => entry.inBrief(toolMax)),
     charsMax,
   );
   // Names cost so little that most tools get one before any gets more. What room is left at the end goes to full ones.
@@ -119,13 +119,15 @@ const charsOf = (entry: Entry, form: Form): number => entry[form].length + (form
 /** What is around entries. */
 function frameOf(module: string, form: Form): string {
   if (form === "name") return WORDS.names(module);
-  return module === TOOLS ? `declare const ${TOOLS}: {\n};` : `declare namespace ${module} {\n}`;
+  return `declare const ${module}: {\n};`; // In a namespace no function could be called `delete`.
 }
 
 // ── One tool ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What is longer helps nobody, however much room there is. */
 const TOOL_CHARS_MAX = 10_000;
+const DESCRIPTION_CHARS_MAX = 3_000;
+const LINE_CHARS_MAX = 600;
 const PARAGRAPH_CHARS_MAX = 600;
 const SENTENCE_CHARS_MAX = 160;
 const EXAMPLES_MAX = 4;
@@ -144,7 +146,8 @@ class Entry implements Readonly<Record<Form, string>> {
   readonly #begin: string;
   #short: string | undefined;
 
-  constructor(tool: ToolDeclaration, path: string, charsMax: number) {
+  /** `isBrief`: with the first paragraph of its description, although there may be room for more. */
+  constructor(tool: ToolDeclaration, path: string, charsMax: number, isBrief = false) {
     const callee = calleeOf(path);
     const dot = path.indexOf(".");
     this.#tool = tool;
@@ -153,8 +156,11 @@ class Entry implements Readonly<Record<Form, string>> {
     this.module = dot < 0 ? TOOLS : path.slice(0, dot);
     this.isFirst = tool.isDocumented === true;
     this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
-    this.#begin = dot < 0 ? `  ${this.name}` : `  function ${this.name}`;
-    const head = `${commented([this.#paragraph, ...examplesOf(tool, callee, charsMax / 4)])}${this.#begin}`;
+    this.#begin = `  ${this.name}`;
+    const examples = examplesOf(tool, callee, charsMax / 4);
+    const whole = isBrief ? "" : commented([...linesOf(tool.description), ...examples]);
+    const isWhole = whole !== "" && whole.length <= charsMax / 2;
+    const head = `${isWhole ? whole : commented([this.#paragraph, ...examples])}${this.#begin}`;
     const full = `${head}${signatureOf(tool, charsMax - head.length)}`;
     this.full = full.length <= charsMax ? full : this.short;
   }
@@ -163,9 +169,9 @@ class Entry implements Readonly<Record<Form, string>> {
     return (this.#short ??= `${commented([firstSentence(this.#paragraph)])}${this.#begin}(input: unknown): Promise<unknown>;`);
   }
 
-  /** The tool told in at most so many characters. */
-  within(charsMax: number): Entry {
-    return this.full.length <= charsMax ? this : new Entry(this.#tool, this.#path, charsMax);
+  /** The tool told where room is short, in at most so many characters. */
+  inBrief(charsMax: number): Entry {
+    return new Entry(this.#tool, this.#path, charsMax, true);
   }
 }
 
@@ -186,6 +192,15 @@ const NEEDS = ["required", "$ref", "allOf", "anyOf", "oneOf"];
 const TAKES = ["properties", "patternProperties", "additionalProperties"];
 const hasSome = (value: unknown): boolean =>
   typeof value === "string" || (typeof value === "object" && value !== null && Object.keys(value).length > 0);
+
+/** A whole description, line by line. */
+function linesOf(description: string): readonly string[] {
+  const lines = description.split("\n").map((line) => onOneLine(line, LINE_CHARS_MAX));
+  const told = lines.filter((line) => line !== "");
+  let left = DESCRIPTION_CHARS_MAX;
+  const fits = told.filter((line) => (left -= line.length) >= 0);
+  return fits.length === told.length ? told : [...fits, "…"];
+}
 
 const firstParagraph = (text: string): string =>
   onOneLine(text.trimStart().split(/\n\s*\n/, 1)[0] ?? "", PARAGRAPH_CHARS_MAX);

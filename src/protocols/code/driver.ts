@@ -91,7 +91,8 @@ function repair(view: RoundView, words: string, add: readonly Draft[] = [told(wo
   if (view.output === undefined) return { kind: "retry", add };
   const repairs = ((view.memo as { repairs?: number } | null)?.repairs ?? 0) + 1;
   if (repairs <= REPAIRS_MAX) return { kind: "retry", memo: { repairs }, add };
-  const reason = describe("output.invalid", { problem: words }).message;
+  const problem = words.replace(/^\[\w+\] /, "");
+  const reason = describe("output.invalid", { problem }).message;
   return { kind: "end", add, ending: { kind: "failed", by: "provider", code: "output.invalid", reason } };
 }
 
@@ -129,10 +130,13 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
   const { finish, continues } = output;
   const submitted = results.find(({ call }) => call.name === OUTPUT_TOOL)?.output;
   if (submitted?.kind === "failure") {
-    const problem = TEXTS.notFitting(submitted.failure.message);
+    const problem = TEXTS.notFitting(problemIn(submitted.failure.message));
     return repair(view, problem, [shown(output, results, TEXTS.error(problem, TEXTS.finishAgain))]);
   }
-  if (submitted?.kind === "value") return { kind: "ask", add: [shown(output, results, finished(submitted.value))] };
+  if (submitted?.kind === "value") {
+    const value = submitted.control?.kind === "finish" ? submitted.control.value : submitted.value;
+    return { kind: "ask", add: [shown(output, results, finished(value))] };
+  }
   if (finish !== undefined) return { kind: "finish", value: finish, add: [shown(output, results, finished(finish))] };
   if (continues === undefined) return { kind: "ask", add: [shown(output, results)] };
   const { task, seed } = continues;
@@ -143,20 +147,29 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
 const finished = (value: Json): string => TEXTS.finished(cutTo(JSON.stringify(value), FINISH_CHARS_MAX));
 const cutTo = (words: string, max: number): string => preview(words, max, "");
 
-/** What the model is shown of a cell that ended. */
+/** Of what is told of a native call: code has no tool of that name. */
+const problemIn = (message: string): string => {
+  const [, problem] = /are not valid: (.*?)(?: Correct them so that .*)?$/s.exec(message) ?? [];
+  return problem ?? message;
+};
+
+/** What the model is shown of a cell that ended: what it printed, how it ended, and more. */
 function shown(output: CellOutput, results: readonly PlacedResult[], more = ""): Draft {
   const { state: status, parts } = output;
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
-  const words = [labelled(status, texts.join("\n")), more, ledger(status, results)].filter((each) => each !== "");
+  const end = status === "done" ? "" : labelled(status, texts.pop() ?? "");
+  const words = [...texts, end, more, ledger(status, results)].filter((each) => each !== "");
   const others = parts.filter((part): part is ResultPart => part.kind !== "text");
   const calls = results.filter(mayHaveActed).length;
+  const isNothing = words.length + others.length === 0;
+  const all = isNothing ? TEXTS.nothing : words.join("\n");
   return {
     role: "user",
     parts: [
       {
         kind: "codeOutput",
         status,
-        parts: [...(words.length === 0 ? [] : [text(words.join("\n"))]), ...others],
+        parts: [...(all === "" ? [] : [text(all)]), ...others],
         ...(calls === 0 ? {} : { calls }),
       },
     ],
@@ -165,11 +178,10 @@ function shown(output: CellOutput, results: readonly PlacedResult[], more = ""):
 }
 
 function labelled(status: CellOutput["state"], words: string): string {
-  if (status === "done") return words;
-  return status === "stopped" ? TEXTS.policy(words, TEXTS.otherWay) : TEXTS.error(words, TEXTS.fix);
+  if (status === "stopped") return TEXTS.policy(words);
+  return TEXTS.error(words, words.startsWith("ToolError [") ? TEXTS.callFailed : TEXTS.fix);
 }
 
-/** A denial counts too: a model that forgot it would ask the same person again. */
 function mayHaveActed({ output }: PlacedResult): boolean {
   if (output.kind !== "failure") return output.kind !== "cancelled";
   return ["denied", "failed", "timeout", "internal"].includes(output.failure.class);

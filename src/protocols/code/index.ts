@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "../../kernel/plugin.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { declare } from "./declarations.ts";
 import { driver } from "./driver.ts";
@@ -24,7 +25,11 @@ export const codeMode = definePlugin({
         const now = kept(settings, before);
         if (!isDeepStrictEqual(before, now)) options.setAll(now); // Each one is written: not at every opening.
       },
-      extend: ({ extension, options }) => options.set(extended(options.get(), extension.value)),
+      extend: ({ extension, options }) => {
+        if (extension.id !== ending.id)
+          throw new RuntimeError("protocol.extension", { protocol: driver.id, extension: extension.id });
+        options.set(extended(options.get(), extension.value));
+      },
     },
     protocolDriver: slotFor(settings),
     proseProjector: prose,

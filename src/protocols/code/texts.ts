@@ -17,17 +17,18 @@ ${CLOSE}
 - Variables, functions and classes stay for later cells. A cell is a script: \`await\` at the top, no \`import\`, no \`return\`, no file system, network or real clock. Types are not checked.
 - Tools are called as they are declared below, with one object, and give a promise. A call that fails throws an error with \`code\` and \`message\`: catch it where you can go on without it.
 - \`finish(value)\` ends your work with a value, which is the answer. \`sleep(ms)\` waits. \`continueAs(task, seed)\` goes on with another task in a fresh context: there, nothing but the task is known, and \`seed\` in the code.
+- More tools than those below may be there: \`await tools.search("words")\` gives how they are called.
 - \`history\` has the conversation: \`(await history[i]).text\`.
 - In prose, do not begin a line with \`${OPEN}\`: it would begin a cell.`,
 
   noTools: "There are no tools: code only computes.",
   moreTools: (left: number) =>
-    `${left === 1 ? "1 more tool is" : `${left} more tools are`} not listed here. Find tools by what they do: \`await tools.search("words")\` gives how they are called.`,
+    `${left === 1 ? "1 more tool is" : `${left} more tools are`} not listed here: find them with \`tools.search\`.`,
 
   // ── What a reply is told that was of no use ───────────────────────────────────────────────────────────────────────
 
   error: (problem: string, advice: string) => `[ERROR] ${problem}${advice === "" ? "" : `\n${advice}`}`,
-  policy: (problem: string, advice: string) => `[POLICY] ${problem}${advice === "" ? "" : `\n${advice}`}`,
+  policy: (problem: string) => `[POLICY] ${problem}`,
 
   nativeCall: "[POLICY] Tools are called from code, not in this way: nothing was called. Write a cell that calls them.",
   unclosed: `[ERROR] The cell has no end, and was not run. Write it again, and end it with a line ${CLOSE}.`,
@@ -44,7 +45,8 @@ ${CLOSE}
   // ── What came of a cell ───────────────────────────────────────────────────────────────────────────────────────────
 
   fix: "Correct the code.",
-  otherWay: "The same code would be stopped again: do it in another way.",
+  callFailed: "Catch the error where you can go on without the call, or do it in another way.",
+  nothing: "The code ran to its end. It printed nothing and has no value.",
   calls: (calls: string) => `Calls: ${calls}.`,
   finished: (value: string) => `Finished with ${value}`,
   seed: (shown: string) => `What was handed over is in the code as \`seed\`: ${shown}`,

@@ -15,7 +15,7 @@ const hasCell = (words: string): boolean => words.split("\n").some((line) => lin
 // ── Which tools there are ───────────────────────────────────────────────────────────────────────────────────────────
 
 const COMMENT = /\/\*[\s\S]*?\*\/|\/\/.*/g;
-const DECLARED = /\bdeclare (?:namespace (\w+)|const tools:)\s*\{/g;
+const DECLARED = /\bdeclare const (\w+): \{/g;
 
 /** How code calls each declared tool, by the tool's name: `notes_add` is called as `notes.add`. */
 export function calleesIn(system: string): ReadonlyMap<string, string> {
@@ -23,10 +23,8 @@ export function calleesIn(system: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const { 0: head, 1: module, index } of text.matchAll(DECLARED)) {
     const block = blockAt(text, index + head.length - 1);
-    if (module === undefined) for (const [, name = ""] of block.matchAll(/(\w+)\(/g)) found.set(name, `tools.${name}`);
-    else
-      for (const [, name = ""] of block.matchAll(/\bfunction (\w+)\(/g))
-        found.set(`${module}_${name}`, `${module}.${name}`);
+    const prefix = module === "tools" ? "" : `${module}_`;
+    for (const [, name = ""] of block.matchAll(/(\w+)\(/g)) found.set(`${prefix}${name}`, `${module}.${name}`);
   }
   return found;
 }

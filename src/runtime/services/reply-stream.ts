@@ -172,6 +172,7 @@ export class ReplyStream {
     if (this.#isAborted) {
       if (finished !== undefined) await finished("aborted");
       const told = reported(this.#finish?.usage);
+      if (told === undefined) this.#call.unreported();
       const usage = told === undefined ? this.estimate() : usageOf(told);
       return { parts: this.#parts(), finish: "aborted", usage, route: this.#route };
     }

@@ -12,7 +12,7 @@ const QUERY_MAX = 1000, NAMES_MAX = 60, NAME_MAX = 100, NAMES_CHARS_MAX = 4000;
 const { freeze } = Object;
 const { then } = Promise.prototype;
 const { toPrimitive } = Symbol;
-const TEXT = Symbol("text");
+const TEXT = Symbol("text"), CHARS = Symbol("chars");
 const no = () => false;
 
 // JSON, with all that is in it. Without recursion: it may be nested deeply.
@@ -69,25 +69,31 @@ const grouped = (count) => {
 };
 
 // Code that forgets to await a lazy value meets this, whatever it looks for in it.
-const early = (what) => new TypeError(what + " is large: await it first");
+const early = (what) => new TypeError(what + " is not read yet: await it first");
 const Lazy = new Proxy({ __proto__: null }, {
   __proto__: null,
   get: (_, key, lazy) => {
     const text = ownData(lazy, TEXT);
     throw early(typeof text === "string" ? text : "It");
   },
+  has: () => {
+    throw early("It");
+  },
   set: no,
   defineProperty: no,
   setPrototypeOf: no,
   preventExtensions: no,
 });
-const lazyOf = (what, length, json) => {
+// The length is that of a text or a list. Whoever copies a lazy value, or asks for its keys, meets a key that says so.
+const lazyOf = (what, chars, length, json) => {
   const lazy = { __proto__: Lazy };
   const refuse = () => {
     throw early(what);
   };
   fixed(lazy, TEXT, what);
-  fixed(lazy, "length", length);
+  fixed(lazy, CHARS, chars);
+  if (length !== undefined) fixed(lazy, "length", length);
+  defineProperty(lazy, "await " + what + " first", { __proto__: null, get: refuse, enumerable: true, configurable: false });
   fixed(lazy, "then", (resolve, reject) => apply(then, read(what, json), [resolve, reject]));
   fixed(lazy, "toJSON", refuse);
   fixed(lazy, toPrimitive, refuse);
@@ -98,8 +104,8 @@ const lazyOf = (what, length, json) => {
 const givenText = (value, brand) => {
   if (value === history) return "[history: " + grouped(count) + (count === 1 ? " message]" : " messages]");
   if (brand !== "" || getPrototypeOf(value) !== Lazy) return undefined;
-  const length = ownData(value, "length");
-  return "[" + ownData(value, TEXT) + (typeof length === "number" ? ": " + grouped(length) + " characters" : "") + ", await it]";
+  const chars = ownData(value, CHARS);
+  return "[" + ownData(value, TEXT) + (typeof chars === "number" ? ": " + grouped(chars) + " characters" : "") + ", await it]";
 };
 
 // ── What was said ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +119,7 @@ const messageAt = (index) => {
   if (message !== undefined) return message;
   const at = index - (count - newest.length);
   const near = at >= 0 ? newest[at] : undefined;
-  message = typeof near === "object" ? near : lazyOf("history[" + index + "]", near, '{"history":' + index + "}");
+  message = typeof near === "object" ? near : lazyOf("history[" + index + "]", near, undefined, '{"history":' + index + "}");
   return (messages[index] = message);
 };
 const indexOf = (key) => {
@@ -160,6 +166,8 @@ fixed(global, "history", history);
 
 // What was global before any cell, and what was made so since: modules and values by their names.
 const base = { __proto__: null }, modules = { __proto__: null }, bound = { __proto__: null };
+// Variables of the guest's own whose names are bound: they come back when the names are free again.
+const hiddenBy = { __proto__: null };
 const isOurs = (made, name) => made[name] !== undefined && ownData(global, name) === made[name];
 
 const defineModules = (names) => {
@@ -173,8 +181,8 @@ const defineModules = (names) => {
 };
 const bind = (values) => {
   for (let index = 0; index < values.length; index++) {
-    const { name, value, length } = values[index];
-    bound[name] = value === undefined ? lazyOf(name, length, '{"binding":' + stringify(name) + "}") : frozen(value);
+    const { name, value, chars, length } = values[index];
+    bound[name] = value === undefined ? lazyOf(name, chars, length, '{"binding":' + stringify(name) + "}") : frozen(value);
   }
 };
 // What a script declares cannot be deleted nor made read-only, only be given another value.
@@ -187,17 +195,24 @@ const unbind = (names) => {
     const name = names[index], isThere = isOurs(bound, name);
     delete bound[name];
     if (!isThere) continue;
-    if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value: undefined });
+    const own = hiddenBy[name];
+    delete hiddenBy[name];
+    if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value: own === undefined ? undefined : own.value });
+    else if (own !== undefined)
+      defineProperty(global, name, { __proto__: null, value: own.value, writable: true, enumerable: true, configurable: true });
     else deleteProperty(global, name);
-    if (base[name] !== undefined) hidden(global, name, base[name].value);
+    if (own === undefined && base[name] !== undefined) hidden(global, name, base[name].value);
   }
 };
-// A variable of the guest's own gives way, also one that it put in the place of a value.
+// A variable of the guest's own gives way, also one that it put in the place of a value, until the name is free again.
 const defineBound = () => {
   const names = ownKeys(bound);
   for (let index = 0; index < names.length; index++) {
     const name = names[index], value = bound[name];
     if (isOurs(bound, name)) continue;
+    const found = getOwnPropertyDescriptor(global, name);
+    if (found !== undefined && base[name] === undefined && !isOurs(modules, name) && apply(hasOwnProperty, found, ["value"]))
+      hiddenBy[name] = { __proto__: null, value: found.value };
     if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value });
     else defineProperty(global, name, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
   }

@@ -102,7 +102,9 @@ const toolsOf = (prefix, shown) => new Proxy({ __proto__: null }, {
   __proto__: null,
   get: (_, name) => {
     if (typeof name !== "string" || NO_TOOLS[name]) return undefined;
-    if (prefix === "" && name === "search" && !isSearchTool) return search;
+    // Words are for the search, also where a tool has its name.
+    if (prefix === "" && name === "search")
+      return (input) => (isSearchTool && typeof input !== "string" ? call("search", "tools.search", input) : search(input));
     return (input) => call(prefix + name, shown + name, input);
   },
   set: () => false,

@@ -8,7 +8,7 @@ const ALL: Surroundings = {
   modules: ["files"],
   binds: [
     { name: "limit", value: { list: [{ n: 5 }], __proto__: null } },
-    { name: "report", length: 120_000 },
+    { name: "report", chars: 120_000, length: 120_000 },
   ],
   history: { length: 3, newest: [{ role: "user", text: "Go." }, 900, { role: "assistant", text: "x" }] },
 };
