@@ -23,6 +23,17 @@ export const CODE_NAMES: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(" ")),
 );
 
+/** What the language has besides: a module by one of these names would take it away from code that mentions it. */
+const BUILTINS: ReadonlySet<string> = new Set(
+  [
+    "parseInt parseFloat isNaN isFinite encodeURI encodeURIComponent decodeURI decodeURIComponent escape unescape",
+    "ArrayBuffer DataView WeakMap WeakSet WeakRef Iterator Intl WebAssembly queueMicrotask performance",
+    "Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array",
+    "Float64Array BigInt64Array BigUint64Array TypeError RangeError SyntaxError ReferenceError EvalError URIError",
+    "AggregateError InternalError toString valueOf hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString",
+  ].flatMap((names) => names.split(" ")),
+);
+
 /** A module's name begins with a letter: code has names with `_` and `$` to itself. */
 const MODULE = /^[A-Za-z][A-Za-z0-9_]*$/;
 const OPERATION = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -45,7 +56,8 @@ export function isToolPath(path: unknown): path is string {
   return more === undefined && isModule(module) && isOperation(operation);
 }
 /** `tools` is none: `tools.search` would mean two tools, that of a module and the one with the name `search`. */
-const isModule = (name = ""): boolean => MODULE.test(name) && !RESERVED_WORDS.has(name) && !CODE_NAMES.has(name);
+const isModule = (name = ""): boolean =>
+  MODULE.test(name) && !RESERVED_WORDS.has(name) && !CODE_NAMES.has(name) && !BUILTINS.has(name);
 /** After a dot any word is a name. These mean something else to the language. */
 const isOperation = (name = ""): boolean => OPERATION.test(name) && !OTHER_PROPERTIES.has(name);
 

@@ -28,7 +28,7 @@ export function planCalls(move: Move, calls: readonly PlacedCall[], from: number
   const { limits, skips, policies } = move.state;
   const max = limits.callsPerRoundMax;
   const plan = (placed: PlacedCall, index: number): CallState => {
-    if (from + index >= max) return refused(placed, max);
+    if (from + index >= max && placed.call.name !== OUTPUT_TOOL) return refused(placed, max);
     if (only !== undefined && placed.call.name !== only)
       return { ...placed, stage: "returned", attempt: 1, output: NO_ROUND };
     if (skips.gate !== true) return fresh(placed);

@@ -120,3 +120,18 @@ export const reading = (
     );
   },
 });
+
+/** Without what a session tells of its variables: where these hold random numbers, each run has others. */
+export const withoutVariables = (picture: Picture): Picture => ({
+  ...picture,
+  sessions: Object.fromEntries(
+    Object.entries(picture.sessions).map(([id, session]) => [id, { ...session, plugins: withoutIn(session.plugins) }]),
+  ),
+});
+const withoutIn = (plugins: Picture["sessions"][string]["plugins"]): typeof plugins =>
+  Object.fromEntries(
+    Object.entries(plugins).map(([id, { version, state }]) => {
+      const { variables: _, ...rest } = state as { readonly [field: string]: Json };
+      return [id, { version, state: rest }];
+    }),
+  );

@@ -4,7 +4,16 @@
 //    and is on record there, so that a replay gives the same.
 // B2 What is large is not told: code awaits it, and it is on record where that is answered.
 import { createHash } from "node:crypto";
-import { type CodeContext, extension, type Fields, type Json, optionsSchema, type StateCell } from "../../index.ts";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type CodeContext,
+  extension,
+  type Fields,
+  type Json,
+  type Message,
+  optionsSchema,
+  type StateCell,
+} from "../../index.ts";
 import { type GuestValue, isToolPath, RESERVED, type Surroundings } from "../../sandbox/quickjs/index.ts";
 import { cutAt } from "../../tools/search/index.ts";
 import type { Digests, Kept, KeptValue } from "./kept.ts";
@@ -18,6 +27,7 @@ const NAMES_MAX = 64;
 /** Characters of JSON: larger values are for code to await. */
 const NEAR_CHARS_MAX = 1_000;
 const CHARS_MAX = 4 * 1_048_576;
+const DEPTH_MAX = 500;
 const SHOWN_CHARS_MAX = 120;
 
 const SEED = "seed";
@@ -76,13 +86,25 @@ export function unbind(state: StateCell<Kept>, names: readonly string[]): void {
 }
 
 async function put(state: StateCell<Kept>, name: string, value: Json): Promise<KeptValue> {
-  const json = JSON.stringify(value) as string | undefined;
-  if (json === undefined) throw new TypeError(`The value of ${name} is not JSON.`);
+  const json = jsonOf(value);
+  if (json === undefined)
+    throw new TypeError(`The value of ${name} is not JSON, or is nested more than ${DEPTH_MAX} levels deep.`);
   if (json.length > CHARS_MAX)
     throw new RangeError(`The value of ${name} has ${json.length} characters of JSON, and may have ${CHARS_MAX}.`);
   await state.blobs.put(blobOf(name), new TextEncoder().encode(json));
   return keptValue(value, json);
 }
+
+/** Undefined for what would come back as something else, or what code could not be given. */
+function jsonOf(value: Json): string | undefined {
+  if (isTooDeep(value, DEPTH_MAX)) return undefined;
+  const json = JSON.stringify(value) as string | undefined;
+  return json !== undefined && isDeepStrictEqual(JSON.parse(json), value) ? json : undefined;
+}
+const isTooDeep = (value: unknown, left: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (left === 0 || Object.values(value).some((each) => isTooDeep(each, left - 1)));
 
 const cut = (text: string, max: number): string => (text.length <= max ? text : `${cutAt(text, max - 1)}…`);
 
@@ -106,17 +128,20 @@ export async function keepSeed(state: StateCell<Kept>, seed: Json | undefined): 
 }
 
 /**
- * The seed for a heap in which nothing has run: one that is new, or that the first cell of this task had already and was
- * undone. That of the task before is not for a fresh one.
+ * The seed that code has. A new one is for the first cell of a heap in which nothing has run: one that its code left for a
+ * task which never began is nobody's. From then on it is the seed of that task, over compactions too.
  */
-export function seedOfEmpty(seed: Kept["seed"], isFresh: boolean, frame: string | undefined): Kept["seed"] {
-  if (seed?.isNew !== true) return isFresh && seed?.frame !== frame ? undefined : seed;
+export function seedOf(seed: Kept["seed"], isEmpty: boolean, messages: readonly Message[]): Kept["seed"] {
+  if (seed?.isNew !== true) return hasAnotherTask(seed?.since, messages) ? undefined : seed;
   const { isNew: _, ...value } = seed;
-  return frame === undefined ? value : { ...value, frame };
+  const since = messages[0]?.id;
+  return isEmpty ? { ...value, ...(since === undefined ? {} : { since }) } : undefined;
 }
 
-/** The seed for a heap that goes on: not one that its code left for a task which never began. */
-export const seedOfUsed = (seed: Kept["seed"]): Kept["seed"] => (seed?.isNew === true ? undefined : seed);
+/** Whether the conversation has begun anew since then, with a task: that has none of these. A compaction keeps them. */
+export function hasAnotherTask(since: string | undefined, [first]: readonly Message[]): boolean {
+  return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
+}
 
 export function setSeed(state: StateCell<Kept>, seed: Kept["seed"]): void {
   if (JSON.stringify(seed) === JSON.stringify(state.get().seed)) return;

@@ -23,7 +23,7 @@ import type {
   Surface,
   Surroundings,
 } from "../../sandbox/quickjs/index.ts";
-import { Bindings, boundAfter, type Changes, keepSeed, seedOfEmpty, seedOfUsed, setSeed } from "./bindings.ts";
+import { Bindings, boundAfter, type Changes, keepSeed, seedOf, setSeed } from "./bindings.ts";
 import { answerIn, differenceOf, RunningCell } from "./cell.ts";
 import { historyFor } from "./history.ts";
 import { type Digests, forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
@@ -51,8 +51,6 @@ export class Executor implements CodeExecutor<Kept> {
   #cells = 0;
   /** The read-only values that the heap has. */
   #bound: Digests = {};
-  /** The turn has begun another task. */
-  #isFresh = false;
   /** No cell has run in the heap. */
   #isEmpty = false;
   #isDirty = false;
@@ -69,7 +67,6 @@ export class Executor implements CodeExecutor<Kept> {
     this.#guest = await this.#sandbox.open(isFresh ? undefined : await imageIn(start), this.#bounds);
     this.#cells = cells;
     this.#bound = isFresh ? {} : (image?.bound ?? {});
-    this.#isFresh = isFresh;
     this.#isEmpty = isFresh || image === undefined;
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
@@ -119,9 +116,13 @@ export class Executor implements CodeExecutor<Kept> {
     const { cell, deliver } = segment;
     const { state } = context;
     const { variables, seed: before } = state.get();
-    const seed = deliver === undefined ? this.#seed(before, context.frame) : before;
+    const seed = deliver === undefined ? seedOf(before, this.#isEmpty, context.messages()) : before;
     const values = new Bindings(context, seed);
-    const tools = this.#toolsOf(context.catalog.list(), values.names);
+    // While a cell runs, its modules are those that it began with, whatever is bound meanwhile.
+    const tools = this.#toolsOf(
+      context.catalog.list(),
+      deliver === undefined ? values.names : Object.keys(this.#bound),
+    );
     const surface = surfaceFor(tools, this.#isEmpty ? undefined : variables);
     const reads = deliver && this.#requireRunning().readAt(deliver.at);
     const given = deliver
@@ -135,10 +136,6 @@ export class Executor implements CodeExecutor<Kept> {
     if (progress.state !== "refused") setSeed(state, seed);
     await noteEnd(progress, context);
     return recorded(this.#requireRunning().answerTo(progress), tools, given);
-  }
-
-  #seed(before: Kept["seed"], frame: string | undefined): Kept["seed"] {
-    return this.#isEmpty ? seedOfEmpty(before, this.#isFresh, frame) : seedOfUsed(before);
   }
 
   async #surroundings(code: string, tools: CodeTools, values: Bindings, context: Context): Promise<Given> {
@@ -216,11 +213,16 @@ export class Executor implements CodeExecutor<Kept> {
 
 /** Where the guest has a variable by the name of a module, code means the variable. */
 function surfaceFor({ surface }: CodeTools, variables: Kept["variables"]): Surface {
+  if (variables !== undefined && isShortened(variables.list)) return { ...surface, modules: {} };
   const own = variables?.list.filter(({ name }) => Object.hasOwn(surface.modules, name)) ?? [];
   if (own.length === 0) return surface;
   const modules = Object.entries(surface.modules).filter(([module]) => own.every(({ name }) => name !== module));
   return { ...surface, modules: Object.fromEntries(modules) };
 }
+
+/** Not all variables are told: any module may be one of them, and what is called on it is seen when it is. */
+const isShortened = (list: NonNullable<Kept["variables"]>["list"]): boolean =>
+  list.length >= 60 || list.reduce((chars, { name, shown }) => chars + name.length + shown.length, 0) > 3_700;
 
 /** Keeps what the end of a cell leaves for others to see: its variables, and what another task begins with. */
 async function noteEnd(progress: Progress, { state, messages }: Context): Promise<void> {

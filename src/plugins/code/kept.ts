@@ -14,7 +14,7 @@ export interface Kept {
   /** Read-only values of the session, by name. */
   readonly bindings?: { readonly [name: string]: KeptValue };
   /** What the task began with. `isNew`: no cell of that task has run; else `frame` is where it began. */
-  readonly seed?: KeptValue & { readonly isNew?: true; readonly frame?: string };
+  readonly seed?: KeptValue & { readonly isNew?: true; readonly since?: string };
 }
 export type Digests = { readonly [name: string]: string };
 
@@ -70,9 +70,9 @@ function valueFields(value: Fields): KeptValue {
 }
 
 function seedFields(seed: Fields): NonNullable<Kept["seed"]> {
-  const frame = seed.text("frame", undefined);
+  const since = seed.text("since", undefined);
   const isNew = seed.flag("isNew", false) ? ({ isNew: true } as const) : {};
-  return { ...valueFields(seed), ...isNew, ...(frame === undefined ? {} : { frame }) };
+  return { ...valueFields(seed), ...isNew, ...(since === undefined ? {} : { since }) };
 }
 
 const eachOf = <T>(given: Fields, read: (each: Fields) => T): { readonly [name: string]: T } =>

@@ -51,7 +51,8 @@ export const TEXTS = {
 
   // What the model is shown before it writes.
   variables: "Variables",
-  variable: ({ name, shown }: GuestVariable) => `${name}: ${shown.replace(/\s+/g, " ")}`,
+  variable: ({ name, shown }: GuestVariable) =>
+    `${/^[\w$]+$/.test(name) ? name : JSON.stringify(name)}: ${shown.replace(/\s+/g, " ")}`,
   /** A value that is at hand, as JSON. */
   near: (name: string, shown: string) => `\`${name}\` (read-only): ${shown}`,
   far: (name: string, shown: string, length: number) =>

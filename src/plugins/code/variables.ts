@@ -1,6 +1,6 @@
 // What the model is told of what its code has: variables that cells left, and values that they were given.
 import type { CodeContext, Message, PromptPart, StateView } from "../../index.ts";
-import { bindings, toldOf } from "./bindings.ts";
+import { bindings, hasAnotherTask, toldOf } from "./bindings.ts";
 import type { Kept } from "./kept.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -20,16 +20,13 @@ export function variablesPart(place: Place): PromptPart | undefined {
 function linesOf({ state, session, extension }: Place): readonly string[] {
   const { variables, bindings: kept, seed } = state.get();
   const turn = extension(bindings);
-  const values = { ...kept, ...(turn === undefined ? {} : toldOf(turn)), ...(seed === undefined ? {} : { seed }) };
+  const { messages } = session.read();
+  const hasSeed = seed !== undefined && (seed.isNew === true || !hasAnotherTask(seed.since, messages));
+  const values = { ...kept, ...(turn === undefined ? {} : toldOf(turn)), ...(hasSeed ? { seed } : {}) };
   const given = Object.entries(values).map(([name, value]) =>
     value.isNear ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
   );
-  if (variables === undefined || hasAnotherTask(variables.since, session.read().messages)) return given;
+  if (variables === undefined || hasAnotherTask(variables.since, messages)) return given;
   const own = variables.list.filter(({ name }) => !Object.hasOwn(values, name));
   return [...given, ...own.map(TEXTS.variable)];
-}
-
-/** Whether the conversation has begun anew since then, with a task: that has none of these. A compaction keeps them. */
-function hasAnotherTask(since: string | undefined, [first]: readonly Message[]): boolean {
-  return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
 }

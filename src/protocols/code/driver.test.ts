@@ -36,7 +36,8 @@ describe("P7 what a reply means", () => {
   test.each<[string, Reply, Partial<RoundView>, object]>([
     ["a cell is run", reply(cell("print(1)")), {}, { kind: "cell", cell: { code: "print(1)", acceptFinish: true } }],
     ["also where the stream was cut after it", reply(cell("a"), "aborted"), {}, { kind: "cell" }],
-    ["also where the provider says that it was cut", reply(cell("a"), "length"), {}, { kind: "cell" }],
+    ["also where it was cut off after it", reply(`${cell("a")}\nSo`, "length"), {}, { kind: "cell" }],
+    ["not where it was cut off in its last line", reply(cell("a"), "length"), {}, { kind: "retry" }],
     ["prose is an answer", reply("It is 4."), {}, { kind: "answer" }],
     ["code in a fence is an answer", reply("```ts\n1\n```"), {}, { kind: "answer" }],
     ["prose is none where a result is wanted", reply("It is 4."), TYPED, { kind: "retry", memo: { repairs: 1 } }],

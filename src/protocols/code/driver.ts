@@ -24,10 +24,12 @@ export const driver: ProtocolDriver = { id: "bowline/code-mode", version: 1, req
 
 function onReply(view: RoundView, reply: Reply): Decision {
   const said = textOf(reply.parts);
-  const { prose, code, isClosed } = read(said);
+  const { prose, code, isClosed, end } = read(said);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
   if (callsOf(reply.parts).length > 0) return refuseCalls(reply);
-  if (code !== undefined && isClosed) {
+  // Where the reply was cut off, its last line is not known to be whole, and so not to close the cell.
+  const isSure = reply.finish !== "length" || said.includes("\n", end);
+  if (code !== undefined && isClosed && isSure) {
     if (code.trim() !== "") return { kind: "cell", cell: cellOf(view, code) };
     return retry(needsFinish(view) ? TEXTS.emptyCellFinish : TEXTS.emptyCell);
   }
@@ -39,7 +41,7 @@ function onReply(view: RoundView, reply: Reply): Decision {
 }
 
 /** The end of a cell that has no beginning: somebody meant to write one, and to answer with it would be of no use. */
-const STRAY_END = /\n[ \t]{0,100}<\/typescript>[ \t\r]{0,100}(?:\n|$)/i;
+const STRAY_END = /(?:^|\n)[ \t]{0,100}<\/typescript>[ \t\r]{0,100}(?:\n|$)/i;
 
 /** Only `finish` ends the turn: its caller wants a typed result, or no prose. */
 const needsFinish = (view: RoundView): boolean => view.output !== undefined || optionsIn(view).ending === "finish";

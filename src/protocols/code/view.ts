@@ -124,7 +124,13 @@ function withText(message: Message, index: number, options: DriverOptions): Mess
   const [only] = parts;
   if (parts.length === 1 && only?.kind === "text" && only.text.length <= max) return message;
   const handle = `(await history[${index}]).text`;
-  const cut = (part: Part): Part => (part.kind === "text" ? { ...part, text: preview(part.text, max, handle) } : part);
+  let left = max;
+  const cut = (part: Part): Part => {
+    if (part.kind !== "text") return part;
+    const words = preview(part.text, left, handle);
+    left = Math.max(0, left - part.text.length);
+    return { ...part, text: words };
+  };
   return { ...message, role: role === "tool" ? "user" : role, parts: parts.flatMap(asText).map(cut) };
 }
 

@@ -131,7 +131,8 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
     : { ...artifact, declarations: JSON.parse(await text(recorded.catalog as BlobHash)) };
   if (recorded.prompt !== undefined)
     live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, sweeps: live.lease.sweeps ?? 0 };
-  if (recorded.shown !== undefined) live.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: 1 };
+  if (recorded.shown !== undefined)
+    live.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: recorded.shownUpTo ?? 1 };
 }
 
 /** Tools are live objects, so `context` hooks are asked for them again; nothing else of their answer counts. */

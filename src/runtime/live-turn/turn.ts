@@ -168,7 +168,7 @@ export class LiveTurn implements Dispatch {
       this.past.hasOtherTools = true;
     if (this.past !== undefined && event.kind === "bounded" && event.hasNewTools === true)
       this.past.hasOtherTools = true;
-    if (event.kind === "prepared") this.past = preparedBy(this.past, event);
+    if (event.kind === "prepared") this.past = preparedBy(this.past, event, this.state.log.length);
     if (changes !== undefined) this.states.replay(changes, this.#versions());
     if (event.kind === "applied" && event.config !== undefined) this.session.kept.configured(event.config);
   }
@@ -466,6 +466,8 @@ const NO_ISSUES: readonly Issue[] = [];
 export interface PastPreparation
   extends Pick<Extract<Answer, { readonly kind: "prepared" }>, "prompt" | "catalog" | "shown" | "parts" | "tail"> {
   readonly hasTools: boolean;
+  /** How many entries of the turn `shown` stands for. */
+  readonly shownUpTo?: number;
   /** The session's tools were changed since. */
   hasOtherTools: boolean;
 }
@@ -473,10 +475,12 @@ export interface PastPreparation
 function preparedBy(
   before: PastPreparation | undefined,
   { prompt, catalog, shown, parts, tail, hasTools }: Extract<Answer, { readonly kind: "prepared" }>,
+  entries: number,
 ): PastPreparation {
   return {
     ...before,
     ...defined({ prompt, catalog, shown, parts }),
+    ...(shown === undefined ? {} : { shownUpTo: entries }),
     tail: tail ?? "",
     hasTools: hasTools === true || before?.hasTools === true,
     hasOtherTools: false,
