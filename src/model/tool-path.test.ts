@@ -17,11 +17,12 @@ test.each([
   ["mcp__github__list_issues", "github.list_issues"],
   ["mcp__github__repo__get", "github.repo__get"],
   ["mcp__a_b__c", "a_b.c"],
+  ["mcp__github__delete", "github.delete"],
   // The rest cannot be written as module and operation.
   ["mcp__my-server__list", "mcp__my-server__list"],
   ["mcp__github__get-issue", "mcp__github__get-issue"],
-  ["mcp__github__delete", "mcp__github__delete"],
   ["mcp__github__then", "mcp__github__then"],
+  ["mcp__print__page", "mcp__print__page"],
   ["mcp__1password__get", "mcp__1password__get"],
   ["mcp__tools__search", "mcp__tools__search"],
   ["mcp__github", "mcp__github"],
@@ -40,7 +41,7 @@ test("P7: a prefix is a module once two tools share it", () => {
 test("P7: a prefix is not shared by tools that have a path, or that it could not call", () => {
   const others = [
     { name: "jobs_stop", path: "work.stop" },
-    ...named("jobs_", "jobs_new", "jobs_get-all", "mcp__jobs__x"),
+    ...named("jobs_", "jobs_toJSON", "jobs_get-all", "mcp__jobs__x"),
   ];
   expect(toolPaths([...named("jobs_list"), ...others]).pathOf("jobs_list")).toBe("jobs_list");
 });
@@ -105,10 +106,15 @@ test("P7: a thousand tools each have a path of their own that leads back to them
   expect(tools.filter(({ name }) => !paths.pathOf(name).includes("."))).toEqual([]);
 });
 
-test.each(["files.read", "a.b", "Files2.read_all", "files._private", `${"m".repeat(63)}.${"o".repeat(64)}`])(
-  "P7: %s can be a path",
-  (path) => expect(isToolPath(path)).toBe(true),
-);
+test.each([
+  "files.read",
+  "a.b",
+  "Files2.read_all",
+  "files._private",
+  "files.delete",
+  "files.new",
+  `${"m".repeat(63)}.${"o".repeat(64)}`,
+])("P7: %s can be a path", (path) => expect(isToolPath(path)).toBe(true));
 test.each([
   "files",
   "files.",
@@ -120,13 +126,18 @@ test.each([
   "1files.read",
   "files.1",
   "files.get-all",
-  "files.delete",
   "class.read",
   "files.then",
   "files.constructor",
+  "files.toJSON",
+  "files.toString",
+  "files.valueOf",
+  "files.prototype",
   "files.__proto__",
   "__proto__.read",
   "tools.read",
+  "print.line",
+  "Map.of",
   "files.re\nad",
   "files.read\n",
   `${"m".repeat(64)}.${"o".repeat(64)}`,
@@ -142,6 +153,6 @@ test.each([
   ["weather", "tools.weather"],
   ["get-weather", 'tools["get-weather"]'],
   ["2do", 'tools["2do"]'],
-  ["delete", 'tools["delete"]'],
+  ["delete", "tools.delete"],
   ["then", 'tools["then"]'],
 ])("P7: a call at %s is written %s", (path, callee) => expect(calleeOf(path)).toBe(callee));

@@ -33,7 +33,7 @@ export interface Cell {
   readonly acceptFinish: boolean;
   /** The value that the code finishes with is handed to this tool, in this field of its input if one is named. */
   readonly finishBy?: { readonly tool: string; readonly field?: string };
-  /** What it prints is kept whole: the protocol shortens what it shows. */
+  /** What it printed is kept whole, and how it ended is the text part after it: the protocol shortens what it shows. */
   readonly isWhole?: true;
 }
 

@@ -63,8 +63,27 @@ describe("a turn", () => {
     expect(outcome).toEqual({ kind: "finished", by: "model", value: { sum: 4 } });
     expect(textIn(model.requests[0]?.messages.at(-1)?.parts ?? [])).toContain('"sum":{"type":"number"}');
     const told = model.requests.map(({ messages }) => messages.map(({ parts }) => textIn(parts)).join("\n"));
-    expect(told[1]).toMatch(/\[ERROR\] The value of finish\(\) does not fit.*sum/s);
+    expect(told[1]).toMatch(/\[ERROR\] The value of finish\(\) does not fit: .*sum/);
+    expect(told[1]).not.toContain("submit_output"); // Code has no tool of that name.
     expect(told[2]).toMatch(/\[ERROR\] Prose does not end this work/);
+    expect((await world.session.read()).messages.at(-1)?.parts).toMatchObject([
+      { kind: "codeOutput", status: "done", parts: [{ text: 'Finished with {"sum":4}' }] },
+    ]);
+  });
+
+  test("P7 what a cell printed stands before the label that says how it ended", async () => {
+    const model = scripted(
+      writes('print("one"); print("two");\nnull.x'),
+      writes('print("three"); await tools.weather({ city: 7 })'),
+      writes("void 0;"),
+      says("Done."),
+    );
+    await using world = await open(model, { plugins, tools: [weather] });
+    await world.session.turn("Go.").result();
+    const heard = (round: number) => textIn(model.requests[round]?.messages.at(-2)?.parts ?? []);
+    expect(heard(1)).toMatch(/^one\ntwo\n\[ERROR\] TypeError: .*\nCorrect the code\.$/s);
+    expect(heard(2)).toMatch(/^three\n\[ERROR\] ToolError \[tool\.arguments\]: .*\nCatch the error where /s);
+    expect(heard(3)).toBe("The code ran to its end. It printed nothing and has no value.");
   });
 
   test("P7 a typed result that is no object is the value of finish itself", async () => {

@@ -86,6 +86,23 @@ describe("modules", () => {
     expect(dynamic).toBe("user: tool.unknown\ntool.unknown");
   });
 
+  test("P9 an operation may be a word of the language", async () => {
+    const remove = named("remove_note", ({ id }) => `removed ${id}`, { path: "notes.delete" });
+    expect(await valueFrom(["finish(await notes.delete({ id: 7 }))"], { tools: [remove] })).toBe("removed 7");
+  });
+
+  test("P9 code that calls a tool as a function is told how it is called", async () => {
+    const [alone, inModule, other] = await shown(
+      ["print(1);\nawait weather({})", "const read = () => files_read({});\nawait read()", "nowhere()"],
+      { tools: [...FILES, named("weather")] },
+    );
+    expect(alone).toMatch(
+      /^user: 1\nReferenceError: weather is not defined .*\nTools are called as tools\.weather\(…\)\.$/s,
+    );
+    expect(inModule).toMatch(/\nTools are called as files\.read\(…\)\.$/);
+    expect(other).not.toContain("Tools are called");
+  });
+
   test("P9 a variable that has the name of a module from before is still meant", async () => {
     const model = script(["var files = [1, 2]; finish(0)", "finish(files.map((n) => n + 1))"]);
     await using world = await open(model, { plugins, tools: [] });
@@ -111,7 +128,7 @@ describe("what is read", () => {
   test("P8 short messages are at hand, long ones are awaited, and their roles are told", async () => {
     const codes = [
       `print("x".repeat(2_000))`,
-      "const all = []; for (const each of history) { const { role, text } = await each; all.push([role, text.length]); } finish([history.length, history[0].text, all, typeof history[2].length])",
+      "const all = []; for (const each of history) { const { role, text } = await each; all.push([role, text.length]); } let early; try { history[2].length } catch (error) { early = error.message } finish([history.length, history[0].text, all, early])",
     ];
     const value = (await valueFrom(codes)) as [number, string, [string, number][], string];
     expect(value.slice(0, 2)).toEqual([4, "Go."]);
@@ -120,24 +137,40 @@ describe("what is read", () => {
       ["assistant", codes[0]!.length],
       ["user", 2_000],
     ]);
-    expect(value[3]).toBe("number");
+    expect(value[3]).toBe("history[2] is not read yet: await it first");
   });
 
   test("P8 values of a turn stand over those of the session; small ones are at hand, large ones awaited; all go again", async () => {
     const model = script([
+      "var limit = 'mine'; finish(limit)",
       "finish([limit, name, (await report).length, report.length])",
       "finish([limit, typeof report, (await name).length])",
-      "finish([typeof limit, typeof name])",
+      "finish([limit, typeof name])",
     ]);
     await using world = await open(model, { plugins });
     const { session } = world;
+    await session.turn("Go.").result();
     await session.command(code, "bind", { values: { limit: 1, name: "n".repeat(5_000) } });
     const given = [bindings.of({ limit: 2, name: "Ada", report: REPORT })];
     const first = await session.turn("Go.", { extensions: given }).result();
     expect(first.outcome).toMatchObject({ value: [2, "Ada", REPORT.length, REPORT.length] });
     expect((await session.turn("On.").result()).outcome).toMatchObject({ value: [1, "undefined", 5_000] });
     await session.command(code, "unbind", { names: ["limit", "name"] });
-    expect((await session.turn("On.").result()).outcome).toMatchObject({ value: ["undefined", "undefined"] });
+    expect((await session.turn("On.").result()).outcome).toMatchObject({ value: ["mine", "undefined"] });
+  });
+
+  test("P8 of what is to be awaited, texts and lists have a length, and the model is told how long all are", async () => {
+    const long = "x".repeat(100);
+    const list = Array.from({ length: 60 }, () => long);
+    const cell = `let early; try { facts.length } catch (error) { early = error.message }
+      finish([report.length, list.length, early, (await list).length, (await facts).a.length])`;
+    const model = script([cell]);
+    await using world = await open(model, { plugins });
+    const given = [bindings.of({ report: REPORT, list, facts: { a: list } })];
+    expect((await world.session.turn("Go.", { extensions: given }).result()).outcome).toMatchObject({
+      value: [REPORT.length, 60, "facts is not read yet: await it first", 60, 60],
+    });
+    expect(told(model.requests[0])).toContain("`list` (read-only): a list of 60, 6,181 characters: `await list`");
   });
 
   test("P8 names that are no names for values are refused where they are given", async () => {
@@ -187,7 +220,8 @@ describe("what is read", () => {
       '{"call":"mail.send","description":"Sends a mail to somebody.","signature":"mail.send(input: { to: string }): Promise<unknown>","note":"callable from the next cell on"}',
     );
     const search = named("search", () => "mine");
-    expect(await valueFrom(["finish(await tools.search({ query: 'x' }))"], { tools: [search] })).toBe("mine");
+    const both = "finish([await tools.search({ query: 'x' }), (await tools.search('search'))[0].call])";
+    expect(await valueFrom([both], { tools: [search] })).toEqual(["mine", "tools.search"]);
   });
 });
 

@@ -180,6 +180,7 @@ export const ALL: readonly Texts[] = [
   shown("Code (`bowline/plugins/code`)", CODE, {
     value: ["[1, 2, 3]"],
     threw: [{ name: "TypeError", message: "not a function", line: 2, column: 5, stack: "at <eval> (cell-3.ts:2:5)" }],
+    calledAs: ["tools.weather"],
     unhandled: [{ name: "ToolError", code: "tool.failed", message: "read failed: No such file.", line: 4, column: 12 }],
     stopped: ["steps"],
     refused: [[{ message: "An `enum` cannot be used. Use an object.", line: 1, column: 1 }]],

@@ -514,7 +514,7 @@ test("P1 the default protocol takes no extension for a session, and the error sa
   const session = await runtime.session("s");
   await expect(session.extend(tenant.of("blue"))).rejects.toMatchObject({
     code: "protocol.extension",
-    message: "The protocol bowline/tool-calls takes no extensions for a session, and was given acme/tenant.",
+    message: "The protocol bowline/tool-calls does not take the extension acme/tenant for a session.",
     hint: expect.stringContaining("session.turn(input, { extensions })"),
   });
 });

@@ -1,7 +1,8 @@
 // A cell that runs: what it has announced and shown so far, and what is answered for what came of a segment.
 import { type CellProgress, type CellSegment, shortened, type ToolOutput } from "../../index.ts";
-import type { GuestRead, Progress } from "../../sandbox/quickjs/index.ts";
+import { calleeOf, type GuestRead, type Progress } from "../../sandbox/quickjs/index.ts";
 import { TEXTS } from "./texts.ts";
+import type { CodeTools } from "./tools.ts";
 
 type Cell = CellSegment["cell"];
 type Executed = Extract<CellProgress, { readonly kind: "executed" }>;
@@ -45,7 +46,8 @@ export class RunningCell {
     return at === this.#finishing.at ? end : { kind: "called", calls: [], meter: end.meter };
   }
 
-  answerTo(progress: Progress): CellProgress {
+  /** `tools` help to tell what went wrong. A replay has none: nobody is shown what it tells. */
+  answerTo(progress: Progress, tools?: CodeTools): CellProgress {
     this.#printed += progress.printed;
     for (const { id, reads } of progress.sleeps) if (reads !== undefined) this.#reads.set(String(id), reads);
     this.#announced += progress.calls.length + progress.sleeps.length;
@@ -53,7 +55,7 @@ export class RunningCell {
     if (progress.state === "waiting") return called;
     const { finishBy } = this.#cell;
     if (progress.state !== "done" || progress.finish === undefined || finishBy === undefined)
-      return this.#executed(progress);
+      return this.#executed(progress, tools);
     const { finish, ...rest } = progress;
     const at = String(this.#announced++);
     const input = finishBy.field === undefined ? finish : { [finishBy.field]: finish };
@@ -61,12 +63,12 @@ export class RunningCell {
     return { ...called, calls: [...called.calls, { at, tool: finishBy.tool, input }] };
   }
 
-  #executed(progress: Over): Executed {
+  #executed(progress: Over, tools?: CodeTools): Executed {
     const { state, steps: meter } = progress;
     const { finish, continues } = progress.state === "done" ? progress : NOTHING;
     const output = {
       state,
-      parts: this.#partsOf(progress),
+      parts: this.#partsOf(progress, tools),
       ...(finish === undefined ? {} : { finish }),
       ...(continues === undefined ? {} : { continues }),
     };
@@ -74,8 +76,8 @@ export class RunningCell {
   }
 
   /** What it printed, and how it ended. A protocol that wants them whole is given the two as parts of their own. */
-  #partsOf(progress: Over): Executed["output"]["parts"] {
-    const end = [endOf(progress)];
+  #partsOf(progress: Over, tools?: CodeTools): Executed["output"]["parts"] {
+    const end = [endOf(progress), hintFor(progress, tools)];
     if (progress.state !== "stopped") end.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
     const words = [this.#printed.replace(/\n$/, ""), joined(end)].filter((each) => each !== "");
     if (this.#cell.isWhole === true) return [...words.map(asText), ...this.#attachments];
@@ -111,6 +113,12 @@ function endOf(progress: Over): string {
     case "stopped":
       return TEXTS.stopped(progress.bound);
   }
+}
+
+function hintFor(progress: Over, tools: CodeTools | undefined): string {
+  if (progress.state !== "threw" || progress.error.name !== "ReferenceError") return "";
+  const [, name = ""] = /^(\w+) is not defined$/.exec(progress.error.message) ?? [];
+  return tools?.surface.tools.includes(name) ? TEXTS.calledAs(calleeOf(tools.pathOf(name))) : "";
 }
 
 /** What the code is given for an output: a value, or an error that its call throws. */

@@ -135,7 +135,7 @@ export class Executor implements CodeExecutor<Kept> {
     if (context.signal.aborted && progress.state === "stopped") return stoppedTurn;
     if (progress.state !== "refused") setSeed(state, seed);
     await noteEnd(progress, context);
-    return recorded(this.#requireRunning().answerTo(progress), tools, given);
+    return recorded(this.#requireRunning().answerTo(progress, tools), tools, given);
   }
 
   async #surroundings(code: string, tools: CodeTools, values: Bindings, context: Context): Promise<Given> {

@@ -35,6 +35,8 @@ export const TEXTS = {
   nothing: "The code ran to its end. It printed nothing and has no value.",
   value: (value: string) => `= ${value}`,
   threw: (error: GuestError) => `${errorOf(error)}\nWhat the code changed before that is kept.`,
+  /** Of code that names a tool as if it were a function. */
+  calledAs: (callee: string) => `Tools are called as ${callee}(…).`,
   unhandled: (error: GuestError) => `Unhandled rejection: ${errorOf(error)}`,
   stalled: "The code waits for a promise that nothing will ever settle. What it changed so far is kept.",
   stopped: (bound: Bound) =>

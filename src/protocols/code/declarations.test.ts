@@ -38,6 +38,7 @@ test("P7: tools are declared by module, where code calls them", () => {
         outputSchema: object({ celsius: { type: "number" } }, "celsius"),
       }),
       tool("write_file", { path: "files.write", description: "" }),
+      tool("remove_file", { path: "files.delete", description: "" }),
       tool("mcp__github__list_issues"),
       tool("get-it"),
       tool("new"),
@@ -45,18 +46,19 @@ test("P7: tools are declared by module, where code calls them", () => {
     ROOM,
   );
   expect(declared).toEqual({
-    shown: 6,
+    shown: 7,
     left: 0,
     text: `declare const files: {
   /** Reads a file. */
   read(input: { path: string; /** First line. (integer) */ from?: number }): Promise<string>;
   write(input: { id: string }): Promise<unknown>;
-}
+  delete(input: { id: string }): Promise<unknown>;
+};
 
 declare const github: {
   /** Does mcp__github__list_issues. */
   list_issues(input: { id: string }): Promise<unknown>;
-}
+};
 
 declare const tools: {
   /** Weather now. */
@@ -88,14 +90,41 @@ test.each([
   expect(oneOf({ description: "", inputSchema })).toBe(`  ${call}: Promise<unknown>;`);
 });
 
-test("P7: the first paragraph of a description is shown, on one line that nothing ends", () => {
+test("P7: a description is shown whole, line by line, and nothing in it ends the comment", () => {
+  expect(oneOf({ description: "\n Reads.\n  All of it.\r\n \n\n- More */ here.\n" })).toBe(`  /**
+   * Reads.
+   * All of it.
+   * - More * / here.
+   */
+  t(input: { id: string }): Promise<unknown>;`);
   const first = (description: string): string => oneOf({ description }).split("\n")[0] ?? "";
-  expect(first("\n Reads.\n  All of it.\r\n \n\nMore.")).toBe("  /** Reads. All of it. */");
   expect(first("It */ ends *\u0000/ here.\u001b[31m\u202e")).toBe("  /** It * / ends * / here.[31m */");
   expect(first(" \n\n ")).toBe("  t(input: { id: string }): Promise<unknown>;");
   const long = first("😀 word ".repeat(1_000));
   expect(long.length).toBeLessThanOrEqual(610);
   expect(long).toMatch(/ word… \*\/$|😀… \*\/$/u);
+});
+
+test("P7: one that is very long is cut after a line", () => {
+  const lines = Array.from({ length: 100 }, (_, at) => `${at} ${"x".repeat(97)}`);
+  const told = oneOf({ description: lines.join("\n") }).split("\n");
+  expect(told.slice(-4)).toEqual([
+    `   * ${lines[29]}`,
+    "   * …",
+    "   */",
+    "  t(input: { id: string }): Promise<unknown>;",
+  ]);
+});
+
+test("P7: where it would take more than half of the tool's room, or not all tools fit, its first paragraph is shown", () => {
+  const description = `Reads.\n  All of it.\n\n${"More of it. ".repeat(20)}`;
+  const told = (charsMax: number, ...others: readonly ToolDeclaration[]) =>
+    declare([tool("t", { description }), ...others], { charsMax }).text;
+  expect(told(600)).toContain("More of it.");
+  for (const brief of [told(500), told(4_000, ...crowd(40))]) {
+    expect(brief).toContain("  /** Reads. All of it. */\n  t(input: { id: string })");
+    expect(brief).not.toContain("More of it.");
+  }
 });
 
 test("P7: documented tools have examples, written as calls", () => {
@@ -108,7 +137,7 @@ test("P7: documented tools have examples, written as calls", () => {
    * @example files.read({})
    */
   read(input: { id: string }): Promise<unknown>;
-}`);
+};`);
   const { isDocumented: _, ...plain } = declared;
   expect(textOf(plain)).not.toContain("@example");
 });
@@ -119,8 +148,8 @@ const SENTENCES = "Looks for things, e.g. these. Then it does more, of which onl
 const crowd = (count: number): readonly ToolDeclaration[] =>
   Array.from({ length: count }, (_, index) => tool(`mcp__m${index % 4}__tool${index}`, { description: SENTENCES }));
 const formsIn = (declared: string) => ({
-  full: declared.match(/ function tool\d+\(input: \{ id/g)?.length ?? 0,
-  short: declared.match(/ function tool\d+\(input: unknown/g)?.length ?? 0,
+  full: declared.match(/ tool\d+\(input: \{ id/g)?.length ?? 0,
+  short: declared.match(/ tool\d+\(input: unknown/g)?.length ?? 0,
   named: declared.match(/(?<=^\/\/ Also in m\d: .*)tool\d+/gm)?.length ?? 0,
 });
 
@@ -137,10 +166,10 @@ test("P7: what does not fit is told in short, then by name, then counted", () =>
   // In full, in short, by name.
   expect(forms).toEqual([
     [100, 0, 0],
-    [53, 36, 11],
-    [23, 18, 59],
-    [9, 9, 72],
-    [0, 3, 16],
+    [56, 41, 3],
+    [24, 21, 55],
+    [9, 11, 73],
+    [1, 3, 9],
     [0, 0, 2],
   ]);
 });
@@ -148,17 +177,17 @@ test("P7: what does not fit is told in short, then by name, then counted", () =>
 test("P7: a tool in short has its first sentence, and the others of its module are named in one line", () => {
   const { text } = declare(crowd(100), { charsMax: 6_000 });
   expect(text).toMatch(
-    /\n {2}\/\*\* Looks for things, e\.g\. these\. \*\/\n {2}function tool\d+\(input: unknown\): Promise<unknown>;\n/,
+    /\n {2}\/\*\* Looks for things, e\.g\. these\. \*\/\n {2}tool\d+\(input: unknown\): Promise<unknown>;\n/,
   );
-  expect(text).toMatch(/\n\}\n\/\/ Also in m2: tool\d+, tool\d+, /);
+  expect(text).toMatch(/\n\};\n\/\/ Also in m2: tool\d+, tool\d+, /);
   expect(text.match(/Also in m2/g)).toHaveLength(1);
 });
 
 test("P7: the first of the list are told in full, and documented ones before them", () => {
   const tools = crowd(100).map((each, index) => (index >= 98 ? { ...each, isDocumented: true as const } : each));
   const { text } = declare(tools, { charsMax: 3_000 });
-  for (const first of ["tool98", "tool99", "tool0", "tool1"]) expect(text).toContain(`function ${first}(input: { id`);
-  expect(text).not.toContain("function tool97(input: { id");
+  for (const first of ["tool98", "tool99", "tool0", "tool1"]) expect(text).toContain(`  ${first}(input: { id`);
+  expect(text).not.toContain("  tool97(input: { id");
 });
 
 test("P7: a giant is made smaller rather than push others out", () => {
@@ -167,10 +196,10 @@ test("P7: a giant is made smaller rather than push others out", () => {
   const others = crowd(16);
   const alone = declare([giant], ROOM).text;
   expect(alone.length).toBeGreaterThan(8_000);
-  const beside = declare([giant, ...others], { charsMax: 4_000 });
+  const beside = declare([giant, ...others], { charsMax: 3_600 });
   expect([beside.left, formsIn(beside.text).full]).toEqual([0, 16]);
   const line = beside.text.slice(beside.text.indexOf("  giant("));
-  expect(line.length).toBeLessThanOrEqual(1_010);
+  expect(line.length).toBeLessThanOrEqual(910);
   expect(line).toContain("field7: string");
   expect(line).toContain("more */");
 });
@@ -232,7 +261,15 @@ const anyTools = fc.uniqueArray(
       description: anyText,
       inputSchema: anySchema as fc.Arbitrary<JsonObject>,
       outputSchema: anySchema as fc.Arbitrary<JsonObject>,
-      path: fc.constantFrom("files.read", "files.get", "type.of", "any.any", "declare.module"),
+      path: fc.constantFrom(
+        "files.read",
+        "files.get",
+        "files.new",
+        "files.delete",
+        "type.of",
+        "any.any",
+        "declare.module",
+      ),
       isDocumented: fc.constant(true as const),
       examples: fc.array(fc.dictionary(anyText, fc.jsonValue() as fc.Arbitrary<JsonObject>), { maxLength: 3 }),
     },

@@ -1,5 +1,5 @@
-// The tools, as TypeScript that a model reads before it writes code: `declare namespace files { … }`. Pure, and equal for
-// equal tools: it stands in the prompt, which a provider caches.
+// The tools, as TypeScript that a model reads before it writes code: `declare const files: { … }`. Pure, and equal for equal
+// tools: it stands in the prompt, which a provider caches.
 import { isObject, type Json } from "../../model/json.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { calleeOf, toolPaths } from "../../model/tool-path.ts";
@@ -156,7 +156,7 @@ class Entry implements Readonly<Record<Form, string>> {
     this.module = dot < 0 ? TOOLS : path.slice(0, dot);
     this.isFirst = tool.isDocumented === true;
     this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
-    this.#begin = `  ${this.name}`;
+    this.#begin = `  ${this.name === "new" ? quoted("new") : this.name}`; // As a word it would declare a constructor.
     const examples = examplesOf(tool, callee, charsMax / 4);
     const whole = isBrief ? "" : commented([...linesOf(tool.description), ...examples]);
     const isWhole = whole !== "" && whole.length <= charsMax / 2;

@@ -124,15 +124,41 @@ describe("P7 what the end of a cell means", () => {
   test.each([
     ["threw", "[ERROR] Oh.\nCorrect the code.\nCalls: a ok."],
     ["refused", "[ERROR] Oh.\nCorrect the code.\nCalls: a ok."],
-    ["stopped", "[POLICY] Oh.\nThe same code would be stopped again: do it in another way.\nCalls: a ok."],
+    ["stopped", "[POLICY] Oh.\nCalls: a ok."],
   ] as const)("one that %s is told as such, with all its calls", (state, words) => {
     expect(wordsIn(onExec({ state, parts: [text("Oh.")] }, [result("a", OK)]).add)).toBe(words);
+  });
+
+  test("what it printed stands before how it ended, and the label between them", () => {
+    const end = (state: "threw" | "stopped", words: string) =>
+      wordsIn(onExec({ state, parts: [text("1\n2"), text(words)] }).add);
+    expect(end("threw", "Oh.")).toBe("1\n2\n[ERROR] Oh.\nCorrect the code.");
+    expect(end("threw", "ToolError [tool.failed]: No.")).toBe(
+      "1\n2\n[ERROR] ToolError [tool.failed]: No.\nCatch the error where you can go on without the call, or do it in another way.",
+    );
+    expect(end("stopped", "Oh.")).toBe("1\n2\n[POLICY] Oh.");
+  });
+
+  test("one that came to nothing says so", () => {
+    expect(wordsIn(onExec({ state: "done", parts: [] }).add)).toBe(
+      "The code ran to its end. It printed nothing and has no value.",
+    );
   });
 
   test("finish ends the turn, and the value is there for later turns to see", () => {
     const decision = onExec({ ...done("hm"), finish: { sum: 4 } });
     expect(decision).toMatchObject({ kind: "finish", value: { sum: 4 } });
     expect(wordsIn(decision.add)).toBe('hm\nFinished with {"sum":4}');
+  });
+
+  test("a typed result is told as the caller has it", () => {
+    const submitted = {
+      kind: "value",
+      value: null,
+      control: { kind: "finish", by: "model", value: { sum: 4 } },
+    } as const;
+    const { kind, add } = onExec(done("hm"), [result("submit_output", submitted)], TYPED);
+    expect([kind, wordsIn(add)]).toEqual(["ask", 'hm\nFinished with {"sum":4}']);
   });
 
   test("continueAs opens a frame with the task, and tells of the seed", () => {

@@ -14,11 +14,11 @@ print(await tools.weather({ city: "Oslo" }));
 </typescript>
 
 /** Notes that stay, such as notes.burn(). */
-declare namespace notes {
+declare const notes: {
   /** Keeps a note { and gives its number. */
-  function add(input: { /** At least one letter. */ text: string }): Promise<unknown>;
-  function list(): Promise<{ number: number; text: string }[]>;
-}
+  add(input: { /** At least one letter. */ text: string }): Promise<unknown>;
+  list(): Promise<{ number: number; text: string }[]>;
+};
 declare const tools: {
   /** Works out an expression. Not so odd(). */
   calculator(input: { expression: string }): Promise<number>;

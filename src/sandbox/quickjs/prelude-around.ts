@@ -166,8 +166,9 @@ fixed(global, "history", history);
 
 // What was global before any cell, and what was made so since: modules and values by their names.
 const base = { __proto__: null }, modules = { __proto__: null }, bound = { __proto__: null };
-// Variables of the guest's own whose names are bound: they come back when the names are free again.
-const hiddenBy = { __proto__: null };
+// What stands there for each bound name: not yet the value of one that is bound anew. And the variables of the guest's own
+// whose names are bound: they come back when the names are free again.
+const placed = { __proto__: null }, hiddenBy = { __proto__: null };
 const isOurs = (made, name) => made[name] !== undefined && ownData(global, name) === made[name];
 
 const defineModules = (names) => {
@@ -192,11 +193,11 @@ const isDeclared = (name) => {
 };
 const unbind = (names) => {
   for (let index = 0; index < names.length; index++) {
-    const name = names[index], isThere = isOurs(bound, name);
+    const name = names[index], isThere = isOurs(placed, name), own = hiddenBy[name];
     delete bound[name];
-    if (!isThere) continue;
-    const own = hiddenBy[name];
+    delete placed[name];
     delete hiddenBy[name];
+    if (!isThere) continue;
     if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value: own === undefined ? undefined : own.value });
     else if (own !== undefined)
       defineProperty(global, name, { __proto__: null, value: own.value, writable: true, enumerable: true, configurable: true });
@@ -208,13 +209,14 @@ const unbind = (names) => {
 const defineBound = () => {
   const names = ownKeys(bound);
   for (let index = 0; index < names.length; index++) {
-    const name = names[index], value = bound[name];
-    if (isOurs(bound, name)) continue;
+    const name = names[index], value = bound[name], isThere = isOurs(placed, name);
+    if (isThere && placed[name] === value) continue;
     const found = getOwnPropertyDescriptor(global, name);
-    if (found !== undefined && base[name] === undefined && !isOurs(modules, name) && apply(hasOwnProperty, found, ["value"]))
-      hiddenBy[name] = { __proto__: null, value: found.value };
+    const isOwn = found !== undefined && base[name] === undefined && !isThere && !isOurs(modules, name);
+    if (isOwn && apply(hasOwnProperty, found, ["value"])) hiddenBy[name] = { __proto__: null, value: found.value };
     if (isDeclared(name)) defineProperty(global, name, { __proto__: null, value });
     else defineProperty(global, name, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
+    placed[name] = value;
   }
 };
 

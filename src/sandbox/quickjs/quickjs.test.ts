@@ -166,8 +166,8 @@ describe("heaps", () => {
     assert.deepEqual(
       { engine: await shared.engine(), heap },
       {
-        engine: "8d4042e01796722b81af5c94a1e40c1b4578bd6f6153ab1f1029532c5f29e36f",
-        heap: "666cb46c38589ce1952ee6ff77686f019ef2bf721b749f3f2a42812f29b3b1f9",
+        engine: "83f6cd3f4a70f85d780d3009e3ee0ce0183ad469a75d29d5456a8ade5b3a6230",
+        heap: "6111b7033a2f99e1151dede02415c87e92abb58c232ce0cf5159edb197c6a51d",
       },
     );
   });

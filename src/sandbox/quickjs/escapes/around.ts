@@ -61,13 +61,14 @@ export const AROUND: readonly Attack[] = [
     cells: [
       `const uses = [() => tools.echo(report), () => tools.echo([history[1]]), () => files.read({ deep: { report } }), () => continueAs("a", report),
          () => finish([report]), () => report + "", () => +report, () => report.text, () => report[0], () => [...report], () => ({ ...report.x }),
-         () => report < 1, () => \`\${history[1]}\`, () => Object.prototype.toString.call(report), () => report instanceof report];
+         () => report < 1, () => \`\${history[1]}\`, () => Object.prototype.toString.call(report), () => report instanceof report,
+         () => ({ ...report }), () => "x" in report, () => history[1].length, () => Object.assign({}, report)];
        const names = [];
        for (const use of uses) try { await use(); names.push("none") } catch (error) { names.push(error.name) }
        names.join() + Object.keys(report) + Object.isFrozen(report)`,
     ],
     around: [ALL],
-    expect: { ...done(`"${"TypeError,".repeat(15).slice(0, -1)}true"`), calls: 0 },
+    expect: { ...done(`"${"TypeError,".repeat(19).slice(0, -1)}await report firsttrue"`), calls: 0 },
   },
   {
     name: "what inherits from a lazy value, or stands before it, learns nothing and harms nobody",
