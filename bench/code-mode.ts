@@ -28,6 +28,14 @@ export const CODE_MODE_WORKLOADS: Workloads = {
     measure: async (side) =>
       side === "floor" ? turnMs("floor") : Math.max(0, (await turnMs("bowline")) - (await sandboxMs())),
   },
+  "M-declare": {
+    isCount: true,
+    isAbsolute: true,
+    about:
+      "what a first turn with a thousand more tools takes, in which they are declared; the floor declares them natively",
+    unit: "wall ms",
+    measure: declareMs,
+  },
   "M-sandbox": {
     isCount: true,
     isAbsolute: true,
@@ -93,6 +101,29 @@ async function turnMs(side: Side): Promise<number> {
   return figure;
 }
 
+const TOOLS = 1_000;
+
+async function declareMs(side: Side): Promise<number> {
+  const { createRuntime, memory, defineTool } = await built();
+  const tools = Array.from({ length: TOOLS }, (_, n) =>
+    defineTool({
+      name: `area${n % 20}_op${n}`,
+      description: `Does the work number ${n}.`,
+      input: { type: "object", properties: { id: { type: "string" }, max: { type: "integer" } }, required: ["id"] },
+      execute: () => n,
+    }),
+  );
+  const plugins = await pluginsOf(side);
+  return medianMs(async () => {
+    const runtime = await createRuntime({ store: memory(), model: acting("floor"), tools: [...tools], plugins });
+    const before = performance.now();
+    await (await runtime.session()).turn("Go.").result();
+    const ms = performance.now() - before;
+    await runtime.close();
+    return ms;
+  }, 10);
+}
+
 const BOUNDS: CellBounds = {
   stepsMax: 1e6,
   segmentMs: 60_000,
@@ -116,12 +147,13 @@ async function sandboxMs(): Promise<number> {
   return figure;
 }
 
-async function medianMs(act: (nth: number) => Promise<void>): Promise<number> {
+/** The median of the second half; of what `act` measures itself, if it does. */
+async function medianMs(act: (nth: number) => Promise<number | void>, turns = TIMES): Promise<number> {
   const times: number[] = [];
-  for (let nth = 0; nth < 2 * TIMES; nth++) {
+  for (let nth = 0; nth < 2 * turns; nth++) {
     const before = performance.now();
-    await act(nth);
-    if (nth >= TIMES) times.push(performance.now() - before);
+    const own = await act(nth);
+    if (nth >= turns) times.push(own ?? performance.now() - before);
   }
   return median(times);
 }

@@ -1,6 +1,6 @@
 import { CodeOptions } from "../shared/plugins/code/options.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
-import { Values, bindings } from "../shared/plugins/code/bindings.js";
+import { bindings } from "../shared/plugins/code/bindings.js";
 /**
  * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes stay over cells, turns,
  * restarts and forks. A protocol decides what a cell is and what the model is shown of it.
@@ -14,7 +14,9 @@ declare const code: PluginFactory<CodeOptions, {
   readonly bind: {
     readonly kind: "command";
     readonly input: {
-      readonly values: Values;
+      readonly values: {
+        readonly [name: string]: unknown;
+      };
     };
     readonly output: void;
   };

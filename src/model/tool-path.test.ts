@@ -89,10 +89,10 @@ test("P7: `tools` is never a module, as its operations would be names of tools",
 });
 
 test("P7: names of the language's own objects are names like others", () => {
-  const names = ["constructor", "toString", "hasOwnProperty", "toString_a", "toString_b"];
+  const names = ["constructor", "toString", "hasOwnProperty", "a_toLocaleString", "a_b"];
   const paths = toolPaths(named(...names));
-  expect(pathsOf(paths, ...names)).toEqual(["constructor", "toString", "hasOwnProperty", "toString.a", "toString.b"]);
-  for (const name of ["__proto__", "valueOf", "toString.constructor"]) expect(paths.nameOf(name), name).toBe(undefined);
+  expect(pathsOf(paths, ...names)).toEqual(["constructor", "toString", "hasOwnProperty", "a.toLocaleString", "a.b"]);
+  for (const name of ["__proto__", "valueOf", "a.constructor"]) expect(paths.nameOf(name), name).toBe(undefined);
 });
 
 test("P7: a thousand tools each have a path of their own that leads back to them", () => {
@@ -156,3 +156,8 @@ test.each([
   ["delete", "tools.delete"],
   ["then", 'tools["then"]'],
 ])("P7: a call at %s is written %s", (path, callee) => expect(calleeOf(path)).toBe(callee));
+
+test("P7: what the language has by a name is not taken away by a module", () => {
+  const names = ["parseInt_a", "parseInt_b", "Uint8Array_a", "Uint8Array_b", "toString_a", "toString_b"];
+  expect(pathsOf(toolPaths(named(...names)), ...names)).toEqual(names);
+});

@@ -11,6 +11,7 @@ import { TEXTS as ROLLING_HISTORY } from "../../src/plugins/rolling-history/text
 import { TEXTS as SUBAGENTS } from "../../src/plugins/subagents/texts.ts";
 import { TEXTS as TOOLS_SEARCH } from "../../src/plugins/tools-search/texts.ts";
 import { TEXTS as WORKSPACE } from "../../src/plugins/workspace/texts.ts";
+import { TEXTS as CODE_MODE } from "../../src/protocols/code/texts.ts";
 import { TEXTS as TOOL_CALLS } from "../../src/protocols/tool-calls/texts.ts";
 
 /** Texts with arguments for those that are functions. A new text without arguments does not compile. */
@@ -62,6 +63,20 @@ export const ALL: readonly Texts[] = [
     jobEnded: ["Nightly report", "job_0k3", "completed", '{"pages":12}', undefined],
   }),
   shown("Tool calls (`bowline/protocols/tool-calls`)", TOOL_CALLS, { noTool: [0], noInput: [0], nested: [0] }),
+  shown("Code mode (`bowline/protocols/code`)", CODE_MODE, {
+    how: [true],
+    moreTools: [120],
+    error: ["<problem>", "Correct the code."],
+    policy: ["<problem>"],
+    notFitting: ["/sum must be number"],
+    calls: ["pay denied (tool.denied)"],
+    finished: ['{"sum":4}'],
+    seed: ['{"rows":[1,2]}'],
+    round: [2, 50],
+    finishType: ['{"type":"number"}'],
+    context: [61_000, 100_000, "<advice>"],
+    leftOut: [30_000, "(await history[4]).text"],
+  }),
   shown("Workspace (`bowline/plugins/workspace`)", WORKSPACE, {
     files: ["<root>"],
     shellStarts: ["<root>"],

@@ -58,13 +58,16 @@ interface Surroundings {
   /** A tool is named `search`: `tools.search(…)` calls it, and does not search. */
   readonly hasSearch?: true | undefined;
 }
-/** A value that comes with the cell; or its length in characters, where it is for code to await. */
+/** A value that comes with the cell; or what is known of one that is for code to await. */
 type GuestValue = {
   readonly name: string;
 } & ({
   readonly value: Json;
-} | {
-  readonly length: number;
+} |
+/** Characters, of its JSON if it is no text; and the length of a text or a list, as code would ask for it. */
+{
+  readonly chars: number;
+  readonly length?: number;
 });
 /** What code can name. A cell that means something else by it is refused before any of it runs. */
 interface Surface {

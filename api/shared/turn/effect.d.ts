@@ -32,7 +32,7 @@ interface Cell {
     readonly tool: string;
     readonly field?: string;
   };
-  /** What it prints is kept whole: the protocol shortens what it shows. */
+  /** What it printed is kept whole, and how it ended is the text part after it: the protocol shortens what it shows. */
   readonly isWhole?: true;
 }
 /** What a running cell is given: the result of one of its calls, or that a sleep of it is over. */

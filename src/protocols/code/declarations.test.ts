@@ -221,30 +221,6 @@ test("P7: with room for all, a large tool is whole", () => {
   expect(text).toContain('"choice 49"');
 });
 
-test("P7: a thousand tools are declared in a moment", () => {
-  const inputSchema = {
-    ...object({
-      id: { ...text, description: "The id of the thing." },
-      max: { type: "integer", minimum: 1, maximum: 100, default: 10, description: "How many." },
-      kind: { enum: ["a", "b"] },
-      filter: object({ a: text, b: { type: ["string", "null"] } }),
-      tags: { type: "array", items: text },
-    }),
-  };
-  const tools = crowd(1_000).map((each) => ({ ...each, inputSchema }));
-  const msOf = (work: () => unknown): number => {
-    const before = performance.now();
-    work();
-    return performance.now() - before;
-  };
-  const rounds = Array.from({ length: 8 }, (_, index) => ({
-    declared: msOf(() => declare(tools, { charsMax: index % 2 === 0 ? 20_000 : 1e6 })),
-    json: msOf(() => JSON.stringify(tools)), // What a provider does with them for each request: about 2 ms.
-  }));
-  const best = (of: "declared" | "json"): number => Math.min(...rounds.map((round) => round[of]));
-  expect(best("declared")).toBeLessThan(40 * best("json"));
-});
-
 // ── Anything ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const anyText = fc.oneof(

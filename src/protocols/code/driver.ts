@@ -184,6 +184,7 @@ function labelled(status: CellOutput["state"], words: string): string {
   return TEXTS.error(words, words.startsWith("ToolError [") ? TEXTS.callFailed : TEXTS.fix);
 }
 
+/** A denial counts too: a model that forgets it asks the same person again. */
 function mayHaveActed({ output }: PlacedResult): boolean {
   if (output.kind !== "failure") return output.kind !== "cancelled";
   return ["denied", "failed", "timeout", "internal"].includes(output.failure.class);

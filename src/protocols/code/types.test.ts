@@ -221,9 +221,7 @@ test.each([
   ["that is no schema", "string"],
   ["that is nothing", undefined],
 ])("P7: a schema %s is soon some type", (_, schema) => {
-  const before = performance.now();
   const type = typed(schema);
-  expect(performance.now() - before).toBeLessThan(1_000);
   expect(type.length).toBeLessThanOrEqual(4_000);
   requireType(type);
 });

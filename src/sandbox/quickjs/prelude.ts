@@ -209,7 +209,6 @@ Object.preventExtensions(Object.prototype);
 
 // An await takes the promises of calls for what they are as long as this is true.
 fixed(Promise.prototype, "constructor", Promise);
-defineProperty(Promise, Symbol.species, { __proto__: null, get: () => Promise, enumerable: false, configurable: false });
 
 // A frozen global would make every later declaration fail. A proxy would pass the freezing on.
 const sparing = (owner, name) => {
