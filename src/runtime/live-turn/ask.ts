@@ -5,13 +5,11 @@
 // A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
 import type { Bound, Site } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
-import type { ProseProjector, ProseStream } from "../../kernel/slots.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
-import type { PreviewKey } from "../../model/event.ts";
 import { type EffectName, nodeId } from "../../model/ids.ts";
 import { describeThrown, toJson } from "../../model/json.ts";
-import { type Message, type Part, proseOf } from "../../model/message.ts";
+import type { Message } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
@@ -23,6 +21,7 @@ import { type Over, overBudget } from "../services/budget.ts";
 import { callModel, HookStop, type ModelAnswer, type ModelCall } from "../services/model-call.ts";
 import { requireAttachment } from "../services/reading.ts";
 import { type Body, failureOf } from "./answer.ts";
+import { projected, ReplyProse } from "./prose.ts";
 import type { LiveTurn } from "./turn.ts";
 
 export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope): Promise<Body> {
@@ -45,7 +44,8 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     return { kind: "failed", error: { class: kind, code, message } };
   }
   const { limits } = opened;
-  const shower = new Shower(live, effect.name);
+  const show = shower(live, effect.name);
+  const prose = hooks.has.proseProjector ? new ReplyProse(live, show) : undefined;
   const call: { -readonly [K in keyof ModelCall]: ModelCall[K] } = {
     provider,
     request,
@@ -53,7 +53,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     world: core.world,
     scope,
     load: (hash) => requireAttachment(core, hash),
-    show: shower.show,
+    show: prose?.show ?? show,
     retrying: (attempt, failure, waitMs) => {
       const { sessionId, turnId } = live;
       const key = live.key(effect.name, attempt);
@@ -70,19 +70,11 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
         live.trace("hook.issue", { plugin, code, message });
     };
   }
-  const asked = shownIn(live, await callModel(call), shower);
+  const said = await callModel(call);
+  const asked = prose === undefined ? said : prose.shownIn(said);
   if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
-}
-
-/** With what a person sees of it. */
-function shownIn(live: LiveTurn, asked: ModelAnswer, shower: Shower): ModelAnswer {
-  if (live.hooks.slot("proseProjector") === undefined) return asked;
-  const said = asked.kind === "replied" ? asked.reply.parts : asked.partial;
-  const parts = projected(live, said);
-  shower.end(parts);
-  return asked.kind === "replied" ? { ...asked, reply: { ...asked.reply, parts } } : { ...asked, partial: parts };
 }
 
 export function requestOf(live: LiveTurn): ModelRequest {
@@ -120,96 +112,18 @@ function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Await
   );
 }
 
-/** Shows a reply as it comes, in the form that is for a person's eyes. */
-class Shower {
-  readonly #live: LiveTurn;
-  readonly #effect: EffectName;
-  readonly #projector: ProseProjector | undefined;
-  #key: PreviewKey;
-  #prose: ProseStream | undefined;
-
-  constructor(live: LiveTurn, effect: EffectName) {
-    this.#live = live;
-    this.#effect = effect;
-    this.#projector = projectorOf(live);
-    this.#key = live.key(effect, 1);
-    this.#prose = this.#projector?.stream?.();
-  }
-
-  readonly show: ModelCall["show"] = (attempt, kind, delta) => {
-    if (this.#key.attempt !== attempt) {
-      this.#key = this.#live.key(this.#effect, attempt);
-      this.#prose = this.#projector?.stream?.();
-    }
-    if (kind === "retracted") this.#tell({ kind });
-    else if (kind === "reasoning" || this.#projector === undefined) this.#tell({ kind, delta });
-    else if (this.#prose !== undefined) {
-      this.#say(this.#prose.push(delta));
-      return this.#prose.keeps;
-    }
+function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
+  const { sessionId, turnId, show } = live;
+  let key = live.key(effect, 1);
+  return (attempt, kind, delta) => {
+    if (key.attempt !== attempt) key = live.key(effect, attempt);
+    show.tell(
+      kind === "retracted"
+        ? { fact: false, sessionId, turnId, key, kind }
+        : { fact: false, sessionId, turnId, key, kind, delta },
+    );
     return undefined;
   };
-
-  /** The reply is whole, or as much of it as came: shows what was held back. */
-  end(parts: readonly Part[]): void {
-    if (this.#projector === undefined) return;
-    this.#say(this.#prose === undefined ? proseOf(parts) : this.#prose.end());
-  }
-
-  #say(delta: string): void {
-    if (delta !== "") this.#tell({ kind: "text", delta });
-  }
-
-  #tell(said: { readonly kind: "retracted" } | { readonly kind: "text" | "reasoning"; readonly delta: string }): void {
-    const { sessionId, turnId, show } = this.#live;
-    show.tell({ fact: false, sessionId, turnId, key: this.#key, ...said });
-  }
-}
-
-/** The protocol's projector. Where it throws, or gives no text, the text is shown as it was said: the reply is paid for. */
-function projectorOf(live: LiveTurn): ProseProjector | undefined {
-  const slot = live.hooks.slot("proseProjector");
-  if (slot === undefined) return undefined;
-  const guarded = (project: () => unknown, raw: string): string => {
-    try {
-      const words = project();
-      if (typeof words === "string") return words;
-      live.trace("prose.failed", { plugin: live.hooks.ownerOf("proseProjector"), problem: "it gave no text" });
-    } catch (error) {
-      live.trace("prose.failed", { plugin: live.hooks.ownerOf("proseProjector"), problem: describeThrown(error) });
-    }
-    return raw;
-  };
-  const text = (raw: string): string => guarded(() => slot.text(raw), raw);
-  if (slot.stream === undefined) return { text };
-  return {
-    text,
-    stream: () => {
-      const prose = slot.stream?.();
-      return {
-        push: (delta) => guarded(() => prose?.push(delta), delta),
-        end: () => guarded(() => prose?.end(), ""),
-        get keeps() {
-          return prose?.keeps;
-        },
-      };
-    },
-  };
-}
-
-/** The parts of a reply with what a person sees of each text, where that is not the text itself. */
-function projected(live: LiveTurn, parts: readonly Part[]): readonly Part[] {
-  const projector = projectorOf(live);
-  if (projector === undefined) return parts;
-  const texts = parts.filter((part) => part.kind === "text");
-  const prose = texts.length > 1 ? projector.stream?.() : undefined; // What is hidden may go on in the next part.
-  return parts.map((part) => {
-    if (part.kind !== "text") return part;
-    const isLast = part === texts.at(-1);
-    const shown = prose === undefined ? projector.text(part.text) : prose.push(part.text) + (isLast ? prose.end() : "");
-    const { shown: _, ...plain } = part;
-    return shown === part.text ? plain : { ...plain, shown };
-  });
 }
 
 /** The answer to `ask`. A model other than the session's is named: it has its own row in the ledger. */
