@@ -1,5 +1,5 @@
 import type { SessionId, Store } from "../index.ts";
-import { proseOf } from "../model/message.ts";
+import { textOf } from "../model/message.ts";
 import { EXIT, type Io, type Settings } from "./io.ts";
 import { isThere, openExisting, placeOf } from "./place.ts";
 import { ago, counted, firstWords, waitedFor } from "./print.ts";
@@ -70,7 +70,7 @@ async function lastOf(store: Store, id: SessionId): Promise<{ readonly answer?: 
   const at = entries[0]?.at;
   for (const entry of entries) {
     if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
-    const answer = proseOf(entry.message.parts);
+    const answer = textOf(entry.message.parts, "shown");
     if (answer.trim() !== "") return { answer, at: at as number };
   }
   return at === undefined ? {} : { at };

@@ -151,21 +151,12 @@ export const inputIdOf = ({ origin }: Draft): string | undefined =>
 
 export const text = (words: string): TextPart => ({ kind: "text", text: words });
 
-export function textOf(parts: readonly Part[]): string {
+/** What was said; or, of that, what a person sees. */
+export function textOf(parts: readonly Part[], of: "said" | "shown" = "said"): string {
   let words = "";
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index] as Part;
-    if (part.kind === "text") words += part.text;
-  }
-  return words;
-}
-
-/** The same as a person sees it. */
-export function proseOf(parts: readonly Part[]): string {
-  let words = "";
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index] as Part;
-    if (part.kind === "text") words += part.shown ?? part.text;
+    if (part.kind === "text") words += of === "shown" ? (part.shown ?? part.text) : part.text;
   }
   return words;
 }

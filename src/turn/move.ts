@@ -6,7 +6,7 @@
 
 import { describe } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
-import { callsOf, type Draft, type Message, proseOf, type ToolCallPart } from "../model/message.ts";
+import { callsOf, type Draft, type Message, type ToolCallPart, textOf } from "../model/message.ts";
 import type { Addition, Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
@@ -262,7 +262,7 @@ export function said(log: readonly Entry[]): string {
   const words: string[] = [];
   for (const entry of log) {
     if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
-    const text = proseOf(entry.message.parts);
+    const text = textOf(entry.message.parts, "shown");
     if (text !== "") words.push(text);
   }
   return words.join("\n\n");

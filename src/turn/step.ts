@@ -13,7 +13,7 @@
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
 import { describeThrown, frozen, type Json } from "../model/json.ts";
-import { type Draft, type Message, proseOf } from "../model/message.ts";
+import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 import type { Reply } from "../model/request.ts";
@@ -277,7 +277,7 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
       const message = move.lastReply();
       if (message === undefined)
         return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
-      return boundary(move, "before-completion", { kind: "answered", message, text: proseOf(reply.parts) });
+      return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts, "shown") });
     }
     case "finish":
       return move.conclude({ kind: "finished", by: decision.by ?? "model", value: decision.value });

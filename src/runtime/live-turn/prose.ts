@@ -2,7 +2,7 @@
 // O1 A projector that throws, or gives no text, hides nothing and costs nothing else: the reply is paid for.
 import type { ProseProjector, ProseStream } from "../../kernel/slots.ts";
 import { describeThrown } from "../../model/json.ts";
-import { type Part, proseOf } from "../../model/message.ts";
+import { type Part, textOf } from "../../model/message.ts";
 import type { ModelAnswer, ModelCall } from "../services/model-call.ts";
 import type { LiveTurn } from "./turn.ts";
 
@@ -34,7 +34,7 @@ export class ReplyProse {
   /** The reply is whole, or as much of it as came: shows what was held back. */
   shownIn(asked: ModelAnswer): ModelAnswer {
     const parts = projected(this.#live, asked.kind === "replied" ? asked.reply.parts : asked.partial);
-    this.#say(this.#prose === undefined ? proseOf(parts) : this.#prose.end());
+    this.#say(this.#prose === undefined ? textOf(parts, "shown") : this.#prose.end());
     return asked.kind === "replied" ? { ...asked, reply: { ...asked.reply, parts } } : { ...asked, partial: parts };
   }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type InputId, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { type Message, proseOf } from "../../model/message.ts";
+import { type Message, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
@@ -155,7 +155,7 @@ export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly En
   if (outcome.kind !== "told") return outcome;
   const entry = entries[outcome.node];
   if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is no message");
-  return { kind: "answered", message: entry.message, text: proseOf(entry.message.parts) };
+  return { kind: "answered", message: entry.message, text: textOf(entry.message.parts, "shown") };
 }
 
 /** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
@@ -186,7 +186,7 @@ export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutco
     const entry = entries[node] as Entry;
     if (entry.kind === "message" && isSameMessage(entry.message, message)) break;
   }
-  const isTold = node >= 0 && proseOf(message.parts) === text && Object.keys(outcome).length === 3;
+  const isTold = node >= 0 && textOf(message.parts, "shown") === text && Object.keys(outcome).length === 3;
   return isTold ? { kind: "told", node } : outcome;
 }
 
