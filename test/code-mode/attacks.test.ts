@@ -3,14 +3,16 @@ import { ask, defer, definePlugin, defineTool, type Plugin, switchFrame } from "
 import { bindings, code } from "bowline/plugins/code";
 import { codeMode } from "bowline/protocols/code";
 import { calls, ends, says, scripted } from "bowline/testing";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { textIn } from "../kit/reading.ts";
+import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { file } from "../kit/stores.ts";
 import { held, named, open, runningOn } from "../kit/worlds.ts";
 import { heard, writes } from "./protocols.ts";
 
-const plugins: readonly Plugin[] = [codeMode, code];
+const plugins: readonly Plugin[] = [codeMode, sharedCode];
+afterAll(closeSandbox);
 
 describe("typed results", () => {
   test("P7 T5 count as no call: a cell that made all it may still hands its result in", async () => {

@@ -1,16 +1,17 @@
 // Code mode through the public door: replies, what people see of them, how turns end.
 import { definePlugin, defineTool, type Plugin, type SessionEvent } from "bowline";
-import { code } from "bowline/plugins/code";
 import { codeMode, ending } from "bowline/protocols/code";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { eventsOf, only, textIn } from "../kit/reading.ts";
+import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { file } from "../kit/stores.ts";
 import { open, runningOn } from "../kit/worlds.ts";
 
-const plugins: readonly Plugin[] = [codeMode, code];
+const plugins: readonly Plugin[] = [codeMode, sharedCode];
+afterAll(closeSandbox);
 const cell = (source: string) => `<typescript>\n${source}\n</typescript>`;
 const writes = (source: string, before = "") => says(before + cell(source));
 

@@ -1,9 +1,9 @@
 /** The two protocols, and how a model acts in each: for stories that must come to the same in both. */
-import { definePlugin, type Json, type ModelPart, type ModelRequest, type Plugin, type SessionEvent } from "bowline";
-import { code } from "bowline/plugins/code";
+import type { Json, ModelPart, ModelRequest, Plugin, SessionEvent } from "bowline";
 import { codeMode } from "bowline/protocols/code";
 import { both, calls, says, scripted } from "bowline/testing";
 import { only, textIn } from "../kit/reading.ts";
+import { sharedCode } from "../kit/sandbox.ts";
 import { open } from "../kit/worlds.ts";
 
 type Act = string | readonly [tool: string, input: Json];
@@ -51,21 +51,16 @@ const beside = (asked: readonly Act[]): string => `
 const asked = await Promise.allSettled([${asked.map(callIn).join(", ")}]);
 for (const { value, reason } of asked) print(reason === undefined ? JSON.stringify(value) : \`\${reason.code}: \${reason.message}\`);`;
 
-// The threads of a sandbox take longer to start than most stories take, so all runtimes here share one.
-type Spec = Parameters<typeof definePlugin>[0] & { open(given: object): unknown; close(shared: unknown): unknown };
-const { spec } = Reflect.get(code, Symbol.for("bowline.plugin")) as { readonly spec: Spec };
-const sandbox = spec.open({ options: {} });
-const shared: Plugin = definePlugin({ ...spec, open: () => sandbox as undefined, close: () => {} });
 /** Runs a cell, so that no story is played while the threads start. */
 export async function openSandbox(): Promise<void> {
   await using world = await open(scripted(writes("1"), says("Ready.")), { plugins: inCode.plugins });
   await world.session.turn("Go.").result();
 }
-export const closeSandbox = async (): Promise<void> => void (await spec.close(await sandbox));
+export { closeSandbox } from "../kit/sandbox.ts";
 
 export const inCode: Spoken = {
   name: "in code",
-  plugins: [codeMode, shared],
+  plugins: [codeMode, sharedCode],
   acts: (...asked) => writes(beside(asked)),
   saysAndActs: (words, ...asked) => writes(beside(asked), words),
   insists: (asked) => writes(`print(await ${callIn(asked)});`),

@@ -3,13 +3,15 @@ import { ask, attach, defer, definePlugin, type Plugin, type Runtime, replaceRes
 import { code } from "bowline/plugins/code";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { eventsOf, only, outline, within } from "../kit/reading.ts";
+import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { durable, file } from "../kit/stores.ts";
 import { answerWait, named, open, running, runningOn } from "../kit/worlds.ts";
 import { cells } from "./cells.ts";
 
-const plugins: readonly Plugin[] = [cells, code];
+const plugins: readonly Plugin[] = [cells, sharedCode];
+afterAll(closeSandbox);
 
 /** The value that the turn ends with which runs these cells, one after the other. */
 async function valueFrom(codes: readonly string[], options: Parameters<typeof open>[1] = {}): Promise<unknown> {

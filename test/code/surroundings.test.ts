@@ -3,13 +3,15 @@ import { ask, definePlugin, defineToolProvider, finish, type ModelRequest, type 
 import { bindings, code } from "bowline/plugins/code";
 import { memory } from "bowline/stores/memory";
 import { type Scripted, says, scripted } from "bowline/testing";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { eventsOf, only, outline, within } from "../kit/reading.ts";
+import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { file } from "../kit/stores.ts";
 import { named, open, runningOn } from "../kit/worlds.ts";
 import { cells } from "./cells.ts";
 
-const plugins: readonly Plugin[] = [cells, code];
+const plugins: readonly Plugin[] = [cells, sharedCode];
+afterAll(closeSandbox);
 const FILES = [
   named("files_read", ({ path }) => `text of ${path}`),
   named("files_write", ({ path }) => `wrote ${path}`),

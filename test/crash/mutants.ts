@@ -34,8 +34,8 @@ const MUTANTS: readonly Mutant[] = [
   ["code-delivered-by-arrival", "code-parallel", { kills: 6 }, "different"],
   ["code-two-per-drain", "code-parallel", { kills: 6 }, "different"],
   ["code-image-after-commit", "code-cancel", { trials: killsBetween(21, 23) }, "different"],
-  ["state-not-folded", "code-turns", { kills: 5 }, "different"],
   ["code-given-forgotten", "code-mode", { kills: 5 }, "different"],
+  ["state-not-folded", "code-turns", { kills: 5 }, "different"],
 ];
 
 /** Single kills where only some places of many are of interest, such as those after the first operation of a turn. */

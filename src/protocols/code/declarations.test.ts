@@ -263,6 +263,6 @@ test("P7: any tools are TypeScript within its bounds that only declares, and alw
       expect(declared.shown + declared.left).toBe(tools.length);
       expect(declare(structuredClone(tools), { charsMax })).toEqual(declared);
     }),
-    { numRuns: Number(process.env.RUNS ?? 200) },
+    { numRuns: Number(process.env.RUNS ?? 60) },
   );
 });

@@ -239,6 +239,6 @@ test("P7: any schema is a type within its bounds, and always the same", () => {
       expect(type).not.toMatch(/[^\P{Cc}\n]/u);
       expect(typeOf(structuredClone(schema), { charsMax, indent })).toBe(type);
     }),
-    { numRuns: Number(process.env.RUNS ?? 400) },
+    { numRuns: Number(process.env.RUNS ?? 200) },
   );
 });
