@@ -16,7 +16,10 @@ export interface Place {
    * none does. A trial of which nothing was written yet is an empty store. Only in the last look may `read` write.
    */
   look<T>(at: TrialPlace, read: (store: Store) => Promise<T>, during: "still" | "shared"): Promise<T>;
-  /** Deletes what a trial kept outside of its folder, which the kit deletes. All its processes have ended. */
+  /**
+   * Deletes what a trial kept outside of its folder, which the kit deletes. All processes of the trial have ended; it may
+   * be one that failed before it kept anything.
+   */
   drop?(at: TrialPlace): Awaitable<void>;
 }
 
