@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type CrashWorld, live, type Orders } from "./crash/life.ts";
 import type { Picture } from "./crash/picture.ts";
+import { type PlaceName, placeAt } from "./crash/places.ts";
 import { type Amounts, planned, type Trial } from "./crash/plan.ts";
 import { CrashReport, type CrashRow, type Violation } from "./crash/report.ts";
 import { type Setting, Stage, type Tried } from "./crash/trial.ts";
@@ -11,6 +13,8 @@ import { type Setting, Stage, type Tried } from "./crash/trial.ts";
 export type { ViolationKind } from "./crash/judge.ts";
 export type { CrashWorld } from "./crash/life.ts";
 export type { Picture } from "./crash/picture.ts";
+export type { OpenedPlace, Place, TrialPlace } from "./crash/places/place.ts";
+export { places } from "./crash/places.ts";
 export type { Trial } from "./crash/plan.ts";
 export { recited } from "./crash/recited.ts";
 export { CrashReport, type CrashRow, type Violation } from "./crash/report.ts";
@@ -52,8 +56,10 @@ export interface CrashOptions extends Optional<Amounts> {
   readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial, with the violations that it found. */
   readonly onTrial?: ((told: TrialTold) => void) | undefined;
+  /** Where the scenarios run: a place that the kit knows, or the address of a module with one. Default `sqlite`. */
+  readonly place?: PlaceName | URL | undefined;
   /**
-   * A module that exports `store(store)` or `host(host)`, which wrap those of the scenario: to try the kit on broken
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to try the kit on broken
    * ones.
    */
   readonly around?: URL | undefined;
@@ -82,12 +88,13 @@ const OPTIONS: Known<CrashOptions> = {
   timeoutMs: true,
   execArgv: true,
   onTrial: true,
+  place: true,
   around: true,
 };
 
 /**
  * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares the final store with
- * that of a run without a kill. Processes and files are real; nothing is simulated.
+ * that of a run without a kill. Processes and stores are real; nothing is simulated.
  */
 export async function crashTest(scenarios: URL | readonly URL[], options: CrashOptions = {}): Promise<CrashReport> {
   requireKnown("crashTest", options, OPTIONS);
@@ -103,6 +110,8 @@ export async function crashTest(scenarios: URL | readonly URL[], options: CrashO
 class Kit {
   readonly #folder: string;
   readonly #options: CrashOptions;
+  /** Begins the names of its trials in a place, which other kits share. */
+  readonly #name = `crash_${randomUUID().slice(-12)}`;
   readonly #violations: Violation[] = [];
   #stages = 0;
 
@@ -112,8 +121,10 @@ class Kit {
   }
 
   async test(scenarios: readonly URL[]): Promise<CrashReport> {
-    const { parallel = 2, onTrial } = this.#options;
-    const cast = await pool(scenarios, parallel, async (url) => this.#rehearsed(url));
+    const { parallel = 2, onTrial, place = "sqlite" } = this.#options;
+    const where = place instanceof URL ? place.href : place;
+    const found = { where, place: await placeAt(where) };
+    const cast = await pool(scenarios, parallel, async (url) => this.#rehearsed(url, found));
     const trials = cast.flatMap((actor) => actor.trials.map((trial) => ({ actor, trial })));
     let done = 0;
     await pool(trials, parallel, async ({ actor, trial }) => {
@@ -123,9 +134,9 @@ class Kit {
       onTrial?.({ scenario: actor.name, trial, violations, done: ++done, of: trials.length });
     });
     const rows = cast.map(
-      ({ name, places, kills, stops, trials: all, ms }): CrashRow => ({
+      ({ name, boundaries, kills, stops, trials: all, ms }): CrashRow => ({
         scenario: name,
-        boundaries: places.length,
+        boundaries: boundaries.length,
         trials: all.length,
         kills,
         stops,
@@ -136,12 +147,13 @@ class Kit {
   }
 
   /** Runs the scenario once without a kill, to count its boundaries and to learn how it should end. */
-  async #rehearsed(url: URL): Promise<Actor> {
+  async #rehearsed(url: URL, found: Pick<Setting, "place" | "where">): Promise<Actor> {
     const { seed = 1, execArgv = [], timeoutMs = 30_000, around, trials } = this.#options;
     const { default: scenario } = (await import(url.href)) as { readonly default?: Partial<DefinedScenario> };
     if (typeof scenario?.live !== "function")
       throw new TypeError(`${url.href} has no scenario: its default export must be made with defineScenario.`);
     const setting: Setting = {
+      ...found,
       scenario: url,
       execArgv,
       timeoutMs,
@@ -149,18 +161,19 @@ class Kit {
       ...(scenario.check === undefined ? {} : { check: scenario.check }),
     };
     const name = basename(url.pathname).replace(/\.\w+$/, "");
-    const actor: Actor = { name, setting, places: [], trials: [], clean: undefined, kills: 0, stops: 0, ms: 0 };
+    const actor: Actor = { name, setting, boundaries: [], trials: [], clean: undefined, kills: 0, stops: 0, ms: 0 };
     const { clean } = await this.#play(actor, undefined);
     actor.clean = clean?.picture;
-    actor.places = clean?.places ?? [];
-    actor.trials = trials ?? planned(actor.places, amountsOf(this.#options), seed);
+    actor.boundaries = clean?.places ?? [];
+    actor.trials = trials ?? planned(actor.boundaries, amountsOf(this.#options), seed);
     return actor;
   }
 
   async #play(actor: Actor, trial: Trial | undefined): Promise<Tried & { readonly violations: readonly Violation[] }> {
     const started = performance.now();
-    const folder = mkdtempSync(join(this.#folder, `${++this.#stages}-`));
-    const tried = await new Stage(actor.setting, folder).play(trial, actor.clean);
+    const nth = ++this.#stages;
+    const folder = join(this.#folder, String(nth));
+    const tried = await new Stage(actor.setting, { folder, name: `${this.#name}_${nth}` }).play(trial, actor.clean);
     rmSync(folder, { recursive: true, force: true });
     const about = { scenario: actor.name, places: tried.places, ...(trial === undefined ? {} : { trial }) };
     const violations = tried.wrong.map((wrong): Violation => ({ ...about, ...wrong }));
@@ -174,7 +187,7 @@ interface Actor {
   readonly name: string;
   readonly setting: Setting;
   clean: Picture | undefined;
-  places: readonly string[];
+  boundaries: readonly string[];
   trials: readonly Trial[];
   kills: number;
   stops: number;
@@ -197,13 +210,22 @@ const amountsOf = ({
   pairs,
 });
 
-/** Runs all items, `width` at a time. Results are in the order of the items. */
+/**
+ * Runs all items, `width` at a time. Results are in the order of the items. After an error it begins no more of them,
+ * and throws when those under way are done.
+ */
 async function pool<T, R>(items: readonly T[], width: number, run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
-  const waiting = items.entries();
+  const waiting = [...items.entries()];
   const worker = async (): Promise<void> => {
-    for (const [index, item] of waiting) results[index] = await run(item);
+    try {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+        results[next[0]] = await run(next[1]);
+    } finally {
+      waiting.length = 0;
+    }
   };
-  await Promise.all(Array.from({ length: Math.max(1, width) }, worker));
+  const ends = await Promise.allSettled(Array.from({ length: Math.max(1, width) }, worker));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
   return results;
 }

@@ -28,9 +28,8 @@ test("D6 a turn that kills every process is given up, and the session goes on", 
 }, 60_000);
 
 test("D2 D6 nothing but the fold knows of the past: on a host without a memory a killed turn goes on just the same", async () => {
-  const around = new URL("./amnesia.ts", import.meta.url);
   const some = scenarios.filter((_, nth) => nth % 4 === 1); // `npm run test:long` has all of them.
-  const report = await crashTest(some, { execArgv, around, kills: 1, seed: 3 });
+  const report = await crashTest(some, { execArgv, place: "amnesiac", kills: 1, seed: 3 });
   expect(report.violations).toEqual([]);
   expect(report.kills).toBeGreaterThanOrEqual(some.length);
 }, 120_000);

@@ -17,10 +17,9 @@ test("D2 D3 D6 two thousand kills lose nothing and repeat nothing", async () => 
 }, 3_600_000);
 
 test("D2 D6 on a host without a memory killed turns and jobs go on just the same", async () => {
-  const around = new URL("../crash/amnesia.ts", import.meta.url);
   const report = await crashTest(scenarios, {
     execArgv: built.execArgv,
-    around,
+    place: "amnesiac",
     kills: 4,
     doubles: 1,
     seed,

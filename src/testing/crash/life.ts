@@ -1,13 +1,11 @@
-import { mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EffectHost } from "../../hosts/host.ts";
-import { journal } from "../../hosts/journal.ts";
 import { describeThrown } from "../../model/json.ts";
-import { sqlite } from "../../stores/sqlite.ts";
 import type { Store } from "../../stores/store.ts";
 import { type Watch, watchedHost, watchedStore } from "./boundaries.ts";
 import { addLine, readLines } from "./ledger.ts";
+import type { TrialPlace } from "./places/place.ts";
+import { openPlace } from "./places.ts";
 import { STOPPABLE } from "./plan.ts";
 
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
@@ -30,7 +28,11 @@ export interface CrashWorld {
 
 /** What one process of a trial is to do. */
 export interface Orders {
-  readonly database: string;
+  /** The name or the address of the place, and what the trial has there. */
+  readonly place: string;
+  readonly at: TrialPlace;
+  /** What the scenario has for itself. */
+  readonly folder: string;
   readonly ledger: string;
   readonly life: number;
   readonly worker: number;
@@ -53,7 +55,7 @@ export interface Around {
 
 /** Runs one process of a scenario, until it ends or is killed. */
 export async function live(run: (world: CrashWorld) => Promise<unknown>, orders: Orders): Promise<void> {
-  const { database, ledger, life, worker, killAt, stopAt, clock, together = 1 } = orders;
+  const { folder, ledger, life, worker, killAt, stopAt, clock, together = 1 } = orders;
   if (clock !== undefined) hasten(clock);
   const around = orders.around === undefined ? {} : ((await import(orders.around)) as Around);
   const places: string[] = [];
@@ -76,22 +78,20 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
       }
     },
   };
-  const real = sqlite(database);
-  const folder = join(dirname(database), "own");
-  mkdirSync(folder, { recursive: true });
-  const host = journal();
-  const world: CrashWorld = {
-    store: watchedStore(around.store?.(real) ?? real, watch),
-    host: watchedHost(around.host?.(host) ?? host, watch),
-    life,
-    worker,
-    folder,
-    act: (what, of) => watch.tell({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
-  };
-  watch.tell({ kind: "ready" });
-  const isReady = (): boolean => readLines(ledger).filter(({ kind }) => kind === "ready").length >= together;
-  while (!isReady()) await sleep(2);
   try {
+    const { store, host } = await openPlace(orders.place, orders.at);
+    const world: CrashWorld = {
+      store: watchedStore(around.store?.(store) ?? store, watch),
+      host: watchedHost(around.host?.(host) ?? host, watch),
+      life,
+      worker,
+      folder,
+      act: (what, of) =>
+        watch.tell({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
+    };
+    watch.tell({ kind: "ready" });
+    const isReady = (): boolean => readLines(ledger).filter(({ kind }) => kind === "ready").length >= together;
+    while (!isReady()) await sleep(2);
     await run(world);
     watch.tell({ kind: "done", places });
   } catch (error) {

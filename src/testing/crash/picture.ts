@@ -1,14 +1,11 @@
 // Reads a store into plain values: what was durable after a kill, and what is there at the end. Comparing them is the
 // job of `judge.ts`; here is only found what no store may hold in any scenario.
-import { randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
 import { inputIdOf, type Message } from "../../model/message.ts";
 import type { NodeBody } from "../../model/node.ts";
 import { pairingProblem } from "../../model/pairing.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import { sqlite } from "../../stores/sqlite.ts";
 import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
@@ -60,30 +57,6 @@ export interface Recorded {
   readonly over: ReadonlySet<string>;
 }
 
-/** Opens a copy of the store: opening the file itself would repair it, which is the job of the next life. */
-export async function ofCopy<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
-  const copy = `${database}-${randomUUID()}`;
-  const parts = ["", "-wal"].filter((end) => existsSync(database + end));
-  for (const end of parts) copyFileSync(database + end, copy + end);
-  const store = sqlite(copy, { strength: "process" });
-  try {
-    return await look(store);
-  } finally {
-    await store.close();
-    for (const end of ["", "-wal", "-shm"]) rmSync(copy + end, { force: true });
-  }
-}
-
-/** Opens the store itself, as one more process: a copy of a file that others write to would be torn. */
-export async function ofShared<T>(database: string, look: (store: Store) => Promise<T>): Promise<T> {
-  const store = sqlite(database, { strength: "process" });
-  try {
-    return await look(store);
-  } finally {
-    await store.close();
-  }
-}
-
 async function facts(store: Store): Promise<readonly Change[]> {
   const found: Change[] = [];
   for (;;) {
@@ -113,6 +86,19 @@ export async function recordedIn(store: Store): Promise<Recorded> {
   }
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
+
+/** What a look at a place shows. A second look at the same must show the same. */
+export interface Shown {
+  readonly recorded: Recorded;
+  readonly sessions: readonly StoredSession[];
+  readonly facts: readonly Change[];
+}
+
+export const shownIn = async (store: Store): Promise<Shown> => ({
+  recorded: await recordedIn(store),
+  sessions: await store.list(),
+  facts: await facts(store),
+});
 
 /** What is wrong in any scenario. */
 type WrongThere = WrongJob | { readonly kind: "unpaired"; readonly problem: string };

@@ -1,17 +1,22 @@
 // Carries out one trial: starts the processes of a scenario, kills or stops them, and judges what is left. Which trials
 // there are is chosen in `plan.ts`.
-import { existsSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { type Death, judgeEffects, judgeInputs, judgePicture, judgeSteps, type Wrong } from "./judge.ts";
 import { type Line, readLines } from "./ledger.ts";
 import type { Orders } from "./life.ts";
-import { ofCopy, ofShared, type Picture, recordedIn, remainsOf } from "./picture.ts";
+import { type Picture, remainsOf, shownIn } from "./picture.ts";
+import type { Place, TrialPlace } from "./places/place.ts";
 import type { Trial } from "./plan.ts";
 import { begin, type Ended, type Life } from "./spawn.ts";
 
 export interface Setting {
   readonly scenario: URL;
+  readonly place: Place;
+  /** The name or the address of the place, by which a process finds it. */
+  readonly where: string;
   readonly execArgv: readonly string[];
   readonly timeoutMs: number;
   readonly around?: URL;
@@ -34,24 +39,43 @@ const LIVES_MAX = 10;
 const STOP_SPEED = 20;
 const LEASE_MS = 30_000;
 
-/** Runs one trial on a store of its own, and judges it. */
+/** Runs one trial on a place of its own, and judges it. */
 export class Stage {
   readonly #setting: Setting;
-  readonly #database: string;
+  readonly #at: TrialPlace;
+  readonly #folder: string;
   readonly #ledger: string;
   readonly #deaths: Death[] = [];
   readonly #wrong: Wrong[] = [];
-  #lives = 0;
+  readonly #begun: Life[] = [];
   #isLoop = false;
   #clock: Orders["clock"];
 
-  constructor(setting: Setting, folder: string) {
+  constructor(setting: Setting, { folder, name }: TrialPlace) {
     this.#setting = setting;
-    this.#database = join(folder, "agent.db");
+    this.#at = { folder: join(folder, "place"), name };
+    this.#folder = join(folder, "own");
     this.#ledger = join(folder, "ledger.jsonl");
+    for (const each of [this.#at.folder, this.#folder]) mkdirSync(each, { recursive: true });
   }
 
   async play(trial: Trial | undefined, clean: Picture | undefined): Promise<Tried> {
+    try {
+      await this.#run(trial);
+      return await this.#judged(trial, clean);
+    } finally {
+      await this.#end();
+      await this.#setting.place.drop?.(this.#at);
+    }
+  }
+
+  /** After an error processes may be left, also stopped ones. */
+  async #end(): Promise<void> {
+    for (const { child } of this.#begun) child.kill("SIGKILL");
+    await Promise.all(this.#begun.map(({ ended }) => ended));
+  }
+
+  async #run(trial: Trial | undefined): Promise<void> {
     if (trial === undefined) await this.#finish();
     else if (trial.kind === "kills") {
       for (const killAt of trial.at) if (!(await this.#killed({ killAt }))) break;
@@ -59,7 +83,6 @@ export class Stage {
     } else if (trial.kind === "loop") await this.#loop(trial.place);
     else if (trial.kind === "stop") await this.#stop(trial.at);
     else await this.#pair(trial.at);
-    return this.#judged(trial, clean);
   }
 
   get #lines(): readonly Line[] {
@@ -67,10 +90,12 @@ export class Stage {
   }
 
   #begin(orders: Partial<Orders>): Life & { readonly life: number } {
-    const { scenario, around } = this.#setting;
-    const life = ++this.#lives;
+    const { scenario, where, around } = this.#setting;
+    const life = this.#begun.length + 1;
     const whole: Orders = {
-      database: this.#database,
+      place: where,
+      at: this.#at,
+      folder: this.#folder,
       ledger: this.#ledger,
       life,
       worker: 0,
@@ -78,7 +103,9 @@ export class Stage {
       ...(this.#clock === undefined ? {} : { clock: this.#clock }),
       ...orders,
     };
-    return { ...begin(scenario, whole, this.#setting), life };
+    const begun = begin(scenario, whole, this.#setting);
+    this.#begun.push(begun);
+    return { ...begun, life };
   }
 
   /** Runs a process until it is killed. Returns false when it ended before. */
@@ -112,12 +139,15 @@ export class Stage {
     return true;
   }
 
-  async #remember(open: typeof ofCopy = ofCopy): Promise<true> {
-    if (existsSync(this.#database)) {
-      const before = this.#lines.length;
-      const recorded = await open(this.#database, recordedIn);
-      this.#deaths.push({ before, after: this.#lines.length, recorded });
-    }
+  /** Keeps what was durable when a process died. */
+  async #remember(during: "still" | "shared" = "still"): Promise<true> {
+    const before = this.#lines.length;
+    const { place, where } = this.#setting;
+    const shown = await place.look(this.#at, shownIn, during);
+    // A look that changes something would hide what the next process has to find.
+    if (during === "still" && !isDeepStrictEqual(await place.look(this.#at, shownIn, during), shown))
+      throw new Error(`A second look at the place ${where} shows something else. Its look must change nothing.`);
+    this.#deaths.push({ before, after: this.#lines.length, recorded: shown.recorded });
     return true;
   }
 
@@ -160,7 +190,7 @@ export class Stage {
     const first = this.#begin({ killAt, together: 2 });
     const second = this.#begin({ worker: 1, together: 2 });
     if (!this.#isDone(await first.ended, first.life)) {
-      await this.#remember(ofShared);
+      await this.#remember("shared");
       await this.#finish();
     }
     this.#isDone(await second.ended, second.life);
@@ -176,8 +206,8 @@ export class Stage {
       stops: struck.length - kills,
       places: struck.map(({ at, place }) => `${at} ${place}`),
     };
-    if (!existsSync(this.#database)) return { ...tried, wrong };
-    const remains = await ofCopy(this.#database, remainsOf);
+    if (!lines.some(({ kind }) => kind === "ready")) return { ...tried, wrong }; // The place was never opened.
+    const remains = await this.#setting.place.look(this.#at, remainsOf, "still");
     wrong.push(...remains.wrong, ...judgeInputs(lines, remains));
     const { picture } = remains;
     // A turn that was given up ends otherwise than in the run without a kill.

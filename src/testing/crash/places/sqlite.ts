@@ -1,0 +1,31 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { journal } from "../../../hosts/journal.ts";
+import { sqlite } from "../../../stores/sqlite.ts";
+import type { Place } from "./place.ts";
+
+const FILE = "agent.db";
+
+/** A SQLite file and the journal host. */
+export const sqlitePlace: Place = {
+  open: ({ folder }) => ({ store: sqlite(join(folder, FILE)), host: journal() }),
+  async look({ folder }, read, during) {
+    // Opening the file itself would repair it, which is the job of the next process. But a copy of a file that others
+    // write to would be torn.
+    const copy = during === "still" ? copyOf(folder) : undefined;
+    const store = sqlite(join(copy ?? folder, FILE), { strength: "process" });
+    try {
+      return await read(store);
+    } finally {
+      await store.close();
+      if (copy !== undefined) rmSync(copy, { recursive: true, force: true });
+    }
+  },
+};
+
+function copyOf(folder: string): string {
+  const copy = mkdtempSync(join(folder, "copy-"));
+  for (const file of [FILE, `${FILE}-wal`])
+    if (existsSync(join(folder, file))) copyFileSync(join(folder, file), join(copy, file));
+  return copy;
+}
