@@ -3,6 +3,7 @@ import { CrashReport, CrashRow, Violation } from "./shared/testing/crash/report.
 import { CrashWorld } from "./shared/testing/crash/life.js";
 import { HostFixture, HostLaw, LawWorld, hostLaws } from "./shared/testing/host-laws.js";
 import { MakeProvider, ProviderLaw, providerLaws } from "./shared/testing/provider-laws.js";
+import { OpenedPlace, Place, TrialPlace } from "./shared/testing/crash/places/place.js";
 import { Picture } from "./shared/testing/crash/picture.js";
 import { ProtocolLaw, protocolLaws } from "./shared/testing/protocol-laws.js";
 import { SandboxLaw } from "./shared/testing/sandbox-cast.js";
@@ -12,6 +13,7 @@ import { StoreLaw } from "./shared/testing/law.js";
 import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
 import { amnesiac } from "./shared/testing/amnesiac.js";
+import { places } from "./shared/testing/crash/places.js";
 import { recited } from "./shared/testing/crash/recited.js";
 import { sandboxLaws } from "./shared/testing/sandbox-laws.js";
 import { storeLaws } from "./shared/testing/store-laws.js";
@@ -25,7 +27,9 @@ export {
   type HostLaw,
   type LawWorld,
   type MakeProvider,
+  type OpenedPlace,
   type Picture,
+  type Place,
   type ProtocolLaw,
   type ProviderLaw,
   type SandboxLaw,
@@ -34,6 +38,7 @@ export {
   type SimulatedWorld,
   type StoreLaw,
   type Trial,
+  type TrialPlace,
   type Violation,
   type ViolationKind,
   amnesiac,
@@ -44,6 +49,7 @@ export {
   defineScenario,
   ends,
   hostLaws,
+  places,
   protocolLaws,
   providerLaws,
   recited,

@@ -3,6 +3,7 @@ import { CrashReport, Violation } from "./crash/report.js";
 import { CrashWorld, Orders } from "./crash/life.js";
 import { Optional } from "../model/known.js";
 import { Picture } from "./crash/picture.js";
+import { PlaceName } from "./crash/places.js";
 /** An app to be killed. It must be the default export of a module of its own, which is run in child processes. */
 interface Scenario {
   /**
@@ -34,8 +35,10 @@ interface CrashOptions extends Optional<Amounts> {
   readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial, with the violations that it found. */
   readonly onTrial?: ((told: TrialTold) => void) | undefined;
+  /** Where the scenarios run: a place that the kit knows, or the address of a module with one. Default `sqlite`. */
+  readonly place?: PlaceName | URL | undefined;
   /**
-   * A module that exports `store(store)` or `host(host)`, which wrap those of the scenario: to try the kit on broken
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to try the kit on broken
    * ones.
    */
   readonly around?: URL | undefined;
@@ -51,7 +54,7 @@ interface TrialTold {
 }
 /**
  * Kills a scenario with SIGKILL at each of its boundaries in turn, starts it again, and compares the final store with
- * that of a run without a kill. Processes and files are real; nothing is simulated.
+ * that of a run without a kill. Processes and stores are real; nothing is simulated.
  */
 declare function crashTest(scenarios: URL | readonly URL[], options?: CrashOptions): Promise<CrashReport>;
 export { CrashOptions, DefinedScenario, Scenario, crashTest, defineScenario };

@@ -1,5 +1,6 @@
 import { EffectHost } from "../../hosts/host.js";
 import { Store } from "../../stores/store.js";
+import { TrialPlace } from "./places/place.js";
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 interface CrashWorld {
   /** Give both to `createRuntime`: the process is killed at their boundaries. */
@@ -22,7 +23,11 @@ interface CrashWorld {
 }
 /** What one process of a trial is to do. */
 interface Orders {
-  readonly database: string;
+  /** The name or the address of the place, and what the trial has there. */
+  readonly place: string;
+  readonly at: TrialPlace;
+  /** What the scenario has for itself. */
+  readonly folder: string;
   readonly ledger: string;
   readonly life: number;
   readonly worker: number;
