@@ -77,7 +77,7 @@ export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> =
   const modules = new Map<string, Set<string>>();
   const give = ({ name }: Pathed, [module, operation]: Split): void => {
     const path = `${module}.${operation}`;
-    if (CODE_NAMES.has(module) || taken.has(module) || names.has(path) || paths.has(name)) return;
+    if (taken.has(module) || names.has(path) || paths.has(name)) return;
     names.set(path, name);
     paths.set(name, path);
     const operations = modules.get(module);

@@ -71,12 +71,16 @@ export function transcriptTexts(messages: readonly Draft[], options: TranscriptO
     .filter((words) => words !== "");
 }
 
-/** The beginning and the end of a text that is longer than this many characters. */
-export function shortened(text: string, charsMax: number): string {
+/** The beginning and the end of a text that is longer than this many characters; `gap` says what is between them. */
+export function shortened(
+  text: string,
+  charsMax: number,
+  gap: (chars: number) => string = (chars) => ` ${TEXTS.charsLeftOut(chars)} `,
+): string {
   if (text.length <= charsMax) return text;
   const head = wholeTo(text, Math.floor(charsMax * 0.7));
   const tail = wholeTo(text, text.length - Math.floor(charsMax * 0.3));
-  return `${text.slice(0, head)} ${TEXTS.charsLeftOut(tail - head)} ${text.slice(tail)}`;
+  return `${text.slice(0, head)}${gap(tail - head)}${text.slice(tail)}`;
 }
 
 /** The same place, or one before where it would part the two halves of a surrogate pair. */

@@ -17,6 +17,6 @@ interface TranscriptOptions {
 declare function transcriptText(messages: readonly Draft[], options?: TranscriptOptions): string;
 /** The same as a list, one text per message; one that says nothing is left out. */
 declare function transcriptTexts(messages: readonly Draft[], options?: TranscriptOptions): readonly string[];
-/** The beginning and the end of a text that is longer than this many characters. */
-declare function shortened(text: string, charsMax: number): string;
+/** The beginning and the end of a text that is longer than this many characters; `gap` says what is between them. */
+declare function shortened(text: string, charsMax: number, gap?: (chars: number) => string): string;
 export { TranscriptOptions, shortened, transcriptText, transcriptTexts };

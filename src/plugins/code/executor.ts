@@ -220,7 +220,10 @@ function surfaceFor({ surface }: CodeTools, variables: Kept["variables"]): Surfa
   return { ...surface, modules: Object.fromEntries(modules) };
 }
 
-/** Not all variables are told: any module may be one of them, and what is called on it is seen when it is. */
+/**
+ * Whether the guest may have left some out, which tells of at most 60 variables and 4,000 characters (prelude-around.ts).
+ * Any module may then be one of them, and what is called on it is seen only when it runs.
+ */
 const isShortened = (list: NonNullable<Kept["variables"]>["list"]): boolean =>
   list.length >= 60 || list.reduce((chars, { name, shown }) => chars + name.length + shown.length, 0) > 3_700;
 

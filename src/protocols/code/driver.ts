@@ -7,13 +7,14 @@ import type { Json } from "../../model/json.ts";
 import { callsOf, type Draft, type ToolResultPart, text, textOf } from "../../model/message.ts";
 import type { Reply } from "../../model/request.ts";
 import { OUTPUT_TOOL, type ResultPart, statusOf } from "../../model/tool.ts";
+import { shortened } from "../../model/transcript-text.ts";
 import type { Decision, PlacedResult, ProtocolDriver, RoundView } from "../../turn/driver.ts";
 import type { Cell } from "../../turn/effect.ts";
 import type { CellOutput } from "../../turn/event.ts";
 import { CLOSE, OPEN, read } from "./grammar.ts";
 import { optionsIn } from "./options.ts";
 import { TEXTS } from "./texts.ts";
-import { preview, request } from "./view.ts";
+import { request } from "./view.ts";
 
 /** How often a model is told that its typed result was wrong or missing, before the turn fails. */
 const REPAIRS_MAX = 2;
@@ -142,12 +143,11 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
   if (finish !== undefined) return { kind: "finish", value: finish, add: [shown(output, results, finished(finish))] };
   if (continues === undefined) return { kind: "ask", add: [shown(output, results)] };
   const { task, seed } = continues;
-  const handed = seed === undefined ? "" : `\n\n${TEXTS.seed(cutTo(JSON.stringify(seed), SEED_CHARS_MAX))}`;
+  const handed = seed === undefined ? "" : `\n\n${TEXTS.seed(shortened(JSON.stringify(seed), SEED_CHARS_MAX))}`;
   return { kind: "switchFrame", task: `${task}${handed}`, add: [shown(output, results, TEXTS.goesOn)] };
 }
 
-const finished = (value: Json): string => TEXTS.finished(cutTo(JSON.stringify(value), FINISH_CHARS_MAX));
-const cutTo = (words: string, max: number): string => preview(words, max, "");
+const finished = (value: Json): string => TEXTS.finished(shortened(JSON.stringify(value), FINISH_CHARS_MAX));
 
 /** Of what is told of a native call: code has no tool of that name. */
 const problemIn = (message: string): string => {

@@ -8,6 +8,7 @@ import { nodeId } from "../../model/ids.ts";
 import { type Message, type Part, type TextPart, text, textOf } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
 import { calleeOf } from "../../model/tool-path.ts";
+import { shortened } from "../../model/transcript-text.ts";
 import type { RequestView } from "../../turn/driver.ts";
 import { CLOSE, OPEN, read } from "./grammar.ts";
 import { type DriverOptions, optionsIn } from "./options.ts";
@@ -52,7 +53,7 @@ function endingOf({ output, unwraps }: RequestView, { ending }: DriverOptions): 
   const { value } = (output.properties ?? {}) as { readonly value?: unknown };
   const { $defs } = output;
   const own = unwraps === true ? { ...(value as object), ...($defs === undefined ? {} : { $defs }) } : output;
-  return TEXTS.finishType(preview(JSON.stringify(own), SCHEMA_CHARS_MAX, ""));
+  return TEXTS.finishType(shortened(JSON.stringify(own), SCHEMA_CHARS_MAX));
 }
 
 /** How full the context is, from the length of what is sent: what a provider counted differs from run to run. */
@@ -127,7 +128,7 @@ function withText(message: Message, index: number, options: DriverOptions): Mess
   let left = max;
   const cut = (part: Part): Part => {
     if (part.kind !== "text") return part;
-    const words = preview(part.text, left, handle);
+    const words = shortened(part.text, left, (chars) => TEXTS.leftOut(chars, handle));
     left = Math.max(0, left - part.text.length);
     return { ...part, text: words };
   };
@@ -153,15 +154,3 @@ function asCode(parts: readonly Part[]): readonly Part[] {
   const words: TextPart = text([textOf(others), OPEN, ...calls, CLOSE].filter((line) => line !== "").join("\n"));
   return [...parts.filter((part) => part.kind === "reasoning"), words];
 }
-
-/** The beginning and the end of a text that is longer than this. */
-export function preview(words: string, max: number, handle: string): string {
-  if (words.length <= max) return words;
-  const head = whole(words, Math.floor(max * 0.7));
-  const tail = whole(words, words.length - Math.floor(max * 0.3));
-  const gap = handle === "" ? " … " : TEXTS.leftOut(tail - head, handle);
-  return `${words.slice(0, head)}${gap}${words.slice(tail)}`;
-}
-
-/** The same place, or one before where it would part the two halves of a surrogate pair. */
-const whole = (words: string, at: number): number => (/[\uDC00-\uDFFF]/.test(words[at] ?? "") ? at - 1 : at);

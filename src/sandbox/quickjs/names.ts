@@ -5,7 +5,7 @@ import type { AnyNode, CallExpression, Identifier, Program } from "acorn";
 import { CODE_NAMES } from "../../model/tool-path.ts";
 import type { Names } from "./surface.ts";
 
-/** Inside a function they are as good as any other. */
+/** Names that a cell may not declare at its top level nor assign to. A function may have variables by these names. */
 export const RESERVED = CODE_NAMES;
 
 /** What those of them are whose names a model may well choose for something else. */
