@@ -14,7 +14,7 @@ const CONTRACT_OF: Record<string, string> = {
 };
 
 /** What members of a family have in common belongs to its contract. */
-const SHARED: ReadonlySet<string> = new Set(["hosts/local"]);
+const SHARED: ReadonlySet<string> = new Set(["hosts/local", "stores/rows"]);
 
 const pure = ["model", "turn", "graph"];
 const core = [...pure, "kernel", "tools", ...Object.values(CONTRACT_OF)];

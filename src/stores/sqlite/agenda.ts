@@ -1,11 +1,11 @@
 import type { SessionId } from "../../model/ids.ts";
+import { isProvenDead } from "../rows/process.ts";
 import type { Agenda } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf, latestFact, limit, requireMeta } from "./facts.ts";
 import { hasJobs, type JobsToDo, jobsToDo } from "./job-claims.ts";
 import { jobCursorOf, RUNNING } from "./job-row.ts";
 import { type ParkedRow, waitsOf } from "./parked-row.ts";
-import { isProvenDead } from "./process.ts";
 import { triggersToDo } from "./triggers.ts";
 import { INJECTED, WITHDRAWN } from "./turn-row.ts";
 import { liveTurns, type OpenTurn } from "./turns.ts";

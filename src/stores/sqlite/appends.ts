@@ -1,7 +1,8 @@
 import { asInputId } from "../../model/ids.ts";
+import { keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { PendingAppend, SessionChange } from "../store.ts";
-import { corrupt, seal, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
+import { seal, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import {
   APPEND,

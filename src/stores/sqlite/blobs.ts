@@ -1,7 +1,7 @@
-import { hash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import type { BlobHash } from "../../model/ids.ts";
-import { corrupt } from "./checksum.ts";
+import { corrupt } from "../rows/faults.ts";
+import { isWhole, Lately } from "../rows/hashes.ts";
 import type { Connection } from "./connection.ts";
 
 /** The number of the latest sweep. */
@@ -12,14 +12,10 @@ const PUT = `INSERT INTO blob (hash, at, data, sweep) VALUES (?, ?, ?, ${SWEEPS}
     WHERE sweep < excluded.sweep OR at < excluded.at - 30000`;
 const KEEP = `UPDATE blob SET sweep = max(sweep, ${SWEEPS}) WHERE hash = ?`;
 
-const LATELY = 1_000;
-const HASH_LENGTH = 43;
-
 export class Blobs {
   readonly #db: Connection;
   readonly #now: () => number;
-  /** The latest blobs that were put here: among what looks like a hash, these certainly are. */
-  readonly #lately = new Set<string>();
+  readonly #lately = new Lately();
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
@@ -28,9 +24,7 @@ export class Blobs {
 
   put(name: BlobHash, data: Uint8Array): void {
     this.#db.run(PUT, name, this.#now(), data);
-    this.#lately.delete(name);
     this.#lately.add(name);
-    if (this.#lately.size > LATELY) this.#lately.delete(this.#lately.keys().next().value as string);
   }
 
   get(name: BlobHash): Uint8Array | undefined {
@@ -47,30 +41,6 @@ export class Blobs {
 
   /** The same for what was put here lately, wherever a text names it. */
   keepNamed(text: () => string): void {
-    if (this.#lately.size === 0) return;
-    const named = new Set<string>();
-    const all = text();
-    if (this.#lately.size > FEW) for (const name of hashesIn(all)) if (this.#lately.has(name)) named.add(name);
-    if (this.#lately.size <= FEW) for (const name of this.#lately.keys()) if (all.includes(name)) named.add(name);
-    this.keep(named);
+    this.keep(this.#lately.namedIn(text));
   }
 }
-
-/** So few are looked for one by one: a text of megabytes without a space has as many names as characters. */
-const FEW = 32;
-
-/** Whatever looks like a hash: rather too much is kept than too little. */
-export function* hashesIn(text: string): Iterable<string> {
-  // Not by a regular expression: it fails on a run of some megabytes.
-  for (let at = 0, start = 0; at <= text.length; at++) {
-    if (at < text.length && isInHash(text.charCodeAt(at))) continue;
-    for (let from = start; from + HASH_LENGTH <= at; from++) yield text.slice(from, from + HASH_LENGTH);
-    start = at + 1;
-  }
-}
-
-const IN_HASH: readonly boolean[] = Array.from({ length: 128 }, (_, code) => /[\w-]/.test(String.fromCharCode(code)));
-const isInHash = (code: number): boolean => IN_HASH[code] === true;
-
-/** Whether content fits its name. */
-export const isWhole = (name: string, data: Uint8Array): boolean => hash("sha256", data, "base64url") === name;

@@ -1,11 +1,12 @@
 import type { RuntimeError } from "../../model/errors.ts";
 import { type Cursor, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
+import { fromKeyText } from "../rows/codec.ts";
+import { outcomeIn } from "../rows/ended.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Change, Store } from "../store.ts";
-import { corrupt } from "./checksum.ts";
-import { fromKeyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { endedOf, outcomeIn, type TurnRow, turnByNumber } from "./endings.ts";
+import { endedOf, type TurnRow, turnByNumber } from "./endings.ts";
 import { cursorOf, limit, requireFact } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { idOf } from "./job-row.ts";

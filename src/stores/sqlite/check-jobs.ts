@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { foldJob, isOver, type JobRecord } from "../../model/job.ts";
+import { attachmentsIn } from "../rows/named-blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { awaitsIn } from "./job-awaits.ts";
@@ -21,7 +22,6 @@ import {
   STORED,
   type StoredRow,
 } from "./job-row.ts";
-import { attachmentsIn } from "./named-blobs.ts";
 
 /** How a check looks at rows, and what it notes of them. */
 export interface Look {

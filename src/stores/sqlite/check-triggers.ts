@@ -1,6 +1,6 @@
+import { attachmentsIn } from "../rows/named-blobs.ts";
 import type { Look } from "./check-jobs.ts";
 import type { Connection } from "./connection.ts";
-import { attachmentsIn } from "./named-blobs.ts";
 import { deliveriesOf, type OccurrenceRow, payloadIn } from "./occurrences.ts";
 import { type FoundRow, requireSubscription, rowProblem, subscriptionOf } from "./trigger-row.ts";
 

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import { RuntimeError } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
+import { corrupt } from "../rows/faults.ts";
 
 /**
  * Rows hold JSON behind a checksum of it. SQLite finds a damaged page only when its structure is hurt; a flipped bit in
@@ -40,9 +40,6 @@ export const sumIn = (sealed: string | null): Json =>
 export function requireFit(seal: number | null, columns: readonly Json[], item: string): void {
   if (seal !== null && seal !== sumOf(columns)) throw corrupt(item, NO_FIT);
 }
-
-export const corrupt = (item: string, problem: string, cause?: unknown): RuntimeError =>
-  new RuntimeError("store.corrupt", { item, problem }, { cause });
 
 const NO_FIT = "its checksum does not fit";
 const SUM_LENGTH = 8;

@@ -1,15 +1,16 @@
-import { hash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { totalOf } from "../../model/usage.ts";
+import { keyText } from "../rows/codec.ts";
+import { contentOf } from "../rows/content.ts";
+import { committedOf, type Ended, told } from "../rows/ended.ts";
+import { leaseLost } from "../rows/faults.ts";
 import type { ChangeAnswer, CommitAnswer, Committed, EndedTurn, Lease, SessionChange } from "../store.ts";
 import { appendRow, newAppend, waitingAppends } from "./appends.ts";
 import type { Blobs } from "./blobs.ts";
-import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
-import { committedOf, type Ended, receiptOf, requestOf, sealEnded, type TurnRow, told } from "./endings.ts";
+import { receiptOf, requestOf, sealEnded, type TurnRow } from "./endings.ts";
 import { cursorOf, LATEST_FACT, latestFact } from "./facts.ts";
-import { leaseLost } from "./faults.ts";
 import { isOnPath, lay, numberOf, type Place, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { addRow, countWaiting, removeRow, settle } from "./inputs.ts";
 import { turnAsParent } from "./job-row.ts";
@@ -218,15 +219,4 @@ export class Commits {
     const own: Tip = { name: operation, depth: (tip?.depth ?? -1) + 1 };
     return { place: lay(db, { n, ...own, isNamed: true, isBranch: false }, row, head, entries), tip: own };
   }
-}
-
-/**
- * The hash that tells a repeat from a conflict. A repeat may have other times, another `by`, another `base`, other
- * receipts, and other owners of jobs.
- */
-function contentOf(change: SessionChange): string {
-  const { operation: _1, at: _2, base: _3, by: _4, receipt: _5, parts: _6, queueMax: _7, spawns, ...rest } = change;
-  const jobs = spawns?.map(({ job }) => job);
-  const json = JSON.stringify({ ...rest, jobs }, (key, value) => (key === "at" ? undefined : value));
-  return hash("sha256", json, "base64url");
 }

@@ -1,22 +1,18 @@
-import { isDeepStrictEqual } from "node:util";
-import { type InputId, type NodeId, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
-import { type Message, textOf } from "../../model/message.ts";
-import type { Entry } from "../../model/node.ts";
+import type { InputId, SessionId, TurnId } from "../../model/ids.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
-import type { Usage } from "../../model/usage.ts";
-import type {
-  CancelAnswer,
-  CancelRequest,
-  Committed,
-  EndedTurn,
-  FoundTurn,
-  PluginSnapshots,
-  Terminal,
-} from "../store.ts";
-import { corrupt, seal, unseal } from "./checksum.ts";
-import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
+import {
+  type Content,
+  committedOf,
+  decodeEnded,
+  type Ended,
+  encodeEnded,
+  isSameEnd,
+  outcomeIn,
+} from "../rows/ended.ts";
+import { corrupt } from "../rows/faults.ts";
+import type { CancelAnswer, CancelRequest, Committed, EndedTurn, FoundTurn, Terminal } from "../store.ts";
+import { seal, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { cursorOf } from "./facts.ts";
 import { entriesOf, requireBones } from "./graph.ts";
 import { wake } from "./parked-row.ts";
 import { statesAt } from "./states.ts";
@@ -30,27 +26,6 @@ import {
   WAITING,
   WITHDRAWN,
 } from "./turn-row.ts";
-
-/** How a turn ended, without what its segment and the plugins' states say already. */
-export interface Ended {
-  readonly at: number;
-  readonly outcome: TurnOutcome | Told;
-  readonly usage: Usage;
-  readonly revision: number;
-  readonly size: number;
-  /** Left out when they are the turn's own input alone. */
-  readonly inputs?: readonly InputId[];
-  /** Left out when it is the last of the turn's own nodes. */
-  readonly head?: NodeId | null;
-  readonly branch?: NodeId;
-  /** Only for a turn kept beside the path: its states never were the session's. */
-  readonly plugins?: PluginSnapshots;
-}
-/** An answer that one of the turn's own nodes says: its text is not kept twice. */
-interface Told {
-  readonly kind: "told";
-  readonly node: number;
-}
 
 export interface TurnRow extends TurnColumns {
   readonly id: TurnId;
@@ -125,37 +100,11 @@ export function endedOf({ n, id, ended }: Pick<TurnRow, "n" | "id" | "ended">): 
   return decodeEnded(unseal(ended, n, `The end of turn ${id}`));
 }
 
-/** An array stands for the plain end: an answer that is one of the nodes, on the path, to the turn's own input. */
-type EncodedEnded =
-  | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
-  | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
-
-export function sealEnded(ended: Ended, n: number): string {
-  const { at, outcome, size, revision } = ended;
-  const usage = encodeUsage(ended.usage);
-  const isPlain = outcome.kind === "told" && Object.keys(ended).length === 5;
-  return seal(isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage }, n);
-}
-
-function decodeEnded(encoded: EncodedEnded): Ended {
-  if (!Array.isArray(encoded)) {
-    const ended = encoded as Exclude<EncodedEnded, readonly unknown[]>;
-    return { ...ended, usage: decodeUsage(ended.usage) };
-  }
-  const [at, node, usage, size, revision] = encoded as Extract<EncodedEnded, readonly unknown[]>;
-  return { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
-}
+export const sealEnded = (ended: Ended, n: number): string => seal(encodeEnded(ended), n);
 
 function outcomeOf(db: Connection, row: TurnRow, ended: Ended): TurnOutcome {
   const { outcome } = ended;
   return outcome.kind === "told" ? outcomeIn(row, ended, entriesOf(db, requireBones(db, row.n))) : outcome;
-}
-
-export function outcomeIn(row: TurnRow, { outcome }: Ended, entries: readonly Entry[]): TurnOutcome {
-  if (outcome.kind !== "told") return outcome;
-  const entry = entries[outcome.node];
-  if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is no message");
-  return { kind: "answered", message: entry.message, text: textOf(entry.message.parts, "shown") };
 }
 
 /** The receipt of an ended turn when the same commit is sent again; `conflict` when it is another. */
@@ -164,42 +113,12 @@ export function receiptOf(db: Connection, sent: EndedTurn): Committed | "conflic
   const end = row && endOf(db, row);
   if (end === undefined) return undefined;
   const ended = endedOf(end);
-  const kept = {
+  const kept: Content = {
     outcome: outcomeOf(db, end, ended),
     entries: ended.size === 0 ? [] : entriesOf(db, requireBones(db, end.n)),
     plugins: ended.plugins ?? statesAt(db, end.session, ended.revision),
     usage: ended.usage,
     inputs: ended.inputs ?? [end.input_id],
   };
-  // `at` is not compared: a retry has another clock.
-  const { outcome, entries, plugins, usage, inputs } = sent;
-  const said = JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })) as unknown;
-  return isDeepStrictEqual(kept, said) ? committedOf(end, ended) : "conflict";
-}
-
-/** The outcome as it is kept. An answer is most often the last node: the receipt names it. */
-export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
-  if (outcome.kind !== "answered") return outcome;
-  const { message, text } = outcome;
-  let node = entries.length - 1;
-  for (; node >= 0; node--) {
-    const entry = entries[node] as Entry;
-    if (entry.kind === "message" && isSameMessage(entry.message, message)) break;
-  }
-  const isTold = node >= 0 && textOf(message.parts, "shown") === text && Object.keys(outcome).length === 3;
-  return isTold ? { kind: "told", node } : outcome;
-}
-
-const isSameMessage = (a: Message, b: Message): boolean =>
-  a === b || (a.id === b.id && JSON.stringify(a) === JSON.stringify(b));
-
-export function committedOf({ id, done }: { readonly id: TurnId; readonly done: number }, ended: Ended): Committed {
-  const head = ended.head === undefined ? nodeId(id, ended.size - 1) : (ended.head ?? undefined);
-  return {
-    kind: "committed",
-    revision: ended.revision,
-    ...(head === undefined ? {} : { head }),
-    cursor: cursorOf(done),
-    ...(ended.branch === undefined ? {} : { branch: ended.branch }),
-  };
+  return isSameEnd(kept, sent) ? committedOf(end, ended) : "conflict";
 }

@@ -2,7 +2,6 @@ import { statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
-import type { JobLease, Lease } from "../store.ts";
 
 /** SQLite's primary result codes: the ones that have a remedy of their own. */
 const BUSY = 5;
@@ -83,10 +82,3 @@ function hasNoRoom(error: Error, path: string): boolean {
     return false; // Nor is there a folder: the path is wrong.
   }
 }
-
-export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
-  new RuntimeError("lease.lost", { sessionId, generation });
-
-/** A job has no session that is sure: it may have been handed over, or deleted with it. So the error names the job. */
-export const jobLost = ({ jobId, generation }: JobLease): RuntimeError =>
-  new RuntimeError("lease.lost", { sessionId: jobId, generation });

@@ -2,9 +2,10 @@ import { requireLegalEnd } from "../../graph/fork.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeAddress, nodeId } from "../../model/ids.ts";
 import type { Entry } from "../../model/node.ts";
+import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Segment } from "../store.ts";
-import { corrupt, seal, sumOf, unsealText } from "./checksum.ts";
-import { decodeEntries, type EncodedEntry, encodeEntries, fromKeyText, keyText } from "./codec.ts";
+import { seal, sumOf, unsealText } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 

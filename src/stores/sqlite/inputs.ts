@@ -1,13 +1,13 @@
 import type { EffectName } from "../../model/ids.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
+import { decodeInput, encodeInput, fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt, leaseLost } from "../rows/faults.ts";
 import type { InputRef, Lease, NewInput, PendingAppend, PendingInput, Withdrawal } from "../store.ts";
 import { shownAppend } from "./appends.ts";
-import { corrupt, seal, unseal } from "./checksum.ts";
-import { decodeInput, encodeInput, fromKeyText, keyText } from "./codec.ts";
+import { seal, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { counting } from "./counts.ts";
 import { limit } from "./facts.ts";
-import { leaseLost } from "./faults.ts";
 import {
   APPEND,
   amend,

@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobCursor } from "../../model/ids.ts";
+import { keyText } from "../rows/codec.ts";
 import type { ClaimedJob, Owner, Store } from "../store.ts";
-import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { forgetAwaits } from "./job-awaits.ts";

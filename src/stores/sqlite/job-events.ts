@@ -1,8 +1,9 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobEvent } from "../../model/job.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { KeyedEvent, StoredJobEvent } from "../store.ts";
-import { corrupt, seal, sumOf, unseal } from "./checksum.ts";
-import { fromKeyText, keyText } from "./codec.ts";
+import { seal, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**

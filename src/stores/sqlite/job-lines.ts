@@ -1,7 +1,8 @@
 import type { JobId } from "../../model/ids.ts";
+import { keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { JobLine, JobLines, Saying } from "../store.ts";
-import { corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
+import { requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { jobRow } from "./job-row.ts";
 

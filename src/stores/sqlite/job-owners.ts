@@ -1,7 +1,7 @@
+import { isProvenDead } from "../rows/process.ts";
 import type { Owner } from "../store.ts";
 import { requireFit, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { isProvenDead } from "./process.ts";
 
 /**
  * The processes that hold jobs, and until when. A lease on a job has no time of its own: one row is renewed for all jobs

@@ -1,8 +1,9 @@
 import { asJobCursor, asJobId, type JobCursor, type JobId } from "../../model/ids.ts";
 import { foldJob, isOver, type JobEvent, type JobRecord, type JobRecovery, type NewJob } from "../../model/job.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { StoredJob } from "../store.ts";
-import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
-import { fromKeyText, keyText } from "./codec.ts";
+import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { counting } from "./counts.ts";
 import { sealMeta } from "./facts.ts";

@@ -43,9 +43,9 @@ import {
   working,
   write,
 } from "../../testing/job-cast.ts";
+import { thisProcess } from "../rows/process.ts";
 import { type Database, sqlite } from "../sqlite.ts";
 import type { Store } from "../store.ts";
-import { thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-jobs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -219,7 +219,7 @@ test("J5 D2 sqlite: the jobs of a process that is killed are anybody's at once",
 const KIT = `
 import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
 import { stepped, over, TASK } from ${JSON.stringify(new URL("../../testing/job-cast.ts", import.meta.url).href)};
-import { thisProcess } from ${JSON.stringify(new URL("./process.ts", import.meta.url).href)};
+import { thisProcess } from ${JSON.stringify(new URL("../rows/process.ts", import.meta.url).href)};
 const [path, id, dies] = process.argv.slice(1);
 const store = sqlite(path, { strength: "process" });
 const owner = { id, process: thisProcess() };

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
 import type { JobEvent, NewJob } from "../../model/job.ts";
+import { corrupt, jobLost } from "../rows/faults.ts";
 import type {
   JobAppended,
   JobLease,
@@ -15,9 +16,7 @@ import type {
   StoredJobEvent,
 } from "../store.ts";
 import type { Blobs } from "./blobs.ts";
-import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { jobLost } from "./faults.ts";
 import { addAwaits, awaitsOf, forgetAwaits, isMet, wakeWaiters } from "./job-awaits.ts";
 import { addEvent, eventUnder, forgetEvents, freeKey } from "./job-events.ts";
 import { forgetLines, say } from "./job-lines.ts";

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
+import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "../rows/codec.ts";
+import { corrupt, leaseLost } from "../rows/faults.ts";
 import type { Lease, Mail, NewInput, NewWait } from "../store.ts";
-import { corrupt, seal, unseal } from "./checksum.ts";
-import { decodeEvents, decodeOpened, type EncodedOpened, encodeEvents, encodeOpened } from "./codec.ts";
+import { seal, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
-import { isConstraint, leaseLost } from "./faults.ts";
+import { isConstraint } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
 import { addWaits, resolvedOf } from "./waits.ts";
 

@@ -1,7 +1,7 @@
 import type { EffectName, TurnId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
+import { keyText } from "../rows/codec.ts";
 import { seal, sumOf, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import type { Journals } from "./journal.ts";
 import { countRows } from "./own-rows.ts";

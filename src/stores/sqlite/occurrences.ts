@@ -1,9 +1,10 @@
 import { asTurnId, type JobId, type SessionId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Delivery, NewOccurrence, Occurrence } from "../../model/trigger.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Store } from "../store.ts";
-import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
-import { fromKeyText, keyText } from "./codec.ts";
+import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
 import { idOf, type KeptId, keptId } from "./job-row.ts";

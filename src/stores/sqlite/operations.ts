@@ -1,10 +1,10 @@
 import type { SessionId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
+import { keyText } from "../rows/codec.ts";
 import type { ChangedBy, Committed, FoundOperation, PartOperation } from "../store.ts";
 import { appendRow } from "./appends.ts";
 import type { Blobs } from "./blobs.ts";
 import { seal, sumOf, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { countRows } from "./own-rows.ts";
 import type { Sessions } from "./sessions.ts";

@@ -1,8 +1,8 @@
 import { waitIdOf } from "../../model/wait.ts";
+import { leaseLost } from "../rows/faults.ts";
 import type { Lease, ParkAnswer, ParkedTurn } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { requestOf } from "./endings.ts";
-import { leaseLost } from "./faults.ts";
 import type { Journals } from "./journal.ts";
 import { keepParked, type ParkedRow, parkedRow, waitsOf } from "./parked-row.ts";
 import { type SessionRow, type Sessions, sealOf } from "./sessions.ts";

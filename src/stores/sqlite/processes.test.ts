@@ -21,9 +21,9 @@ import {
   slept,
   turnId,
 } from "../../testing/cast.ts";
+import { isProvenDead, thisProcess } from "../rows/process.ts";
 import { sqlite } from "../sqlite.ts";
 import type { Lease, Store } from "../store.ts";
-import { isProvenDead, thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-processes-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -33,7 +33,7 @@ const KIT = `
 import { writeSync } from "node:fs";
 import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
 import { alice, answering, commit, ended, opening, send as sendTo, slept, usage } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
-import { thisProcess } from ${JSON.stringify(new URL("./process.ts", import.meta.url).href)};
+import { thisProcess } from ${JSON.stringify(new URL("../rows/process.ts", import.meta.url).href)};
 const [path, me, isHeldBack] = process.argv.slice(1);
 const from = isHeldBack && (await new Promise((resolve) => process.stdin.once("data", (said) => resolve(String(said)))));
 const store = sqlite(path);

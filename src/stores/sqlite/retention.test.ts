@@ -21,8 +21,8 @@ import {
   send,
   turn,
 } from "../../testing/cast.ts";
+import { thisProcess } from "../rows/process.ts";
 import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
-import { thisProcess } from "./process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-retention-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -11,9 +11,10 @@ import {
 } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
+import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Booked, NewSession, PluginSnapshots, SessionOptions, Store, StoredSession } from "../store.ts";
-import { corrupt, requireFit, seal, sumOf, unseal } from "./checksum.ts";
-import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "./codec.ts";
+import { requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";

@@ -1,10 +1,11 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { hashesIn, SWEEPS } from "./blobs.ts";
+import { hashesIn } from "../rows/hashes.ts";
+import { isProvenDead, thisProcess } from "../rows/process.ts";
+import { SWEEPS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { latestFact, limit } from "./facts.ts";
 import { holdersOf } from "./job-owners.ts";
-import { isProvenDead, thisProcess } from "./process.ts";
 import { type OpenTurn, openTurns } from "./turns.ts";
 
 export interface SweepOptions {

@@ -1,7 +1,7 @@
 import { asCursor, type SessionId } from "../../model/ids.ts";
 import type { Subscription, TriggerSource } from "../../model/trigger.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
 import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
-import { fromKeyText, keyText } from "./codec.ts";
 
 /** What a subscription waits for, as `kind` has it: schedules come last, so that one comparison tells them. */
 const KINDS: readonly TriggerSource["kind"][] = ["event", "commits", "cron", "interval"];

@@ -1,9 +1,9 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
 import type { NewOccurrence, Subscription } from "../../model/trigger.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
 import type { Agenda, MovedTrigger, NewDelivery, OccurAnswer, Store } from "../store.ts";
 import type { Blobs } from "./blobs.ts";
-import { fromKeyText, keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { counting } from "./counts.ts";
 import type { Value } from "./database.ts";

@@ -1,4 +1,5 @@
-import { corrupt, sumIn, sumOf } from "./checksum.ts";
+import { corrupt } from "../rows/faults.ts";
+import { sumIn, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /** The states of an input. An index of its own finds those that wait. */

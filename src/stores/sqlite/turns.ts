@@ -1,9 +1,10 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asInputId, asTurnId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Opened } from "../../turn/event.ts";
+import { keyText } from "../rows/codec.ts";
+import { isProvenDead } from "../rows/process.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import { type Blobs, SWEEPS } from "./blobs.ts";
-import { keyText } from "./codec.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT } from "./facts.ts";
 import { isConstraint } from "./faults.ts";
@@ -13,7 +14,6 @@ import { OPTIONS, optionsIn, WITH_OPTIONS } from "./options.ts";
 import { countRows } from "./own-rows.ts";
 import { forgetParked, parkedRow } from "./parked-row.ts";
 import { hasMail } from "./parking.ts";
-import { isProvenDead } from "./process.ts";
 import { idOfTurn, type Sessions, sealOf } from "./sessions.ts";
 import { requireWhole, TAKEN, TURN_COLUMNS, type TurnColumns, WAITING } from "./turn-row.ts";
 

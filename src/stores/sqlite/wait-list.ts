@@ -1,7 +1,7 @@
 import type { SessionId, TurnId, WaitId } from "../../model/ids.ts";
 import type { WaitAbout } from "../../model/wait.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Store, StoredWait } from "../store.ts";
-import { corrupt } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { cursorOf, limit } from "./facts.ts";
 import { idOf } from "./job-row.ts";

@@ -1,8 +1,9 @@
 import type { EffectName, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAbout, type WaitAnswer, type WaitedTurns, waitIdOf } from "../../model/wait.ts";
+import { keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { NewWait } from "../store.ts";
-import { corrupt, requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
-import { keyText } from "./codec.ts";
+import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import type { KeptId } from "./job-row.ts";
 

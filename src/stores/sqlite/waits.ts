@@ -1,8 +1,9 @@
 import type { JobId, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
 import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
+import { fromKeyText, keyText } from "../rows/codec.ts";
+import { corrupt } from "../rows/faults.ts";
 import type { Mail, NewWait, Store } from "../store.ts";
-import { corrupt, seal } from "./checksum.ts";
-import { fromKeyText, keyText } from "./codec.ts";
+import { seal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { find } from "./endings.ts";
 import { latestFact } from "./facts.ts";

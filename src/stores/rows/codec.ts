@@ -16,7 +16,7 @@ import type { Reply } from "../../model/request.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import type { NewInput } from "../store.ts";
-import { corrupt } from "./checksum.ts";
+import { corrupt } from "./faults.ts";
 
 /**
  * Writes what rows say most in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an
