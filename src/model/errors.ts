@@ -384,12 +384,40 @@ const ERRORS = {
   "store.foreign": (d: { path: string }) =>
     said(
       `${d.path} is the database of something else.`,
-      "Give the store a file of its own, under another path; nothing was changed.",
+      "Nothing was changed. Give the store a place of its own: a file under another path, or another schema.",
     ),
   "store.newer": (d: { path: string; found: number; known: number }) =>
     said(
       `${d.path} has schema ${d.found}, and this version knows schemas up to ${d.known}.`,
-      "Nothing was changed. Update bowline, or open the file with the version that wrote it.",
+      "Nothing was changed. Update bowline, or open it with the version that wrote it.",
+    ),
+  "store.old": (d: { store: string; found: number; needed: number }) =>
+    said(
+      `The server of ${d.store} is PostgreSQL ${Math.floor(d.found / 10_000)}, which is too old.`,
+      `Nothing was changed. Use PostgreSQL ${Math.floor(d.needed / 10_000)} or later.`,
+    ),
+  "store.url": (d: { problem: string }) =>
+    said(
+      `This is no address of a Postgres database: ${d.problem}.`,
+      'Pass a URL such as postgres("postgres://user:password@host:5432/database"), or a pool of pg.',
+    ),
+  "store.unreachable": (d: { store: string; problem: string; ms: number }) =>
+    said(
+      `${d.store} could not be reached for ${d.ms} ms: ${d.problem}.`,
+      "Check that the server runs and that host and port are right. What was not acknowledged may not be kept: try again, or read the session again.",
+      "reload",
+    ),
+  "store.exhausted": (d: { store: string; problem: string }) =>
+    said(
+      `No connection to ${d.store} was free: ${d.problem}.`,
+      "Nothing was written. Let the store open more connections (`connections`), or the server accept more (max_connections).",
+      "unchanged",
+    ),
+  "store.refused": (d: { store: string; problem: string }) =>
+    said(
+      `${d.store} refused: ${d.problem}.`,
+      "Nothing was written. Check user, password and database, and that the user may create and use the schema.",
+      "unchanged",
     ),
   "store.locked": (d: { path: string; ms: number }) =>
     said(
@@ -810,6 +838,9 @@ export const hasCode = <C extends Code>(error: unknown, code: C): error is Runti
 const PASSING: ReadonlySet<string> = new Set([
   "lease.lost",
   "store.locked",
+  "store.unreachable",
+  "store.exhausted",
+  "store.refused",
   "store.full",
   "store.readonly",
   "store.failed",

@@ -1,0 +1,266 @@
+import { hash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { RuntimeError } from "../../model/errors.ts";
+import { isAgainstAnother, isCut, isPreparedLost, typed } from "./faults.ts";
+
+/** What a statement is given, and what it may answer in a column. */
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
+
+/** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
+export interface Pool {
+  connect(): Promise<Client>;
+}
+export interface Client {
+  query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
+  release(broken?: Error | boolean): void;
+  /** Statements are sent without waiting for the answers to those before. */
+  readonly pipeline?: boolean;
+}
+interface Statement {
+  readonly text: string;
+  readonly name?: string;
+  readonly values?: readonly unknown[];
+  readonly types?: { getTypeParser(oid: number, format?: string): unknown };
+  readonly query_timeout?: number;
+}
+
+export interface DatabaseOptions {
+  readonly schema: string;
+  /** What errors call the store: host, port, database and schema, and nothing that is secret. */
+  readonly name: string;
+  readonly leaseMs: number;
+  /** How long a call is tried while the server cannot be reached. */
+  readonly patienceMs: number;
+  /** How long the server may take to answer, before the connection counts as dead. */
+  readonly answerMs: number;
+  /** Lease times are told by the server's clock, or by the `now` that callers give. */
+  readonly clock: "server" | "caller";
+  /** Brings the schema up to date; every other call waits for it. */
+  setUp(db: Database): Promise<void>;
+}
+
+/** Numbers of rows and revisions are whole and small enough for JavaScript. */
+const INT8 = 20;
+const types = {
+  getTypeParser: (oid: number, format?: "text" | "binary"): unknown =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format),
+};
+
+/** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
+export const clock = (parameter: number): string =>
+  `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
+
+const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/**
+ * The server: its connections, its transactions, and the store's patience with it. What statements say is not its job.
+ * In a statement `@turn` is the table `turn` in the schema of the store: the search path of a connection may be anybody's.
+ *
+ * 1. Work that failed because a connection was lost, or because two transactions were in each other's way, is done again
+ *    from its beginning. So work may run more than once, and the last time may have been kept without anyone knowing: all
+ *    that is written is idempotent by a key, and work is told which attempt it is.
+ * 2. Lock, then read: a transaction that decides something locks the row of its session first (`FOR UPDATE`), and reads in
+ *    later statements. A statement sees what was there when it began, which may be before it got its lock.
+ * 3. Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of facts.
+ */
+export class Database {
+  readonly schema: string;
+  readonly name: string;
+  readonly leaseMs: number;
+  /** The patience of whoever holds a lease: it is tried as long as the lease may hold. */
+  readonly heldMs: number;
+  readonly #pool: Pool;
+  readonly #options: DatabaseOptions;
+  readonly #prefix: string;
+  readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
+  /** Whether the server remembers statements by name; a pooler between may not. */
+  #isPrepared = true;
+  #isClosed = false;
+  #setUp: Promise<void> | undefined;
+
+  constructor(pool: Pool, options: DatabaseOptions) {
+    this.#pool = pool;
+    this.#options = options;
+    this.schema = options.schema;
+    this.name = options.name;
+    this.leaseMs = options.leaseMs;
+    this.heldMs = Math.max(options.patienceMs, options.leaseMs);
+    this.#prefix = `"${options.schema.replaceAll('"', '""')}".`;
+  }
+
+  /** The time that a caller gave, for `clock` in a statement: null where the server's own counts. */
+  time(now: number): number | null {
+    return this.#options.clock === "caller" ? now : null;
+  }
+
+  /** Brings the schema up to date, once; a failure is tried again by the next call. */
+  ready(): Promise<void> {
+    this.#setUp ??= this.#options.setUp(this).catch((error: unknown) => {
+      this.#setUp = undefined;
+      throw error;
+    });
+    return this.#setUp;
+  }
+
+  /** One statement by itself, kept when it answers. `attempt` of `work` counts from 1. */
+  rows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    return this.patiently(this.#options.patienceMs, (client) => this.#send<Row>(client, sql, values));
+  }
+
+  async row<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
+    return (await this.rows<Row>(sql, ...values))[0];
+  }
+
+  /** The same for whoever holds a lease. */
+  heldRows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    return this.patiently(this.heldMs, (client) => this.#send<Row>(client, sql, values));
+  }
+
+  /** Several statements that read one moment, though others write. */
+  read<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.patiently(this.#options.patienceMs, (client) => this.#within(client, BEGIN_READ, work));
+  }
+
+  /** Keeps all of the work or nothing. */
+  write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs?: number): Promise<T> {
+    const { answerMs } = this.#options;
+    // A process that hangs with its transaction open would keep others from the rows that it has locked.
+    const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${answerMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${answerMs}`;
+    return this.patiently(patienceMs ?? this.#options.patienceMs, (client, attempt) =>
+      this.#within(client, begin, (tx) => work(tx, attempt)),
+    );
+  }
+
+  async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const tx = new Transaction((sql, values) => this.#send(client, sql, values), client.pipeline === true);
+    try {
+      tx.begin(begin);
+      const result = await work(tx);
+      await tx.end("COMMIT");
+      return result;
+    } catch (error) {
+      const first = await tx.firstFailure(error);
+      if (!isCut(first)) await tx.end("ROLLBACK").catch(() => {});
+      throw first;
+    }
+  }
+
+  /** Runs work on a connection, and again while that can help (1). Errors are typed on the way out. */
+  async patiently<T>(
+    patienceMs: number,
+    work: (client: Client, attempt: number) => Promise<T>,
+    isReady = true,
+  ): Promise<T> {
+    const end = performance.now() + patienceMs;
+    for (let attempt = 1, waitMs = 20; ; attempt++, waitMs = Math.min(waitMs * 1.6, 1_000)) {
+      try {
+        if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
+        if (isReady) await this.ready();
+        return await this.#once(work, attempt);
+      } catch (error) {
+        if (error instanceof RuntimeError) throw error;
+        if (isPreparedLost(error) && this.#isPrepared) {
+          this.#isPrepared = false;
+          continue;
+        }
+        const isWorthwhile = isCut(error) || isAgainstAnother(error);
+        if (!isWorthwhile || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        // By chance, so that two transactions which met once do not go on meeting.
+        await sleep(waitMs * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
+    const client = await this.#pool.connect();
+    let isBroken = false;
+    try {
+      return await work(client, attempt);
+    } catch (error) {
+      isBroken = isCut(error) || isPreparedLost(error);
+      throw error;
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
+  async #send<Row>(client: Client, sql: string, values: readonly Value[]): Promise<Row[]> {
+    const { rows } = await client.query(this.#statement(sql, values));
+    return rows as Row[];
+  }
+
+  #statement(sql: string, values: readonly Value[]): Statement {
+    const known = this.#statements.get(sql) ?? this.#prepare(sql);
+    const query_timeout = this.#options.answerMs;
+    // Without values several statements can be sent as one text, which cannot be prepared.
+    if (values.length === 0) return { text: known.text, types, query_timeout };
+    if (!this.#isPrepared) return { text: known.text, values, types, query_timeout };
+    return { ...known, values, types, query_timeout };
+  }
+
+  #prepare(sql: string): { readonly name: string; readonly text: string } {
+    const text = sql.replaceAll("@", this.#prefix);
+    const statement = { name: `bowline_${hash("sha1", text, "hex").slice(0, 16)}`, text };
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+}
+
+/** Statements that are kept together. */
+export class Transaction {
+  readonly #send: (sql: string, values: readonly Value[]) => Promise<unknown[]>;
+  readonly #isPipelined: boolean;
+  /** Statements that nobody waits for by themselves. */
+  #queued: Promise<unknown>[] = [];
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(send: (sql: string, values: readonly Value[]) => Promise<unknown[]>, isPipelined: boolean) {
+    this.#send = send;
+    this.#isPipelined = isPipelined;
+  }
+
+  #next(sql: string, values: readonly Value[]): Promise<unknown[]> {
+    if (this.#isPipelined) return this.#send(sql, values);
+    const sent = this.#last.then(() => this.#send(sql, values));
+    this.#last = sent.catch(() => {});
+    return sent;
+  }
+
+  begin(sql: string): void {
+    this.queue(sql);
+  }
+
+  async rows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    return (await this.#next(sql, values)) as Row[];
+  }
+
+  async row<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
+    return (await this.rows<Row>(sql, ...values))[0];
+  }
+
+  /** Sends a statement whose answer nobody needs: it costs no waiting, and what it runs into fails the transaction. */
+  queue(sql: string, ...values: Value[]): void {
+    const sent = this.#next(sql, values);
+    sent.catch(() => {});
+    this.#queued.push(sent);
+  }
+
+  async end(sql: "COMMIT" | "ROLLBACK"): Promise<void> {
+    this.queue(sql);
+    const queued = this.#queued;
+    this.#queued = [];
+    await Promise.all(queued);
+  }
+
+  /** The error that the others followed from: after one, the server refuses all later statements. */
+  async firstFailure(error: unknown): Promise<unknown> {
+    for (const answer of await Promise.allSettled(this.#queued)) if (answer.status === "rejected") return answer.reason;
+    return error;
+  }
+}

@@ -1,0 +1,62 @@
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+
+/** What the server and the driver throw, by what can be done about it. */
+
+const codeOf = (error: unknown): string => {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === "string" ? code : "";
+};
+
+/** Codes of connections that were lost or could not be made: of the system, and of a server that goes or comes up. */
+const CUT = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EAI_AGAIN",
+  "57P01", // an administrator ended it
+  "57P02", // the server crashed
+  "57P03", // the server is starting
+  "57P05", // idle for too long
+  "25P03", // idle in a transaction for too long
+]);
+/** The driver has no codes for these. */
+const CUT_WORDS =
+  /Connection terminated|connection error and is not queryable|Query read timeout|timeout exceeded when trying to connect|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
+
+/** Whether the connection was lost: what was sent over it may or may not have been done. */
+export function isCut(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  return CUT.has(code) || code.startsWith("08") || CUT_WORDS.test(error.message);
+}
+
+/** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
+export const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
+
+/** Whether a pooler gave the statement to a connection that does not know it, or knows another of its name. */
+export const isPreparedLost = (error: unknown): boolean => ["26000", "42P05"].includes(codeOf(error));
+
+export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505";
+
+/** Turns an error of the server or the driver into one that a caller can act on; other errors are left as they are. */
+export function typed(error: unknown, store: string, ms: number): unknown {
+  if (!(error instanceof Error) || error instanceof RuntimeError) return error;
+  const cause = { cause: error };
+  const problem = describeThrown(error);
+  const code = codeOf(error);
+  if (code === "ENOTFOUND" || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
+  if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
+  if (code === "53300") return new RuntimeError("store.exhausted", { store, problem }, cause);
+  if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
+  if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
+  if (code.startsWith("28") || code === "3D000" || code === "42501")
+    return new RuntimeError("store.refused", { store, problem }, cause);
+  if (code.startsWith("XX")) return new RuntimeError("store.corrupt", { item: store, problem }, cause);
+  // What is left with a code of the server is one of its failures, or a defect of ours.
+  return /^[0-9A-Z]{5}$/.test(code) ? new RuntimeError("store.failed", { path: store, problem }, cause) : error;
+}

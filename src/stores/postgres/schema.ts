@@ -1,0 +1,237 @@
+import { RuntimeError } from "../../model/errors.ts";
+import type { Client, Database } from "./database.ts";
+
+/** Says whose schema it is before anything else in it is believed. */
+const APP = "bowline";
+/** The oldest server on which the laws were tried. */
+const SERVER_MIN = 150_000;
+
+/**
+ * One entry per version of the schema, each run once on the version before it. Never change one that was released: add
+ * another.
+ *
+ * - Rows that name others do so by number (`n`), from one sequence. A segment has the number of the turn or the operation
+ *   that made it.
+ * - What was said is text, written and read as JSON by the client: `jsonb` would refuse NUL, and order keys anew.
+ * - Texts are compared by their bytes ("C"), so that pages have the same order everywhere.
+ * - `session` is the row that is locked before anything of a session is written, and that every append writes: it is
+ *   narrow, and half of each page is left free for its next versions. What an append changes is in no index, so that
+ *   none is written. What is rarely asked for is in `profile`.
+ * - `counter` numbers the facts and the changes of jobs. Whoever takes a number holds the row to the end of its
+ *   transaction: so numbers become visible in their order, and nobody who reads after a number misses an earlier one.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE @counter (name text PRIMARY KEY, value bigint NOT NULL) WITH (fillfactor = 10);
+  INSERT INTO @counter VALUES ('fact', 0), ('job', 0), ('gone', 0);
+  CREATE SEQUENCE @number;
+
+  CREATE TABLE @session (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE,
+    revision bigint NOT NULL, turns bigint NOT NULL, head bigint, head_index integer, usage text NOT NULL,
+    -- The lease, and how many events the journal of the open turn has.
+    generation bigint NOT NULL, turn bigint, owner text, process text, until float8 NOT NULL, length integer NOT NULL,
+    -- How many inputs and appends wait. Whether the open turn has more to end than its journal: claims, appends, waits,
+    -- notes, attempts, jobs; whether it was asked to end; and whether somebody elsewhere follows it live.
+    waiting integer NOT NULL, has_more boolean NOT NULL, is_cancelled boolean NOT NULL, followed float8 NOT NULL,
+    -- Of a parked turn: when it has mail by itself (0: now), and the ids of the waits whose answers wake it.
+    wake float8, parked text
+  ) WITH (fillfactor = 50);
+  CREATE INDEX session_busy ON @session (n) WHERE turn IS NOT NULL OR waiting > 0;
+  CREATE INDEX session_wake ON @session (wake) WHERE wake IS NOT NULL;
+  CREATE TABLE @profile (
+    session bigint PRIMARY KEY, parent_id text COLLATE "C", origin_id text COLLATE "C", origin_at text,
+    created_at float8 NOT NULL, config text NOT NULL, options text
+  );
+  CREATE INDEX profile_parent ON @profile (parent_id) WHERE parent_id IS NOT NULL;
+  CREATE INDEX profile_origin ON @profile (origin_id) WHERE origin_id IS NOT NULL;
+  CREATE TABLE @gone (id text COLLATE "C" PRIMARY KEY);
+  CREATE TABLE @ledger (
+    session bigint NOT NULL, source text COLLATE "C" NOT NULL, model text COLLATE "C" NOT NULL,
+    nth bigint NOT NULL DEFAULT nextval('@number'), calls float8 NOT NULL, input float8 NOT NULL,
+    cache_read float8 NOT NULL, cache_write float8 NOT NULL, output float8 NOT NULL, reasoning float8 NOT NULL,
+    unknown_calls float8 NOT NULL, estimated_input float8 NOT NULL, estimated_output float8 NOT NULL,
+    PRIMARY KEY (session, source, model)
+  ) WITH (fillfactor = 50);
+  -- A row for each change of a plugin's state: what did not change is not written again. 'null': it keeps none any more.
+  CREATE TABLE @state (
+    session bigint NOT NULL, plugin text COLLATE "C" NOT NULL, since bigint NOT NULL, body text NOT NULL,
+    PRIMARY KEY (session, plugin, since)
+  );
+
+  CREATE TABLE @segment (
+    n bigint PRIMARY KEY, session bigint NOT NULL, revision bigint NOT NULL, depth bigint NOT NULL,
+    parent bigint, parent_index integer, size integer NOT NULL, users integer NOT NULL,
+    is_named boolean NOT NULL, is_branch boolean NOT NULL, name text COLLATE "C" NOT NULL, entries text NOT NULL
+  );
+  CREATE UNIQUE INDEX segment_named ON @segment (name) WHERE is_named;
+  CREATE INDEX segment_left ON @segment (session) WHERE is_named;
+  CREATE INDEX segment_branch ON @segment (session) WHERE is_branch;
+
+  -- state: 0 waits, 1 taken, 2 withdrawn. aside: 0 opens a turn, 1 for a boundary, 2 injected, 3 an append.
+  CREATE TABLE @turn (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), session bigint NOT NULL, id text COLLATE "C" NOT NULL UNIQUE,
+    input_id text COLLATE "C" NOT NULL, state smallint NOT NULL, aside smallint NOT NULL, key text COLLATE "C",
+    hash text NOT NULL, claim bigint, boundary text, ended_by bigint, done bigint, cancel text, ended text, input text
+  ) WITH (fillfactor = 80);
+  CREATE INDEX turn_session ON @turn (session, n);
+  CREATE UNIQUE INDEX turn_key ON @turn (session, key) WHERE key IS NOT NULL AND state <> 2;
+  CREATE INDEX turn_waiting ON @turn (session, n) WHERE state = 0;
+  CREATE INDEX turn_claimed ON @turn (claim) WHERE claim IS NOT NULL;
+
+  -- The order of all facts. kind: 0 accepted, 1 ended (of: the turn), 2 applied (the operation), 3 asked, 4 answered (the wait).
+  CREATE TABLE @fact (n bigint PRIMARY KEY, session bigint NOT NULL, kind smallint NOT NULL, of bigint NOT NULL);
+  CREATE INDEX fact_session ON @fact (session, n);
+
+  CREATE TABLE @operation (
+    n bigint PRIMARY KEY, session bigint NOT NULL, name text COLLATE "C" NOT NULL, hash text NOT NULL,
+    committed text NOT NULL, UNIQUE (session, name)
+  );
+  CREATE TABLE @operation_note (
+    session bigint NOT NULL, operation text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, value text NOT NULL,
+    PRIMARY KEY (session, operation, key)
+  );
+
+  CREATE TABLE @journal (
+    session bigint NOT NULL, seq integer NOT NULL, size integer NOT NULL, events text NOT NULL, PRIMARY KEY (session, seq)
+  );
+  CREATE TABLE @note (
+    turn bigint NOT NULL, effect text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, value text NOT NULL,
+    PRIMARY KEY (turn, effect, key)
+  );
+  CREATE TABLE @attempt (turn bigint NOT NULL, effect text COLLATE "C" NOT NULL, PRIMARY KEY (turn, effect));
+
+  -- key: only while its turn is open, or its job is not over. turn: 0 where a job waits. asked, answered: the facts; moved:
+  -- the fact that it was asked, where the job had another session then. nth: its place among the answers of its turn.
+  CREATE TABLE @wait (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL, key text COLLATE "C",
+    session bigint NOT NULL, turn bigint NOT NULL, job text COLLATE "C", moved bigint, effect text NOT NULL,
+    at float8 NOT NULL, about text NOT NULL, until float8 NOT NULL, is_turns boolean NOT NULL, asked bigint,
+    answered bigint, nth integer, answer text
+  );
+  CREATE INDEX wait_id ON @wait (id);
+  CREATE UNIQUE INDEX wait_key ON @wait (id) WHERE key IS NOT NULL;
+  CREATE INDEX wait_turn ON @wait (turn) WHERE key IS NOT NULL;
+  CREATE INDEX wait_job ON @wait (job) WHERE key IS NOT NULL AND job IS NOT NULL;
+  CREATE INDEX wait_turns ON @wait (session) WHERE is_turns AND key IS NOT NULL;
+  CREATE INDEX wait_open ON @wait (coalesce(asked, moved)) WHERE key IS NOT NULL AND answer IS NULL;
+  CREATE INDEX wait_session ON @wait (session);
+
+  CREATE TABLE @blob (hash text COLLATE "C" PRIMARY KEY, at float8 NOT NULL, sweep bigint NOT NULL, data bytea NOT NULL);
+  ALTER TABLE @blob ALTER COLUMN data SET STORAGE EXTERNAL;
+  CREATE TABLE @sweep (n bigint PRIMARY KEY, fact bigint NOT NULL);
+
+  -- state: 0 running, 1 idle, 2 over. recovery: 0 rerunnable, 1 bound to its owner, 2 external. operation: the task that a
+  -- process must have to run it; '': any process can; null: nobody. moves: what changes of its record.
+  CREATE TABLE @job (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE, session bigint NOT NULL,
+    kind text NOT NULL, is_hidden boolean NOT NULL, recovery smallint NOT NULL, operation text COLLATE "C",
+    parent text COLLATE "C", state smallint NOT NULL, owner text COLLATE "C", generation bigint NOT NULL,
+    is_parked boolean NOT NULL, due float8, awaits text, seq integer NOT NULL, changed bigint NOT NULL, moves text NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX job_session ON @job (session, n);
+  CREATE INDEX job_live ON @job (session) WHERE state < 2;
+  CREATE INDEX job_parent ON @job (parent) WHERE parent IS NOT NULL;
+  CREATE INDEX job_due ON @job (operation, due) WHERE owner IS NULL AND due IS NOT NULL;
+  CREATE INDEX job_held ON @job (owner, operation) WHERE owner IS NOT NULL;
+  CREATE INDEX job_changed ON @job (changed);
+  CREATE TABLE @job_event (
+    job bigint NOT NULL, seq integer NOT NULL, key text COLLATE "C" NOT NULL, event text NOT NULL, PRIMARY KEY (job, seq)
+  );
+  CREATE UNIQUE INDEX job_event_key ON @job_event (job, key);
+  CREATE TABLE @job_owner (id text COLLATE "C" PRIMARY KEY, process text NOT NULL, until float8 NOT NULL) WITH (fillfactor = 50);
+  CREATE TABLE @job_await (awaited text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (awaited, job));
+  CREATE TABLE @job_line (job bigint NOT NULL, n bigint NOT NULL, line text NOT NULL, PRIMARY KEY (job, n));
+  CREATE TABLE @job_said (
+    job bigint PRIMARY KEY, last bigint NOT NULL, lines integer NOT NULL, key text COLLATE "C", since bigint NOT NULL,
+    taken bigint NOT NULL
+  ) WITH (fillfactor = 70);
+
+  -- kind: 0 event, 1 commits, 2 cron, 3 interval: schedules come last, so that one comparison tells them.
+  CREATE TABLE @subscription (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), session bigint NOT NULL, id text COLLATE "C" NOT NULL,
+    incarnation text COLLATE "C" NOT NULL, revision bigint NOT NULL, is_enabled boolean NOT NULL, kind smallint NOT NULL,
+    event text COLLATE "C", source text COLLATE "C", next float8, after text, body text NOT NULL, UNIQUE (session, id)
+  );
+  CREATE INDEX subscription_event ON @subscription (event) WHERE is_enabled AND event IS NOT NULL;
+  CREATE INDEX subscription_kind ON @subscription (kind) WHERE is_enabled;
+  CREATE INDEX subscription_due ON @subscription (next, n) WHERE is_enabled AND kind >= 2 AND next IS NOT NULL;
+  CREATE TABLE @occurrence (
+    n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE,
+    source text COLLATE "C" NOT NULL, at float8 NOT NULL, payload text NOT NULL
+  );
+  CREATE INDEX occurrence_source ON @occurrence (source, n);
+  CREATE TABLE @delivery (
+    occurrence bigint NOT NULL, nth integer NOT NULL, session bigint NOT NULL, subscription text COLLATE "C" NOT NULL,
+    revision bigint NOT NULL, job text COLLATE "C", turn text COLLATE "C", is_lost boolean NOT NULL,
+    PRIMARY KEY (occurrence, nth)
+  );
+  CREATE INDEX delivery_session ON @delivery (session);
+
+  -- What runs now, for those who follow it from another process. Lost in a crash of the server, and no loss.
+  CREATE UNLOGGED TABLE @preview (session bigint NOT NULL, n bigint NOT NULL, body text NOT NULL, PRIMARY KEY (session, n));
+  `,
+];
+
+/**
+ * Makes the schema or brings it to today's version, by whichever process comes first; or refuses it unchanged: another
+ * program's, or a later version's. All of it is one transaction under a lock of the schema's name.
+ */
+export async function setUp(db: Database): Promise<void> {
+  await db.patiently(db.heldMs, (client) => migrate(db, client), false);
+}
+
+async function migrate(db: Database, client: Client): Promise<void> {
+  const run = async <Row>(text: string, ...values: unknown[]): Promise<Row[]> => {
+    const { rows } = await client.query(values.length === 0 ? { text } : { text, values });
+    return rows as Row[];
+  };
+  const within = (text: string): string => text.replaceAll("'@", `'${quoted}.`).replaceAll("@", `${quoted}.`);
+  const quoted = `"${db.schema.replaceAll('"', '""')}"`;
+
+  const [server] = await run<{ version: string }>("SELECT current_setting('server_version_num') AS version");
+  const found = Number(server!.version);
+  if (found < SERVER_MIN) throw new RuntimeError("store.old", { store: db.name, found, needed: SERVER_MIN });
+  if ((await versionOf(db, run)) === MIGRATIONS.length) return;
+  try {
+    await run("BEGIN");
+    await run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `bowline ${db.schema}`);
+    let version = await versionOf(db, run); // Another process may have made it meanwhile.
+    if (version === undefined) {
+      await run(`CREATE SCHEMA IF NOT EXISTS ${quoted}`);
+      await run(within("CREATE TABLE @meta (app text NOT NULL, version integer NOT NULL)"));
+      await run(within(`INSERT INTO @meta VALUES ('${APP}', 0)`));
+    }
+    for (version ??= 0; version < MIGRATIONS.length; version++) await run(within(MIGRATIONS[version]!));
+    await run(within("UPDATE @meta SET version = $1"), MIGRATIONS.length);
+    await run("COMMIT");
+  } catch (error) {
+    await run("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+/** The version of the schema that is there; undefined while there is none, or an empty one. */
+async function versionOf(
+  db: Database,
+  run: <Row>(text: string, ...values: unknown[]) => Promise<Row[]>,
+): Promise<number | undefined> {
+  const tables = await run<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",
+    db.schema,
+  );
+  if (tables.length === 0) return undefined;
+  const foreign = new RuntimeError("store.foreign", { path: db.name });
+  if (!tables.some(({ name }) => name === "meta")) throw foreign;
+  const columns = await run<{ name: string }>(
+    "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'meta'",
+    db.schema,
+  );
+  if (!columns.some(({ name }) => name === "app")) throw foreign;
+  const quoted = `"${db.schema.replaceAll('"', '""')}"`;
+  const [meta] = await run<{ app: string; version: number }>(`SELECT app, version FROM ${quoted}.meta`);
+  if (meta?.app !== APP) throw foreign;
+  if (meta.version > MIGRATIONS.length)
+    throw new RuntimeError("store.newer", { path: db.name, found: meta.version, known: MIGRATIONS.length });
+  return meta.version;
+}
