@@ -1,7 +1,8 @@
 /** A PostgreSQL server of a test's own, to be killed, restarted and starved. `shared-postgres.ts` has one for all tests. */
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { globSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -22,6 +23,7 @@ import { passed } from "./reading.ts";
 const MAJOR_MIN = 15;
 const START_MS = 60_000; // After a kill it has a log to read first.
 const PORTS_TRIED_MAX = 10;
+const MEMORY_MIN = 2 ** 30;
 
 // ── The programs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,9 +105,12 @@ async function templateOf({ initdb, version }: Programs): Promise<string> {
 export interface PostgresOptions {
   /** Settings of the server, such as `{ idle_in_transaction_session_timeout: "1s" }`. */
   readonly settings?: { readonly [name: string]: string | number };
-  /** Whether a commit waits for the disk, as it does outside of tests. Without it a server is quicker; default `false`. */
+  /**
+   * Whether a commit waits for the disk, as it does outside of tests. Without it a server is quicker, and survives kills
+   * just the same, but no loss of power: its data is in memory, where there is room. Default `false`.
+   */
   readonly fsync?: boolean;
-  /** Where the data is kept, for example on a small disk; a temporary folder unless told. Log and socket are elsewhere. */
+  /** Where the data is kept, for example on a small disk; log and socket are elsewhere. */
   readonly dataIn?: string;
   /** The password of `postgres`. With one, everybody who comes over TCP needs one. */
   readonly password?: string;
@@ -143,12 +148,20 @@ export interface Postgres extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** A folder in memory if it has room, as it does not in every container. On some disks to copy the data takes a second. */
+function inMemory(): string {
+  const memory = "/dev/shm";
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize < MEMORY_MIN ? tmpdir() : memory;
+}
+
 /** Starts a server. One that a test forgets is stopped at the end of its file. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const found = findPostgres();
   if (found === undefined) throw new Error(POSTGRES_ABSENT);
   const template = await templateOf(found);
-  const folder = serverFolder();
+  const folder = serverFolder(options.fsync === true ? tmpdir() : inMemory());
   const dataIn = options.dataIn ?? folder;
   giveToServer(dataIn);
   const server = new Server(found, folder, join(dataIn, "data"), options);
@@ -286,6 +299,7 @@ class Server implements Postgres {
       full_page_writes: sync,
       shared_buffers: "16MB",
       max_connections: 100,
+      max_wal_size: "64MB",
       ...this.#options.settings,
     };
   }
@@ -306,7 +320,7 @@ class Server implements Postgres {
   async stop(): Promise<void> {
     this.#atEnd.forget();
     await this.shutDown("immediate");
-    for (const folder of [this.#data, this.folder]) rmSync(folder, { recursive: true, force: true });
+    for (const folder of [this.#data, this.folder]) await rm(folder, { recursive: true, force: true });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
