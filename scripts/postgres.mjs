@@ -8,6 +8,7 @@ import { findPgbouncer } from "../test/kit/pgbouncer.ts";
 import { findPostgres } from "../test/kit/postgres.ts";
 
 const LOCK_SECONDS = 120; // Another apt-get may be at work.
+const APT_MS = 300_000;
 
 /** What keeps the packages from starting servers, while they are installed: of PostgreSQL, and of all others. */
 const GUARDS = [
@@ -54,6 +55,7 @@ function aptGet(...args) {
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
       stdio: ["ignore", "pipe", "pipe"],
       encoding: "utf8",
+      timeout: APT_MS,
     },
   );
   return status === 0 ? undefined : (error?.message ?? `${stdout}${stderr}`.trimEnd());

@@ -67,6 +67,7 @@ async function startOn(
     pool_mode: mode,
     default_pool_size: connections,
     max_client_conn: 500,
+    server_login_retry: 1, // Seconds. Unless told it tries a server that was down only every 15 seconds.
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);

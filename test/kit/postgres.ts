@@ -82,7 +82,7 @@ async function templateOf({ initdb, version }: Programs): Promise<string> {
   // A file that another user has put there is not run.
   if (statSync(template, { throwIfNoEntry: false })?.uid === me) return template;
 
-  const folder = serverFolder();
+  const folder = serverFolder(inMemory());
   try {
     const data = join(folder, "data");
     await ranAsServer(initdb, [...LAYOUT, ...ENGLISH, "-D", data], folder).catch(async (error: Error) => {

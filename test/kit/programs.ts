@@ -62,15 +62,25 @@ export function programAt(...names: readonly string[]): string | undefined {
 
 // ── Where they run ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An empty folder that belongs to the user who runs the servers. Those of processes that were killed are removed. */
+/** An empty folder that belongs to the user who runs the servers. */
 export function serverFolder(within = tmpdir()): string {
-  for (const name of readdirSync(within)) {
-    const pid = FOLDER.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(within, name), { recursive: true, force: true });
-  }
+  removeLeftovers(within);
   const folder = mkdtempSync(join(within, `bowline-server-${process.pid}-`));
   giveToServer(folder);
   return folder;
+}
+
+/** Removes the folders of processes that were killed. */
+function removeLeftovers(within: string): void {
+  for (const name of readdirSync(within)) {
+    const pid = FOLDER.exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    try {
+      rmSync(join(within, name), { recursive: true, force: true });
+    } catch {
+      // It is another user's, or another process removes it right now.
+    }
+  }
 }
 
 export function giveToServer(path: string): void {

@@ -11,6 +11,8 @@ import { findPostgres, POSTGRES_ABSENT, queryOnce } from "./postgres.ts";
 import { stopAtEnd } from "./programs.ts";
 import { BROKER, type Told } from "./told.ts";
 
+const TEST_MS = 30_000; // To start a server, or to end one, may take a slow disk a while.
+
 let asked: Promise<string> | undefined;
 
 /** The URL of the server that all tests share, as its superuser. Have a database or a schema of your own in it. */
@@ -72,18 +74,15 @@ export const describePgbouncer = (name: string, body: () => void): void =>
   findPgbouncer() === undefined ? describeIf(PGBOUNCER_ABSENT, name, body) : describePostgres(name, body);
 
 function describeIf(absent: string | undefined, name: string, body: () => void): void {
-  if (absent === undefined) return void describe(name, body);
+  if (absent === undefined) return void describe(name, { timeout: TEST_MS }, body);
   if (process.env.BOWLINE_POSTGRES === "required")
     return void describe(name, () =>
       test("what it needs is there", () => {
         throw new Error(absent);
       }),
     );
-  say(`Skipped: ${name}. ${absent}`);
+  if (!said.has(absent)) process.stderr.write(`Tests are skipped. ${absent}\n`); // The console would frame the line.
+  said.add(absent);
   describe.skip(name, body);
 }
-
-/** Not to the console, which the test runner frames with two more lines. */
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
+const said = new Set<string>();
