@@ -54,7 +54,9 @@ export async function accept(
         if (handle !== undefined) core.watch.follow(session.id, followers, turnId);
         queue.lookAgain();
       } else {
-        const opened = { lease: receipt.lease, journal: [receipt.opened], asker };
+        const { lease } = receipt;
+        // From when the input was made, which is the time that the store was given.
+        const opened = { lease, until: input.at + lease.heldMs, journal: [receipt.opened], asker };
         queue.putTurn(before === undefined ? opened : { ...opened, before });
       }
     }

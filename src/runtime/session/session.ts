@@ -50,7 +50,7 @@ import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { joinRunning } from "./accept.ts";
 import { append, book, bookAs, changeSession, type Worked } from "./change.ts";
-import { failHandles, look, nextTurn, openedBy, settle } from "./elsewhere.ts";
+import { failHandles, look, nextTurn, settle } from "./elsewhere.ts";
 import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
@@ -392,11 +392,13 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const { queue } = this;
     if (queue.isTaken || queue.hasReady) return true;
     const answer = await nextTurn(this);
-    if (answer?.kind === "parked") this.parked = answer.turnId;
-    if (answer === undefined || !("lease" in answer)) return false;
-    const opened = openedBy(answer);
+    if (answer === undefined) return false;
+    if (!("lease" in answer)) {
+      if (answer.kind === "parked") this.parked = answer.turnId;
+      return false;
+    }
     queue.mayHaveMore = true; // More may wait behind it.
-    queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);
+    queue.putTurn(isRecovery ? { ...answer, isRecovery } : answer);
     this.takenUp = queue.settled();
     return true;
   }
