@@ -26,6 +26,7 @@ import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./ended.ts";
 import { isLeft, parkTurn, quietMs } from "./park.ts";
+import { told } from "./pending.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
 import { LiveTurn } from "./turn.ts";
@@ -141,7 +142,7 @@ function open(live: LiveTurn, { lease, until, journal, isResumed }: OpenedTurn):
     world: core.world,
     waiting: (key) => live.show.asked(key),
     spawned: (jobs) => core.jobs.begin(jobs),
-    pending: () => {},
+    pending: (is, sent) => told(live.pending, is, sent),
     trace: (name, about) => live.trace(name, about),
   });
 }

@@ -39,6 +39,7 @@ export async function accept(
     const accepted = attach === undefined ? take() : whileSwept(take, attach);
     const receipt = isThenable(accepted) ? await accepted : accepted;
     const { turnId } = receipt;
+    if (session.running !== undefined) session.inputCame();
     if (turnId !== input.turnId) followers.expectNot(input.turnId);
     else core.readers.moved(session);
     if (handle !== undefined) {

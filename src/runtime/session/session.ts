@@ -41,6 +41,7 @@ import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
 import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
+import { came } from "../live-turn/pending.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
@@ -187,6 +188,11 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config, standing) => openedFor(this, input, config, standing);
+
+  /** An input or an append was accepted here: the running turn looks for it at its next boundary. */
+  inputCame(): void {
+    if (this.running !== undefined) came(this.running.pending, this.core.world.now());
+  }
 
   /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
