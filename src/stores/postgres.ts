@@ -93,6 +93,8 @@ export interface PostgresOptions {
 }
 
 export interface PostgresStore extends Store {
+  /** Connects, and makes the tables or brings them up to date. Every other call does so too, and waits for it. */
+  ready(): Promise<void>;
   /** Removes blobs that nothing names. Bounded; call it again while something remains. */
   sweep(options?: SweepOptions): Promise<Swept>;
 }
@@ -385,7 +387,7 @@ class Postgres implements PostgresStore {
     occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
       this.#db.write(this.#triggers.occur(occurrence, deliveries, max, moved)),
     occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
-      this.#db.read((tx) => listOccurrences(tx, page)),
+      listOccurrences(this.#db, page),
   };
 
   readonly blobs = {
