@@ -46,6 +46,7 @@ import { Turns } from "./sqlite/turns.ts";
 import { get, list } from "./sqlite/wait-list.ts";
 import { resolve } from "./sqlite/waits.ts";
 import {
+  type Appended,
   type CancelRequest,
   type EndedTurn,
   type InputRef,
@@ -168,9 +169,12 @@ class Sqlite implements SqliteStore {
   readonly #sweeper: Sweeper;
   readonly #jobs: Jobs;
   readonly #triggers: Triggers;
+  /** The answer to every append. */
+  readonly #appended: Appended;
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
+    this.#appended = Object.freeze({ heldMs: db.leaseMs });
     this.#sessions = new Sessions(db);
     this.#journals = new Journals(db);
     this.#blobs = new Blobs(db, now);
@@ -255,13 +259,15 @@ class Sqlite implements SqliteStore {
     now: number,
     waits = NO_WAITS,
     spawns = NO_SPAWNS,
-  ): Awaitable<number> {
+  ): Awaitable<Appended> {
     const until = now + this.#db.leaseMs;
     if (waits.length > 0 || events.length === 0 || spawns.length > 0)
       return this.#appendInSteps(lease, seq, events, until, waits, spawns);
     const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until), this.#db.heldMs);
-    if (isDone === true) return until;
-    return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits, spawns)));
+    if (isDone === true) return this.#appended;
+    return andThen(isDone, (done) =>
+      done ? this.#appended : this.#appendInSteps(lease, seq, events, until, waits, spawns),
+    );
   }
 
   #appendInSteps(
@@ -271,11 +277,11 @@ class Sqlite implements SqliteStore {
     until: number,
     waits: readonly NewWait[],
     spawns: readonly JobSpawn[],
-  ): Awaitable<number> {
-    const work = (): number => {
+  ): Awaitable<Appended> {
+    const work = (): Appended => {
       this.#journals.append(lease, seq, events, until, waits);
       this.#jobs.spawnAll(spawns, until - this.#db.leaseMs);
-      return until;
+      return this.#appended;
     };
     return this.#db.write(false, work, this.#db.heldMs);
   }
