@@ -3,6 +3,8 @@ import { SWEEPS } from "./blobs.ts";
 import type { Database, Transaction, Value } from "./database.ts";
 import { limit } from "./facts.ts";
 
+export type { SweepOptions, Swept };
+
 /** Rows in which blobs are named, read by their key. */
 interface Root {
   readonly table: string;
@@ -98,7 +100,7 @@ export class Sweeper {
   #decided = "";
   #before: Promise<unknown> = Promise.resolve();
 
-  constructor(db: Database, now: () => number) {
+  constructor(db: Database, now: () => number = Date.now) {
     this.#db = db;
     this.#now = now;
   }
