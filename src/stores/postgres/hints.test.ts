@@ -16,7 +16,7 @@ const news = (id: string, what: "input" | "fact" | "preview" = "input"): Hint =>
 });
 
 describe("hints as texts", () => {
-  test("D6 postgres: every hint is read as it was told, whatever the session is called", () => {
+  test("D5 postgres: every hint is read as it was told, whatever the session is called", () => {
     const longest = "😀".repeat(64);
     for (const id of ["alice", '["input","bob"]', "' \" \\ é 😀 \ud800", longest])
       for (const what of ["input", "cancel", "resolved", "fact", "preview"] as const) {
@@ -27,7 +27,7 @@ describe("hints as texts", () => {
     for (const hint of [ALL, { kind: "jobs" }] as const) expect(hintIn(payloadOf(hint))).toEqual(hint);
   });
 
-  test("D6 postgres: what is no hint that this version knows is passed by", () => {
+  test("D5 postgres: what is no hint that this version knows is passed by", () => {
     for (const text of ["", "input", "{}", "null", "[]", '["later","alice"]', '["input"]', '["input",7]', "[[1]]"])
       expect(hintIn(text)).toBe(undefined);
     expect(hintIn('["jobs","more"]')).toEqual({ kind: "jobs" });
@@ -65,7 +65,7 @@ function world(url: string, direct: string, times: ConstructorParameters<typeof 
 }
 
 describePostgres("hints over a connection", () => {
-  test("D6 postgres: whoever listens hears what is told, and first of all that something may have been missed", async () => {
+  test("D5 postgres: whoever listens hears what is told, and first of all that something may have been missed", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     it.hear();
@@ -77,7 +77,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles).toEqual([]);
   });
 
-  test("D6 postgres: hints of a transaction come when it is kept, and those of another schema never", async () => {
+  test("D5 postgres: hints of a transaction come when it is kept, and those of another schema never", async () => {
     const { url } = await freshSchema();
     await using it = world(url, url);
     await using other = world(url, url);
@@ -95,7 +95,7 @@ describePostgres("hints over a connection", () => {
     expect(other.heard).toEqual([ALL]);
   });
 
-  test("D6 postgres: one connection serves all who listen, and is there only while somebody does", async () => {
+  test("D5 postgres: one connection serves all who listen, and is there only while somebody does", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     const open = async (): Promise<number> => {
@@ -124,7 +124,7 @@ describePostgres("hints over a connection", () => {
     expect([await open(), it.clients.length, it.troubles]).toEqual([0, 2, []]);
   });
 
-  test("D6 postgres: a listener that throws keeps no other from hearing, and those who stop hear nothing more", async () => {
+  test("D5 postgres: a listener that throws keeps no other from hearing, and those who stop hear nothing more", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     it.hints.listen(() => {
@@ -141,7 +141,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles).toEqual([new Error("of a listener"), new Error("of a listener")]);
   });
 
-  test("D6 postgres: a connection that was lost is opened again, and then everybody is told to look", async () => {
+  test("D5 postgres: a connection that was lost is opened again, and then everybody is told to look", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     await using it = world(proxy.url(url), url);
@@ -156,7 +156,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles.length).toBeGreaterThan(1);
   });
 
-  test("D6 postgres: a server that is down is waited for, longer each time", async () => {
+  test("D5 postgres: a server that is down is waited for, longer each time", async () => {
     await using server = await startPostgres();
     await using it = world(server.url, server.url, { waitMs: 20, waitMaxMs: 200 });
     await server.shutDown();
@@ -172,7 +172,7 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(2)).toEqual([ALL, ALL]);
   });
 
-  test("D6 postgres: a connection that is dead on the way is noticed, though nobody says so", async () => {
+  test("D5 postgres: a connection that is dead on the way is noticed, though nobody says so", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     await using it = world(proxy.url(url), url, { checkMs: 50, answerMs: 200 });
@@ -186,7 +186,7 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(3)).toEqual([ALL, ALL, news("alice")]);
   });
 
-  test("D6 postgres: a server that says nothing keeps nobody from closing", async () => {
+  test("D5 postgres: a server that says nothing keeps nobody from closing", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     for (const when of ["open", "opening"] as const) {
@@ -202,7 +202,7 @@ describePostgres("hints over a connection", () => {
     }
   });
 
-  test("D6 postgres: a process that only listens can end", async () => {
+  test("D5 postgres: a process that only listens can end", async () => {
     const url = await sharedPostgres();
     const program = (then: string) => `
       import pg from "pg";
