@@ -196,12 +196,12 @@ class Postgres implements PostgresStore {
   constructor(db: Database, pool: pg.Pool | undefined) {
     this.#db = db;
     this.#pool = pool;
-    this.#blobs = new Blobs(db);
+    this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
     this.#jobs.wakesBy(this.#turns);
-    this.#triggers = new Triggers(this.#jobs, this.#blobs);
+    this.#triggers = new Triggers(db, this.#jobs, this.#blobs);
     this.#commits = new Commits(db, this.#sessions, this.#journals, this.#jobs, this.#blobs);
     this.#sweeper = new Sweeper(db);
   }
@@ -294,11 +294,10 @@ class Postgres implements PostgresStore {
   }
 
   readonly operations = {
-    find: (session: SessionId, operation: string) =>
-      this.#db.read((tx) => findOperation(tx, this.#sessions, session, operation)),
+    find: (session: SessionId, operation: string) => findOperation(this.#db, session, operation),
     note: (session: SessionId, operation: string, key: string, value?: Json) =>
       value === undefined
-        ? this.#db.read((tx) => operationNote(tx, this.#sessions, session, operation, key))
+        ? operationNote(this.#db, session, operation, key)
         : this.#db.write((tx) => noteOperation(tx, this.#blobs, session, operation, key, value)),
   };
 
@@ -376,15 +375,15 @@ class Postgres implements PostgresStore {
 
   readonly triggers = {
     put: (subscription: Subscription, before: number | undefined, max: number) =>
-      this.#db.write((tx) => this.#triggers.put(tx, subscription, before, max)),
-    load: (session: SessionId, id: string) => this.#triggers.load(this.#db, session, id),
-    list: (page: Parameters<Store["triggers"]["list"]>[0]) => this.#triggers.list(this.#db, page),
-    due: (now: number, max: number) => this.#triggers.due(this.#db, now, max),
+      this.#db.write(this.#triggers.put(subscription, before, max)),
+    load: (session: SessionId, id: string) => this.#triggers.load(session, id),
+    list: (page: Parameters<Store["triggers"]["list"]>[0]) => this.#triggers.list(page),
+    due: (now: number, max: number) => this.#triggers.due(now, max),
     remove: (session: SessionId, id: string, revision?: number) =>
-      this.#db.write((tx) => this.#triggers.remove(tx, session, id, revision)),
-    move: (moved: MovedTrigger) => this.#triggers.move(this.#db, moved),
+      this.#db.write(this.#triggers.remove(session, id, revision)),
+    move: (moved: MovedTrigger) => this.#db.write(this.#triggers.move(moved)),
     occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
-      this.#db.write((tx) => this.#triggers.occur(tx, occurrence, deliveries, max, moved)),
+      this.#db.write(this.#triggers.occur(occurrence, deliveries, max, moved)),
     occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
       this.#db.read((tx) => listOccurrences(tx, page)),
   };

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
-import { isAgainstAnother, isCut, isPreparedLost, typed } from "./faults.ts";
+import { isCut, isPassing, isPreparedLost, typed } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
@@ -171,8 +171,7 @@ export class Database {
           this.#isPrepared = false;
           continue;
         }
-        const isWorthwhile = isCut(error) || isAgainstAnother(error);
-        if (!isWorthwhile || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));
       }

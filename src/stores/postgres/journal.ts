@@ -103,7 +103,7 @@ export class Journals {
       const text = JSON.stringify(encodeEvents(events));
       const values = [session, turn, lease.generation, db.time(now), db.leaseMs, seq, events.length, text];
       const [row] = await db.heldRows<HeldRow>(APPEND, ...values);
-      if (row !== undefined) return { heldMs: row.held, pending: row.pending };
+      if (row !== undefined) return this.#held(row);
     }
     return db.write((tx) => this.#appendInSteps(tx, lease, seq, events, now, waits, spawns), db.heldMs);
   }
@@ -134,8 +134,12 @@ export class Journals {
     const added = isNew ? events.length : 0;
     const held = tx.row<HeldRow>(WRITTEN, session.n, db.time(now), db.leaseMs, added);
     await Promise.all([held, addWaits(tx, { session: session.n, turn: session.turn }, waits)]);
-    const row = (await held)!;
-    return { heldMs: row.held, pending: row.pending };
+    return this.#held((await held)!);
+  }
+
+  /** An earlier renewal may hold for longer; whoever renews counts on the time of a lease and no more. */
+  #held({ held, pending }: HeldRow): Appended {
+    return { heldMs: Math.min(held, this.#db.leaseMs), pending };
   }
 
   /** Throws `append.conflict` unless the events are a retry's: those that are there already. */
@@ -160,7 +164,7 @@ export class Journals {
     const { session, turn } = await this.requireRun(lease);
     const [row] = await db.heldRows<RenewedRow>(RENEW, session, turn, lease.generation, db.time(now), db.leaseMs);
     if (row === undefined) throw leaseLost(lease);
-    const mail = { heldMs: row.held, pending: row.pending };
+    const mail = this.#held(row);
     return row.is_cancelled || row.has_more ? { ...mail, ...(await db.read((tx) => this.mail(tx, turn))) } : mail;
   }
 
