@@ -24,7 +24,7 @@ export async function park(
   lease: Lease,
   { turnId, wakeAt, waits, cancel }: ParkedTurn,
 ): Promise<ParkAnswer | undefined> {
-  const run = await journals.requireRun(lease);
+  const run = await journals.requireRun(tx, lease);
   const session = await lockNumber(tx, run.session);
   if (session?.turn !== run.turn || lease.turnId !== turnId) throw leaseLost(lease);
   if (session.generation === lease.generation + 1 && session.wake !== null) return { kind: "parked" }; // Again.
