@@ -14,6 +14,7 @@ export interface Pool {
 export interface Client {
   query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
   release(broken?: Error | boolean): void;
+  on?(event: "error", listener: (error: Error) => void): unknown;
   /** Statements are sent without waiting for the answers to those before. */
   readonly pipeline?: boolean;
 }
@@ -80,6 +81,7 @@ export class Database {
   /** Whether the server remembers statements by name; a pooler between may not. */
   #isPrepared = true;
   #isClosed = false;
+  readonly #minded = new WeakSet<Client>();
   #setUp: Promise<void> | undefined;
 
   constructor(pool: Pool, options: DatabaseOptions) {
@@ -180,6 +182,7 @@ export class Database {
 
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
     const client = await this.#pool.connect();
+    this.#mind(client);
     let isBroken = false;
     try {
       return await work(client, attempt);
@@ -189,6 +192,16 @@ export class Database {
     } finally {
       client.release(isBroken);
     }
+  }
+
+  /**
+   * A connection that breaks also says so by an event, which ends the process when nobody listens. A pool listens only
+   * while nobody has the connection; who has it hears of it from the statement that fails.
+   */
+  #mind(client: Client): void {
+    if (this.#minded.has(client)) return;
+    this.#minded.add(client);
+    client.on?.("error", () => {});
   }
 
   /** Sends a statement over a connection that `patiently` gave. */
