@@ -264,8 +264,8 @@ class Postgres implements PostgresStore {
       const session = await tx.row<{ n: number }>("SELECT n FROM @session WHERE id = $1", id);
       if (session === undefined) return;
       const row = await requireLocked(tx, id);
-      await this.#jobs.forgetOf(tx, row.n);
       await this.#triggers.forgetOf(tx, row.n);
+      await this.#jobs.forgetOf(tx, row.n);
       await this.#sessions.delete(tx, row);
     });
   }
