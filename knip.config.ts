@@ -15,7 +15,7 @@ const config: KnipConfig = {
   project: ["src/**/*.ts", "test/**/*.ts", ...programs],
   ignoreExportsUsedInFile: true,
 
-  ignoreBinaries: ["cc", "mkfifo", "mount", "strace", "umount"], // of the system, in tests
+  ignoreBinaries: ["apt-get", "cc", "mkfifo", "mount", "strace", "umount"], // of the system, in tests
   ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/
 };
 

@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * others share one process for each core, as to start one and to load the sources takes longer than most files do.
  */
 const ALONE = [
-  "test/{cli,crash,monitors,power}/**/*.test.ts",
+  "test/{cli,crash,kit,monitors,power}/**/*.test.ts",
   "test/triggers/processes.test.ts",
   "test/path.test.ts",
   "test/sessions/handles.test.ts",
@@ -35,6 +35,7 @@ export default defineConfig(({ mode }) => ({
   resolve: { tsconfigPaths: true },
   test: {
     setupFiles: ["test/kit/setup.ts"],
+    globalSetup: ["test/kit/global-setup.ts"],
     // For the processes that tests start: reading the sources takes such a process longer than what it is started for.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     ...(mode === "long"

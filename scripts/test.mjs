@@ -33,6 +33,11 @@ if (chosen.length > 0) {
   process.exit(ok ? 0 : 1);
 }
 
+const { ok: isSetUp } = await node(["--disable-warning=ExperimentalWarning", "scripts/postgres.mjs"], {
+  stdio: "inherit",
+});
+if (!isSetUp) process.exit(1);
+
 for (const stage of stages) {
   const passed = await Promise.all(Object.entries(stage).map(([name, check]) => passes(name, check)));
   if (passed.includes(false)) process.exit(1);

@@ -82,7 +82,7 @@ export async function standingOf(store: Store, session: SessionId): Promise<Stan
       : await store.open(session, NOBODY, now, () => {
           throw nothing;
         });
-    if (answer?.kind === "busy") return { kind: "held", holder: holder(answer.holder.process, answer.until) };
+    if (answer?.kind === "busy") return { kind: "held", holder: holder(answer.holder.process, now + answer.forMs) };
     if (answer?.kind === "parked") return { kind: "waiting", waits: await waitsIn(store, session) };
     if (answer !== undefined && "lease" in answer) await store.release(answer.lease);
   } catch (error) {

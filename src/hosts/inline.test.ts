@@ -151,9 +151,9 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   const lease = openTurn(store, world.now());
   const effect: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };
   const run = inline().open(
-    { lease, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
+    { lease, until: world.now() + lease.heldMs, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
     ({ name }) => ({ kind: "prepared", at: world.now(), effect: name }),
-    { store, world, waiting: () => {}, spawned: () => {}, trace: () => {} },
+    { store, world, waiting: () => {}, spawned: () => {}, pending: () => {}, trace: () => {} },
   ) as TurnRun;
   run.start([effect], []);
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });

@@ -9,7 +9,7 @@
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName } from "../model/ids.ts";
 import { TEXTS } from "../model/texts.ts";
-import type { Committed, EndedTurn, JobSpawn, Mail, NewWait, ParkedTurn } from "../stores/store.ts";
+import type { Appended, Committed, EndedTurn, JobSpawn, Mail, NewWait, ParkedTurn } from "../stores/store.ts";
 import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { Applied, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
@@ -54,7 +54,7 @@ class JournalRun extends LocalRun {
   #seq: number;
   /** When the lease lapses (J3), by our own clock from before it was asked for. */
   #until: number;
-  /** The value of `#until` when mail was last looked for. */
+  /** When mail was last looked for. */
   #looked: number;
   #writing: PromiseLike<void> | undefined;
   /** Whether the event that was handed out last has been folded. */
@@ -67,7 +67,8 @@ class JournalRun extends LocalRun {
     this.#seq = turn.journal.length;
     this.#isToResume = turn.isResumed === true;
     this.#isFolding = this.#replay.length > 0 || this.#isToResume;
-    this.#until = this.#looked = turn.lease.until;
+    this.#until = turn.until;
+    this.#looked = turn.until - turn.lease.heldMs;
   }
 
   override start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
@@ -170,11 +171,12 @@ class JournalRun extends LocalRun {
     this.#unwritten = [];
     if (waits.length > 0) this.#newWaits = [];
     const spawns = spawnsIn(events, this.turn.lease);
+    const sent = world.now();
     try {
-      const until = store.append(this.turn.lease, this.#seq, events, world.now(), waits, spawns);
-      if (!isThenable(until)) return void this.#appended(events, waits, spawns, until);
-      return until
-        .then((found) => this.#appended(events, waits, spawns, found))
+      const answer = store.append(this.turn.lease, this.#seq, events, sent, waits, spawns);
+      if (!isThenable(answer)) return void this.#appended(events, waits, spawns, sent, answer);
+      return answer
+        .then((found) => this.#appended(events, waits, spawns, sent, found))
         .then(undefined, (error: unknown) => this.lose(error));
     } catch (error) {
       this.lose(error);
@@ -182,13 +184,20 @@ class JournalRun extends LocalRun {
     }
   }
 
-  #appended(events: readonly TurnEvent[], waits: readonly NewWait[], spawns: readonly JobSpawn[], until: number): void {
+  #appended(
+    events: readonly TurnEvent[],
+    waits: readonly NewWait[],
+    spawns: readonly JobSpawn[],
+    sent: number,
+    { heldMs, pending }: Appended,
+  ): void {
     this.#seq += events.length;
-    this.#until = until;
+    this.#until = sent + heldMs;
+    if (pending !== undefined) this.context.pending(pending, sent);
     for (const { key } of waits) this.context.waiting(key);
     this.#tellSpawned(spawns);
-    if (until - this.#looked < LOOK_MS) return;
-    this.#looked = until;
+    if (sent - this.#looked < LOOK_MS) return;
+    this.#looked = sent;
     void this.poke(); // A turn that never waits gives the timer no chance to look for mail.
   }
 
@@ -277,8 +286,9 @@ class JournalRun extends LocalRun {
     if (this.lost !== undefined) throw this.lost;
     if (this.hasArrivals) return { reopen: [] };
     const { store, world } = this.context;
-    const answer = await store.park(this.turn.lease, parked, world.now());
-    if (answer.kind === "mail") this.read(answer.mail);
+    const sent = world.now();
+    const answer = await store.park(this.turn.lease, parked, sent);
+    if (answer.kind === "mail") this.read(answer.mail, sent);
     else this.end();
     return answer.kind === "mail" ? { reopen: [] } : answer;
   }
@@ -288,10 +298,10 @@ class JournalRun extends LocalRun {
     return event;
   }
 
-  protected override read(mail: Mail): void {
-    this.#until = Math.max(this.#until, mail.until);
-    this.#looked = mail.until;
-    super.read(mail);
+  protected override read(mail: Mail, sent: number): void {
+    this.#until = sent + mail.heldMs; // Sooner than it must be, if an append that was sent later was answered first.
+    this.#looked = sent;
+    super.read(mail, sent);
   }
 
   /** Records events that were handed out and folded, as far as possible, so that the next run need not repeat them. */

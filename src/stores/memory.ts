@@ -42,6 +42,7 @@ import { stateOf, Turns } from "./memory/turns.ts";
 import { Waits } from "./memory/waits.ts";
 import type {
   Agenda,
+  Appended,
   Booked,
   CancelAnswer,
   CancelRequest,
@@ -235,7 +236,7 @@ class MemoryStore implements Store {
       return { kind: "resumed", lease: takeOver(run, owner, now), journal: journal.slice() };
     }
     if (run !== undefined) {
-      if (run.until > now) return { kind: "busy", holder: run.owner, until: run.until };
+      if (run.until > now) return { kind: "busy", holder: run.owner, forMs: run.until - now };
       return { kind: "resumed", lease: takeOver(run, owner, now), journal: run.journal.slice() };
     }
     const next = nextOf(session);
@@ -265,7 +266,7 @@ class MemoryStore implements Store {
     now: number,
     waits?: readonly NewWait[],
     spawns?: readonly JobSpawn[],
-  ): number {
+  ): Appended {
     this.#requireOpen();
     const run = this.#requireHeld(lease);
     if (spawns !== undefined) this.#jobs.check(spawns);

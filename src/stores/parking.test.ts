@@ -46,7 +46,8 @@ const ask =
     const until = world.now + ms;
     const about = { kind: "turns", need: "all", turns: [{ sessionId: bob, turnId: turnId("child") }] } as const;
     const wait = newWait(key, { until, ...(isForTurn ? { about } : {}) });
-    world.until = await store.append(world.lease, world.length++, [slept(key)], world.now, [wait]);
+    const { heldMs } = await store.append(world.lease, world.length++, [slept(key)], world.now, [wait]);
+    world.until = world.now + heldMs;
     world.open.set(key, { until, isForTurn });
     if (isForTurn && world.child === undefined) world.childEnded();
   };
@@ -55,7 +56,7 @@ const ask =
 const look: Step = async (world, store) => {
   if (world.lease === undefined) return;
   const mail = await store.renew(world.lease, world.now);
-  world.until = mail.until;
+  world.until = world.now + mail.heldMs;
   const resolved = new Map(mail.resolved?.map(({ key, answer }) => [key, answer]));
   assert.deepEqual(new Map([...resolved].sort()), new Map([...world.answers].sort()));
   assert.equal(mail.cancel !== undefined, world.cancel !== "none");
@@ -70,7 +71,7 @@ const park: Step = async (world, store) => {
   const parked = { turnId, waits, wakeAt, ...(world.cancel === "folded" ? { cancel: "r" } : {}) };
   const answer = await store.park(world.lease, parked, world.now);
   assert.equal(answer.kind, world.hasMail ? "mail" : "parked");
-  if (answer.kind === "mail") world.until = answer.mail.until;
+  if (answer.kind === "mail") world.until = world.now + answer.mail.heldMs;
   else [world.lease, world.wakeAt] = [undefined, wakeAt];
 };
 
@@ -110,7 +111,7 @@ const open =
     if (!world.isWork && !(wasParked && forOperation)) return assert.equal(found.kind, wasParked ? "parked" : "busy");
     assert.ok(found.kind === "resumed");
     assert.equal(found.journal.length, world.length);
-    [world.lease, world.until] = [found.lease, found.lease.until];
+    [world.lease, world.until] = [found.lease, world.now + found.lease.heldMs];
   };
 
 const pass =
@@ -151,7 +152,7 @@ for (const [member, make] of Object.entries(members))
         for (const id of [alice, bob]) await store.create(newSession(id));
         world.child = await begin(store, "child", { to: bob, at: 1e12 });
         world.lease = await begin(store, "parent", { at: world.now });
-        world.until = world.lease.until;
+        world.until = world.now + world.lease.heldMs;
         for (const run of story) {
           await run(world, store);
           const { sessions, next } = await store.agenda(world.now, 10);

@@ -249,8 +249,8 @@ const story = fc.array(fc.oneof(...steps), { maxLength: 60, size: "max" });
 
 /** Without the cursors of jobs: each store numbers their events in its own way. */
 function changedOf(store: Store, by: Owner, t: number): unknown {
-  const { until, changed } = now(store.jobs.renew(by, t));
-  return { until, changed };
+  const { heldMs, changed } = now(store.jobs.renew(by, t));
+  return { heldMs, changed };
 }
 function answer(act: () => unknown): unknown {
   try {

@@ -65,7 +65,7 @@ const held = ({ leases }: Teller, session: SessionId): Lease =>
     turnId: asTurnId("none"),
     generation: 0,
     owner: ann,
-    until: 0,
+    heldMs: 0,
     revision: 0,
   };
 
@@ -77,7 +77,7 @@ const which = fc.constantFrom("id", "from", "k1", "k2\u0000");
 const by = fc.constantFrom<ChangedBy | undefined>("append", "configure", "compact", "command", "completion", undefined);
 const key = fc.constantFrom(undefined, "k1", "k2\u0000");
 const number = fc.nat(12);
-/** After all that happens: a member may answer with the end of a lease as it is, or as it was asked for. */
+/** After all that happens. */
 const RENEWED = NOW + 5;
 const KINDS = ["asked", "asked", "early", "all", "any"] as const;
 

@@ -17,6 +17,7 @@ import { type Known, requireKnown } from "../model/known.ts";
 import type { NewOccurrence, Subscription } from "../model/trigger.ts";
 import type { WaitAnswer } from "../model/wait.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import type { SweepOptions, Swept } from "./rows/sweep.ts";
 import { Agendas } from "./sqlite/agenda.ts";
 import { Blobs } from "./sqlite/blobs.ts";
 import { changes } from "./sqlite/changes.ts";
@@ -39,12 +40,13 @@ import { findOperation, noteOperation } from "./sqlite/operations.ts";
 import { park } from "./sqlite/parking.ts";
 import { setUp } from "./sqlite/schema.ts";
 import { booked, headOf, Sessions } from "./sqlite/sessions.ts";
-import { Sweeper, type SweepOptions, type Swept, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
+import { Sweeper, type Vacuumed, type VacuumOptions } from "./sqlite/sweep.ts";
 import { Triggers } from "./sqlite/triggers.ts";
 import { Turns } from "./sqlite/turns.ts";
 import { get, list } from "./sqlite/wait-list.ts";
 import { resolve } from "./sqlite/waits.ts";
 import {
+  type Appended,
   type CancelRequest,
   type EndedTurn,
   type InputRef,
@@ -167,9 +169,12 @@ class Sqlite implements SqliteStore {
   readonly #sweeper: Sweeper;
   readonly #jobs: Jobs;
   readonly #triggers: Triggers;
+  /** The answer to every append. */
+  readonly #appended: Appended;
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
+    this.#appended = Object.freeze({ heldMs: db.leaseMs });
     this.#sessions = new Sessions(db);
     this.#journals = new Journals(db);
     this.#blobs = new Blobs(db, now);
@@ -254,13 +259,15 @@ class Sqlite implements SqliteStore {
     now: number,
     waits = NO_WAITS,
     spawns = NO_SPAWNS,
-  ): Awaitable<number> {
+  ): Awaitable<Appended> {
     const until = now + this.#db.leaseMs;
     if (waits.length > 0 || events.length === 0 || spawns.length > 0)
       return this.#appendInSteps(lease, seq, events, until, waits, spawns);
     const isDone = this.#db.writeOne(false, () => this.#journals.insert(lease, seq, events, until), this.#db.heldMs);
-    if (isDone === true) return until;
-    return andThen(isDone, (done) => (done ? until : this.#appendInSteps(lease, seq, events, until, waits, spawns)));
+    if (isDone === true) return this.#appended;
+    return andThen(isDone, (done) =>
+      done ? this.#appended : this.#appendInSteps(lease, seq, events, until, waits, spawns),
+    );
   }
 
   #appendInSteps(
@@ -270,11 +277,11 @@ class Sqlite implements SqliteStore {
     until: number,
     waits: readonly NewWait[],
     spawns: readonly JobSpawn[],
-  ): Awaitable<number> {
-    const work = (): number => {
+  ): Awaitable<Appended> {
+    const work = (): Appended => {
       this.#journals.append(lease, seq, events, until, waits);
       this.#jobs.spawnAll(spawns, until - this.#db.leaseMs);
-      return until;
+      return this.#appended;
     };
     return this.#db.write(false, work, this.#db.heldMs);
   }

@@ -49,6 +49,13 @@ export const ben: Owner = { id: "ben", process: "elsewhere" };
 export const NOW = 1_000_000;
 /** When a lease that was taken at `NOW` is anybody's. */
 export const LAPSED = NOW + LEASE_MS;
+/** What clocks that are far behind, right, and far ahead say. */
+export const SKEWED = [NOW - 20 * LEASE_MS, NOW, NOW + 1_000 * LEASE_MS];
+
+/** Holds for a while, and no longer than a lease does: the caller counts from its own clock. */
+export function requireHeld({ heldMs }: { readonly heldMs: number }): void {
+  assert.ok(heldMs > 0 && heldMs <= LEASE_MS, `A lease that was just taken or renewed holds for ${heldMs} ms.`);
+}
 
 export const inputId = (words: string): InputId => asInputId(`input-${words}`);
 export const turnId = (words: string): TurnId => asTurnId(`turn-${words}`);

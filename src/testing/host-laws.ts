@@ -268,12 +268,14 @@ class Played {
       return andThen(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
-    const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
+    const until = stage.world.now() + lease.heldMs; // The clock stands still between the taking of a lease and this.
+    const turn = isResumed === true ? { lease, until, journal, isResumed } : { lease, until, journal };
     this.run = await this.host.open(turn, this.#perform, {
       store,
       world: stage.world,
       waiting: (key) => void this.asked.push(key),
       spawned: (jobs) => void this.begun.push(...jobs.map(({ id }) => id)),
+      pending: () => {},
       trace,
     });
   }

@@ -20,6 +20,22 @@ function silent(inner: Store): { readonly agenda: Store["agenda"]; readonly forg
 
 /** Rules of waits and parking, each broken in its own way. */
 const MUTANTS: { readonly [rule: string]: (inner: Store) => Partial<Store> } = {
+  "a renewal answers until when, by the clock of its caller": (inner) => ({
+    async renew(lease, now) {
+      const mail = await inner.renew(lease, now);
+      return { ...mail, heldMs: now + mail.heldMs };
+    },
+  }),
+  "an append says that nothing waits, whatever does": (inner) => ({
+    append: async (...given) => ({ ...(await inner.append(...given)), pending: false }),
+  }),
+  "what was claimed is not counted as waiting": (inner) => ({
+    async append(lease, ...given) {
+      const { heldMs } = await inner.append(lease, ...given);
+      const { length } = await inner.inputs.list(lease.sessionId);
+      return { heldMs, pending: length > 0 };
+    },
+  }),
   "park ignores mail": (inner) => ({
     async park(lease, parked, now) {
       const answer = await inner.park(lease, parked, now);

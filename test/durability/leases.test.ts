@@ -490,9 +490,9 @@ test.each([
       append: async (...given) => {
         const breaks = !isBroken && given[2].some(({ kind }) => kind === "applied");
         isBroken ||= breaks;
-        const until = breaks && !isWritten ? 0 : await inner.append(...given);
+        const answer = breaks && !isWritten ? { heldMs: 0 } : await inner.append(...given);
         if (breaks) throw new RuntimeError("store.failed", { path: "x", problem: "the connection is gone" } as never);
-        return until;
+        return answer;
       },
     });
     const asks = definePlugin({ id: "acme/asks", setup: () => ({ beforeToolCall: () => ask("May I?") }) });

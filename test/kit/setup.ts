@@ -4,5 +4,7 @@
  */
 import { afterAll } from "vitest";
 import { removeFiles } from "./files.ts";
+import { stopServers } from "./programs.ts";
 
 afterAll(removeFiles);
+afterAll(stopServers);

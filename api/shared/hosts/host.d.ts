@@ -14,6 +14,8 @@ type Perform = (effect: Effect, scope: Scope) => Awaitable<Answer>;
 /** A turn to be run, and what is recorded of it. */
 interface TurnRef {
   readonly lease: Lease;
+  /** When that lapses unless it is renewed, by this process's clock: counted from before it was asked for. */
+  readonly until: number;
   /** The recorded events: `opened`, and when the turn is resumed all that followed. */
   readonly journal: readonly TurnEvent[];
   /** Another run held the turn before this one. */
@@ -30,6 +32,11 @@ interface HostContext {
   waiting(key: WaitKey): void;
   /** Call this once jobs that an answer began are in the store. Only then may their work begin. */
   spawned(jobs: readonly NewJob[]): void;
+  /**
+   * Call this with what the store answered about inputs that wait for a boundary, and when the call was sent: what was
+   * accepted here since may not be counted in it.
+   */
+  pending(is: boolean, sent: number): void;
   /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
   trace(name: string, about: {
     readonly [key: string]: string | number;

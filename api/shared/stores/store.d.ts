@@ -119,13 +119,19 @@ interface Owner {
   /** host, boot, pid and start time, so that on one machine a dead holder is proven dead. */
   readonly process: string;
 }
+/**
+ * The right to go on with a turn, for a while. A store may run on another machine with another clock, so it answers no
+ * times but durations: the host adds `heldMs` to the time before it sent the call; past that nothing outward starts. That
+ * time is the `now` which it gave with the call, and for `accept` the input's `at`.
+ */
 interface Lease {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   /** Every takeover adds 1; writes of an older generation change nothing. */
   readonly generation: number;
   readonly owner: Owner;
-  readonly until: number;
+  /** How long it holds without being renewed, counted from before the call that took it was sent. */
+  readonly heldMs: number;
   /** The session's revision, read in the write that took the lease: the turn runs on that head. */
   readonly revision: number;
   /**
@@ -180,16 +186,28 @@ type OpenAnswer =
   readonly kind: "opened";
   readonly lease: Lease;
   readonly opened: Opened;
-} | {
+} |
+/** Somebody has it, and the lease still holds for so long, at least. */
+{
   readonly kind: "busy";
   readonly holder: Owner;
-  readonly until: number;
+  readonly forMs: number;
 } | {
   readonly kind: "idle";
 };
+/** How long the lease holds after a write under it, and what the store knows besides. */
+interface Appended {
+  /** Counted from before the call was sent. */
+  readonly heldMs: number;
+  /**
+   * Whether something waits for a boundary of this turn: inputs or appends that it could claim there, or has claimed.
+   * Inputs that would open turns of their own need not be counted: whoever merges them asks. Left out where the store does
+   * not know without looking.
+   */
+  readonly pending?: boolean;
+}
 /** What came for a turn since it last looked. */
-interface Mail {
-  readonly until: number;
+interface Mail extends Appended {
   readonly cancel?: CancelRequest;
   /** Every mail names all answered waits of the turn; the receiver drops those it has folded. */
   readonly resolved?: readonly {
@@ -641,10 +659,10 @@ interface Store {
   /**
    * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
    * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
-   * append renews the lease and answers until when it holds; mail comes with `renew` only. Jobs that begin with an append,
+   * append renews the lease and answers how long it holds; mail comes with `renew` only. Jobs that begin with an append,
    * a commit or a change are not counted, and throw `session.unknown`; one whose id is taken is left as it is.
    */
-  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<number>;
+  append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<Appended>;
   /**
    * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
    * whoever has mail for it finds it in the agenda. The lease writes nothing more; the same call again is answered as
@@ -760,11 +778,12 @@ interface Store {
      */
     claim(owner: Owner, now: number, max: number, operations: readonly string[]): Awaitable<readonly ClaimedJob[]>;
     /**
-     * Prolongs the time of an owner, and with it all its leases on jobs; answers until when, and which of its jobs have
-     * events after `after`, with their lengths. Jobs that it no longer holds are not among them. Throws `cursor.unknown`.
+     * Prolongs the time of an owner, and with it all its leases on jobs; answers how long they hold, counted as that of a
+     * lease on a turn, and which of its jobs have events after `after`, with their lengths. Jobs that it no longer holds
+     * are not among them. Throws `cursor.unknown`.
      */
     renew(owner: Owner, now: number, after?: JobCursor): Awaitable<{
-      readonly until: number;
+      readonly heldMs: number;
       readonly changed: readonly {
         readonly jobId: JobId;
         readonly seq: number;

@@ -12,6 +12,7 @@ import type { NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
 import type {
+  Appended,
   CommitAnswer,
   Committed,
   EndedTurn,
@@ -203,7 +204,8 @@ export class LocalRun implements TurnRun {
   /** Writes the row of a wait, then tells readers that it can be answered. */
   protected async announce(effect: EffectOf<"wait">): Promise<void> {
     const { store, world } = this.context;
-    await store.append(this.turn.lease, 0, [], world.now(), [waitOf(effect)]);
+    const sent = world.now();
+    this.#heard(await store.append(this.turn.lease, 0, [], sent, [waitOf(effect)]), sent);
     this.context.waiting(effect.key);
     // A run before this one may have announced the wait, and it may be answered already.
     await this.poke();
@@ -250,9 +252,13 @@ export class LocalRun implements TurnRun {
   protected spawn(event: TurnEvent): Awaitable<void> {
     const { store, world } = this.context;
     const spawns = spawnsIn([event], this.turn.lease);
-    const written = store.append(this.turn.lease, 0, [], world.now(), [], spawns);
-    const tell = (): void => this.context.spawned(spawns.map(({ job }) => job));
-    if (!isThenable(written)) return tell();
+    const sent = world.now();
+    const written = store.append(this.turn.lease, 0, [], sent, [], spawns);
+    const tell = (answer: Appended): void => {
+      this.#heard(answer, sent);
+      this.context.spawned(spawns.map(({ job }) => job));
+    };
+    if (!isThenable(written)) return tell(written);
     const before = this.#spawning;
     this.#spawning = Promise.resolve(written)
       .then(tell, (error: unknown) => this.lose(error))
@@ -351,13 +357,14 @@ export class LocalRun implements TurnRun {
 
   poke(): Awaitable<void> {
     if (this.isOver) return;
+    const sent = this.context.world.now();
     try {
-      const mail = this.context.store.renew(this.turn.lease, this.context.world.now());
-      if (!isThenable(mail)) return this.read(mail);
+      const mail = this.context.store.renew(this.turn.lease, sent);
+      if (!isThenable(mail)) return this.read(mail, sent);
       this.#looks++;
       return mail
         .then(
-          (found) => this.read(found),
+          (found) => this.read(found, sent),
           (error: unknown) => this.lose(error),
         )
         .then(() => void this.#looks--);
@@ -366,7 +373,8 @@ export class LocalRun implements TurnRun {
     }
   }
 
-  protected read(mail: Mail): void {
+  protected read(mail: Mail, sent: number): void {
+    this.#heard(mail, sent);
     if (mail.cancel !== undefined && !this.#cancelSeen) {
       this.#cancelSeen = true;
       this.arrive({ kind: "cancelled", ...mail.cancel });
@@ -376,6 +384,10 @@ export class LocalRun implements TurnRun {
       if (effect === undefined || this.#waits?.delete(key) !== true) continue;
       this.arrive({ kind: "resolved", at: this.context.world.now(), effect, answer });
     }
+  }
+
+  #heard({ pending }: Appended, sent: number): void {
+    if (pending !== undefined) this.context.pending(pending, sent);
   }
 
   /**

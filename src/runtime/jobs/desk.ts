@@ -59,7 +59,7 @@ export class Desk {
   /** D5 */
   readonly feed: JobFeed;
   #operations: readonly string[] | undefined;
-  /** D2: until when, and since when; and up to which event its mail is read. */
+  /** D2: until when, by our own clock from before it asked, and since when; and up to which event its mail is read. */
   #until = 0;
   #renewed = 0;
   #mail: JobCursor | undefined;
@@ -340,8 +340,8 @@ export class Desk {
     // Past its time others may have taken jobs, or deleted them, and no event tells of that: it asks for all that it holds.
     const asksAll = mayBeGone || !this.isInTime;
     const before = asksAll ? [...this.held.values()] : [];
-    const { until, changed, cursor } = await store.jobs.renew(owner, now, asksAll ? undefined : this.#mail);
-    this.#until = until;
+    const { heldMs, changed, cursor } = await store.jobs.renew(owner, now, asksAll ? undefined : this.#mail);
+    this.#until = now + heldMs;
     this.#renewed = now;
     this.#mail = cursor ?? this.#mail;
     const ours = new Set(asksAll ? changed.map(({ jobId }) => jobId) : []);

@@ -167,7 +167,8 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   const { at, name } = effect;
   if (at === "after-work" && live.session.hasNewTools) return boundaryWithTools(live, effect, scope);
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
-  if (at !== "opening" && isLastRound(live.state)) return { kind: "bounded" };
+  // At its opening a turn may take inputs that the store need not count as pending.
+  if (at !== "opening" && (live.pending.isNone || isLastRound(live.state))) return { kind: "bounded" };
   const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
   const max = at === "opening" && takesTurns === undefined ? live.limits.pendingInputsMax : CLAIM_MAX;
   const found = live.core.store.inputs.claim(live.lease, name, max, takesTurns);
@@ -204,7 +205,8 @@ async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundar
   }
   // With no round or no budget left, waiting inputs are left to the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
-  const body = bounded(live, name, isLast ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
+  const isNothing = isLast || live.pending.isNone;
+  const body = bounded(live, name, isNothing ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
   if (!live.hooks.has.checkpoint) return body;
   return { ...body, ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.site(scope, name))) };
 }

@@ -26,6 +26,7 @@ import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn, salvagedTurn } from "./ended.ts";
 import { isLeft, parkTurn, quietMs } from "./park.ts";
+import { told } from "./pending.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
 import { LiveTurn } from "./turn.ts";
@@ -33,6 +34,8 @@ import { LiveTurn } from "./turn.ts";
 /** A turn that the store opened for this process: it holds the lease. */
 export interface OpenedTurn {
   readonly lease: Lease;
+  /** When that lapses, by our own clock from before it was asked for. */
+  readonly until: number;
   /** `opened`, then the events that an earlier run recorded. */
   readonly journal: readonly TurnEvent[];
   readonly isResumed?: true;
@@ -128,17 +131,18 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
 }
 
 /** Opens the turn in its host; from here on it is the session's running turn. */
-function open(live: LiveTurn, { lease, journal, isResumed }: OpenedTurn): Awaitable<TurnRun> {
+function open(live: LiveTurn, { lease, until, journal, isResumed }: OpenedTurn): Awaitable<TurnRun> {
   const { core, session } = live;
   session.running = live;
   if (live.isBudgeted) core.spenders.add(live);
-  const turn = isResumed === true ? { lease, journal, isResumed } : { lease, journal };
+  const turn = isResumed === true ? { lease, until, journal, isResumed } : { lease, until, journal };
   // A plain object: a host that wraps another may spread it.
   return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
     spawned: (jobs) => core.jobs.begin(jobs),
+    pending: (is, sent) => told(live.pending, is, sent),
     trace: (name, about) => live.trace(name, about),
   });
 }

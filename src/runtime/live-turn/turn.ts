@@ -40,6 +40,7 @@ import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../tools
 import type { Carried } from "./answer.ts";
 import { TurnCode } from "./code.ts";
 import type { TurnHandle } from "./handle.ts";
+import type { Pending } from "./pending.ts";
 import type { OpenedTurn } from "./run.ts";
 import { TurnShow } from "./show.ts";
 
@@ -61,6 +62,7 @@ export class LiveTurn implements Dispatch {
   /** Whether its spending counts against a budget: its own, or one of a session above. */
   readonly isBudgeted: boolean;
   readonly show: TurnShow;
+  readonly pending: Pending = { isNone: false, cameAt: -Infinity };
   /** Another run held the turn before this one. What that did is known from the events that are folded. */
   readonly isResumed: boolean;
   /** How many events were folded, `opened` included, and when the last of them happened. */

@@ -233,9 +233,10 @@ async function handOver(
     ...(requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId }),
   };
   const answer = await applied(core, change, named);
+  const open = core.sessions.find(asSessionId(id));
+  open?.inputCame();
   if (answer.kind === "queued") return { kind: "queued", operationId: named };
   if (answer.kind !== "committed") return { kind: "stale-branch", required: requiresAncestor ?? "" };
-  const open = core.sessions.find(asSessionId(id));
   if (open !== undefined) {
     core.readers.moved(open);
     await open.toldAppended(additions);

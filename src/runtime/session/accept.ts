@@ -39,6 +39,7 @@ export async function accept(
     const accepted = attach === undefined ? take() : whileSwept(take, attach);
     const receipt = isThenable(accepted) ? await accepted : accepted;
     const { turnId } = receipt;
+    if (session.running !== undefined) session.inputCame();
     if (turnId !== input.turnId) followers.expectNot(input.turnId);
     else core.readers.moved(session);
     if (handle !== undefined) {
@@ -54,7 +55,9 @@ export async function accept(
         if (handle !== undefined) core.watch.follow(session.id, followers, turnId);
         queue.lookAgain();
       } else {
-        const opened = { lease: receipt.lease, journal: [receipt.opened], asker };
+        const { lease } = receipt;
+        // From when the input was made, which is the time that the store was given.
+        const opened = { lease, until: input.at + lease.heldMs, journal: [receipt.opened], asker };
         queue.putTurn(before === undefined ? opened : { ...opened, before });
       }
     }

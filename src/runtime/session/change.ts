@@ -331,6 +331,7 @@ export async function bookAs(session: LiveSession, spent: Spent, name: string): 
   const { core, id } = session;
   const about = { sessionId: id, operation: name, at: core.world.now(), by: "completion", spent: [spent] } as const;
   await core.store.apply({ ...about, queueMax: Number.MAX_SAFE_INTEGER });
+  session.inputCame();
   await session.caughtUp();
 }
 

@@ -11,18 +11,27 @@ import { tellWaits } from "../readers/wait-facts.ts";
 import { LOOK_MS } from "./queue.ts";
 import type { LiveSession } from "./session.ts";
 
-export const openedBy = (answer: Extract<OpenAnswer, { readonly lease: Lease }>): OpenedTurn =>
-  answer.kind === "opened"
-    ? { lease: answer.lease, journal: [answer.opened], hasWaited: true }
-    : { lease: answer.lease, journal: answer.journal, isResumed: true, hasWaited: true };
+type NotOpened = Exclude<OpenAnswer, { readonly lease: Lease }>;
+
+/** Asks the store for the turn that is to be run here, or why there is none. */
+async function openTurn({ core, id, opening }: LiveSession, forOperation?: true): Promise<OpenedTurn | NotOpened> {
+  const sent = core.world.now();
+  const answer = await core.store.open(id, core.owner, sent, opening, forOperation);
+  if (!("lease" in answer)) return answer;
+  const { lease } = answer;
+  const until = sent + lease.heldMs;
+  return answer.kind === "opened"
+    ? { lease, until, journal: [answer.opened], hasWaited: true }
+    : { lease, until, journal: answer.journal, isResumed: true, hasWaited: true };
+}
 
 // ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────
 
 /** Opens or resumes the next turn. Inputs that wait stay, if the session's options no longer parse: undefined. */
-export async function nextTurn(session: LiveSession): Promise<OpenAnswer | undefined> {
-  const { core, id, opening } = session;
+export async function nextTurn(session: LiveSession): Promise<OpenedTurn | NotOpened | undefined> {
+  const { core } = session;
   try {
-    return await core.store.open(id, core.owner, core.world.now(), opening);
+    return await openTurn(session);
   } catch (error) {
     if (!hasCode(error, "plugin.options")) throw error;
     core.trace("turn.elsewhere", { problem: error.message }, session.asPlace);
@@ -39,7 +48,7 @@ export async function look(session: LiveSession): Promise<void> {
   if (answer === undefined) return;
   if ("lease" in answer) {
     queue.mayHaveMore = true; // More may wait behind it.
-    return queue.putTurn(openedBy(answer));
+    return queue.putTurn(answer);
   }
   if (queue.hasReady) return;
   if (queue.isAccepting) {
@@ -107,7 +116,7 @@ export async function visitTurn(
 ): Promise<boolean> {
   const { core, queue } = session;
   if (queue.door === "closed") throw new RuntimeError("runtime.closed", {});
-  const found = await core.store.open(session.id, core.owner, core.world.now(), session.opening, true);
+  const found = await openTurn(session, true);
   if (!("lease" in found)) {
     if (found.kind !== "busy") return false;
     onBusy?.();
@@ -115,7 +124,7 @@ export async function visitTurn(
     return false;
   }
   await session.kept.refresh(true);
-  const opened: OpenedTurn = { ...openedBy(found), visit };
+  const opened: OpenedTurn = { ...found, visit };
   await runTurn(session, opened);
   return opened.wasVisited === true;
 }

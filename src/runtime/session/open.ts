@@ -156,7 +156,10 @@ export class OpenSessions implements Iterable<LiveSession> {
     const accept = () => core.store.accept(input, core.owner, undefined, core.limits.pendingInputsMax);
     const { inputId } = await whileSwept(accept, make);
     const open = this.find(sessionId);
-    if (open !== undefined) core.readers.moved(open);
+    if (open !== undefined) {
+      open.inputCame();
+      core.readers.moved(open);
+    }
     return { id: inputId };
   }
 

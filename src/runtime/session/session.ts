@@ -41,6 +41,7 @@ import { type Core, effectiveConfig } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
 import { openedFor } from "../live-turn/input.ts";
 import { Memo } from "../live-turn/memo.ts";
+import { came } from "../live-turn/pending.ts";
 import { type OpenedTurn, runTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { Followers } from "../readers/followers.ts";
@@ -50,7 +51,7 @@ import { SessionSite, type Working } from "../services/site.ts";
 import { Toolset } from "../toolset/toolset.ts";
 import { joinRunning } from "./accept.ts";
 import { append, book, bookAs, changeSession, type Worked } from "./change.ts";
-import { failHandles, look, nextTurn, openedBy, settle } from "./elsewhere.ts";
+import { failHandles, look, nextTurn, settle } from "./elsewhere.ts";
 import { type Inside, inside, type Operation, underWay } from "./inside.ts";
 import { KeptSession } from "./kept.ts";
 import { makeSession } from "./make.ts";
@@ -187,6 +188,11 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   /** Makes the first event of a turn; the store calls it when it opens one. */
   readonly opening: Opening = (input, config, standing) => openedFor(this, input, config, standing);
+
+  /** An input or an append was accepted here: the running turn looks for it at its next boundary. */
+  inputCame(): void {
+    if (this.running !== undefined) came(this.running.pending, this.core.world.now());
+  }
 
   /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
@@ -392,11 +398,13 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const { queue } = this;
     if (queue.isTaken || queue.hasReady) return true;
     const answer = await nextTurn(this);
-    if (answer?.kind === "parked") this.parked = answer.turnId;
-    if (answer === undefined || !("lease" in answer)) return false;
-    const opened = openedBy(answer);
+    if (answer === undefined) return false;
+    if (!("lease" in answer)) {
+      if (answer.kind === "parked") this.parked = answer.turnId;
+      return false;
+    }
     queue.mayHaveMore = true; // More may wait behind it.
-    queue.putTurn(isRecovery ? { ...opened, isRecovery } : opened);
+    queue.putTurn(isRecovery ? { ...answer, isRecovery } : answer);
     this.takenUp = queue.settled();
     return true;
   }

@@ -168,6 +168,7 @@ export class Watch {
     const core = this.#core();
     const open = core.sessions.find(id);
     if (open !== undefined) {
+      open.inputCame();
       core.readers.moved(open);
       open.queue.lookAgain();
     } else if (core.recovers && !core.door.isClosed) this.#begin(id).catch((error: unknown) => this.#trace(error, id));

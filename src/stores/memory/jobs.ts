@@ -163,9 +163,9 @@ export class Jobs {
     const changed: { readonly jobId: JobId; readonly seq: number }[] = [];
     for (const row of this.#rows.after(after))
       if (row.holder !== undefined && row.holder === before) changed.push({ jobId: row.job.id, seq: seqOf(row) });
-    const { until } = this.#prolong(owner, now);
+    this.#prolong(owner, now);
     const { latest } = this.#rows;
-    return { until, changed, ...(latest === undefined ? {} : { cursor: latest }) };
+    return { heldMs: LEASE_MS, changed, ...(latest === undefined ? {} : { cursor: latest }) };
   }
 
   leave({ id }: Owner): void {

@@ -2,7 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName, InputId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
+import { type Appended, LEASE_MS, type Lease, type Mail, type Owner } from "../store.ts";
 import { giveBack, isInput, takeForBoundary, takeInOrder } from "./queue.ts";
 import type { Run, SessionRow, TurnRow, WaitingRow } from "./rows.ts";
 
@@ -51,23 +51,24 @@ export function advance(run: Run): void {
   run.generation = session.generation;
 }
 
-const leaseOf = ({ turn, generation, owner, until }: Run): Lease => ({
+const leaseOf = ({ turn, generation, owner }: Run): Lease => ({
   sessionId: turn.session.id,
   turnId: turn.id,
   generation,
   owner,
-  until,
+  heldMs: LEASE_MS,
   revision: turn.session.revision,
 });
 
-/** Prolongs the lease and answers until when it holds. */
-export function renew(run: Run, now: number): number {
+/** Prolongs the lease. It holds for `LEASE_MS` after `now` at least: longer where a renewal with a later time came first. */
+export function renew(run: Run, now: number): Appended {
   run.until = Math.max(run.until, now + LEASE_MS); // A renewal that comes late must not shorten a later one.
-  return run.until;
+  return RENEWED;
 }
+const RENEWED: Appended = Object.freeze({ heldMs: LEASE_MS });
 
-export const mailOf = ({ until, turn: { cancel } }: Run, resolved: NonNullable<Mail["resolved"]>): Mail => ({
-  until,
+export const mailOf = ({ turn: { cancel } }: Run, resolved: NonNullable<Mail["resolved"]>): Mail => ({
+  heldMs: LEASE_MS,
   ...(cancel === undefined ? {} : { cancel }),
   ...(resolved.length === 0 ? {} : { resolved }),
 });

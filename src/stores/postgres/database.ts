@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
-import { isAgainstAnother, isCut, isPreparedLost, typed } from "./faults.ts";
+import { isCut, isPassing, isPreparedLost, typed } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
@@ -68,8 +68,11 @@ export class Database {
   readonly schema: string;
   readonly name: string;
   readonly leaseMs: number;
+  readonly patienceMs: number;
   /** The patience of whoever holds a lease: it is tried as long as the lease may hold. */
   readonly heldMs: number;
+  /** Where hints are told; hints are short texts that say what to look at. */
+  readonly channel: string;
   readonly #pool: Pool;
   readonly #options: DatabaseOptions;
   readonly #prefix: string;
@@ -84,7 +87,9 @@ export class Database {
     this.#options = options;
     this.schema = options.schema;
     this.name = options.name;
+    this.channel = `bowline_${hash("sha1", options.schema, "hex").slice(0, 16)}`;
     this.leaseMs = options.leaseMs;
+    this.patienceMs = options.patienceMs;
     this.heldMs = Math.max(options.patienceMs, options.leaseMs);
     this.#prefix = `"${options.schema.replaceAll('"', '""')}".`;
   }
@@ -105,7 +110,7 @@ export class Database {
 
   /** One statement by itself, kept when it answers. `attempt` of `work` counts from 1. */
   rows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    return this.patiently(this.#options.patienceMs, (client) => this.#send<Row>(client, sql, values));
+    return this.patiently(this.patienceMs, (client) => this.send<Row>(client, sql, values));
   }
 
   async row<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
@@ -114,12 +119,12 @@ export class Database {
 
   /** The same for whoever holds a lease. */
   heldRows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    return this.patiently(this.heldMs, (client) => this.#send<Row>(client, sql, values));
+    return this.patiently(this.heldMs, (client) => this.send<Row>(client, sql, values));
   }
 
   /** Several statements that read one moment, though others write. */
   read<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.patiently(this.#options.patienceMs, (client) => this.#within(client, BEGIN_READ, work));
+    return this.patiently(this.patienceMs, (client) => this.#within(client, BEGIN_READ, work));
   }
 
   /** Keeps all of the work or nothing. */
@@ -128,13 +133,14 @@ export class Database {
     // A process that hangs with its transaction open would keep others from the rows that it has locked.
     const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${answerMs};
       SET LOCAL idle_in_transaction_session_timeout = ${answerMs}`;
-    return this.patiently(patienceMs ?? this.#options.patienceMs, (client, attempt) =>
+    return this.patiently(patienceMs ?? this.patienceMs, (client, attempt) =>
       this.#within(client, begin, (tx) => work(tx, attempt)),
     );
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const tx = new Transaction((sql, values) => this.#send(client, sql, values), client.pipeline === true);
+    const send = (sql: string, values: readonly Value[]) => this.send<unknown>(client, sql, values);
+    const tx = new Transaction(send, client.pipeline === true, this.channel);
     try {
       tx.begin(begin);
       const result = await work(tx);
@@ -165,8 +171,7 @@ export class Database {
           this.#isPrepared = false;
           continue;
         }
-        const isWorthwhile = isCut(error) || isAgainstAnother(error);
-        if (!isWorthwhile || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));
       }
@@ -186,7 +191,8 @@ export class Database {
     }
   }
 
-  async #send<Row>(client: Client, sql: string, values: readonly Value[]): Promise<Row[]> {
+  /** Sends a statement over a connection that `patiently` gave. */
+  async send<Row>(client: Client, sql: string, values: readonly Value[]): Promise<Row[]> {
     const { rows } = await client.query(this.#statement(sql, values));
     return rows as Row[];
   }
@@ -216,12 +222,18 @@ export class Database {
 export class Transaction {
   readonly #send: (sql: string, values: readonly Value[]) => Promise<unknown[]>;
   readonly #isPipelined: boolean;
+  readonly #channel: string;
   /** Statements that nobody waits for by themselves. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(send: (sql: string, values: readonly Value[]) => Promise<unknown[]>, isPipelined: boolean) {
+  constructor(
+    send: (sql: string, values: readonly Value[]) => Promise<unknown[]>,
+    isPipelined: boolean,
+    channel: string,
+  ) {
     this.#send = send;
+    this.#channel = channel;
     this.#isPipelined = isPipelined;
   }
 
@@ -249,6 +261,11 @@ export class Transaction {
     const sent = this.#next(sql, values);
     sent.catch(() => {});
     this.#queued.push(sent);
+  }
+
+  /** Tells other processes, once all of this is kept. */
+  hint(payload: string): void {
+    this.queue("SELECT pg_notify($1, $2)", this.#channel, payload);
   }
 
   async end(sql: "COMMIT" | "ROLLBACK"): Promise<void> {

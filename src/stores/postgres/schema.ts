@@ -28,12 +28,16 @@ const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE @session (
     n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE,
-    revision bigint NOT NULL, turns bigint NOT NULL, head bigint, head_index integer, usage text NOT NULL,
+    revision bigint NOT NULL DEFAULT 0, turns bigint NOT NULL DEFAULT 0, head bigint, head_index integer, usage text NOT NULL,
     -- The lease, and how many events the journal of the open turn has.
-    generation bigint NOT NULL, turn bigint, owner text, process text, until float8 NOT NULL, length integer NOT NULL,
+    generation bigint NOT NULL DEFAULT 0, turn bigint, owner text, process text, until float8 NOT NULL DEFAULT 0,
+    length integer NOT NULL DEFAULT 0,
     -- How many inputs and appends wait. Whether the open turn has more to end than its journal: claims, appends, waits,
     -- notes, attempts, jobs; whether it was asked to end; and whether somebody elsewhere follows it live.
-    waiting integer NOT NULL, has_more boolean NOT NULL, is_cancelled boolean NOT NULL, followed float8 NOT NULL,
+    waiting integer NOT NULL DEFAULT 0, has_more boolean NOT NULL DEFAULT false, is_cancelled boolean NOT NULL DEFAULT false,
+    followed float8 NOT NULL DEFAULT 0,
+    -- How often its options were set: no revision moves with them.
+    optioned integer NOT NULL DEFAULT 0,
     -- Of a parked turn: when it has mail by itself (0: now), and the ids of the waits whose answers wake it.
     wake float8, parked text
   ) WITH (fillfactor = 50);

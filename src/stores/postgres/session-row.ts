@@ -24,6 +24,8 @@ export interface SessionRow {
   readonly is_cancelled: boolean;
   /** Until when somebody elsewhere follows the session live. */
   readonly followed: number;
+  /** How often its options were set. */
+  readonly optioned: number;
   readonly wake: number | null;
   readonly parked: string | null;
 }

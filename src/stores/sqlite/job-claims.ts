@@ -110,7 +110,7 @@ const ALL_HELD = "SELECT id, seq FROM job WHERE owner = ? ORDER BY changed";
 const HELD_AND_CHANGED = "SELECT id, seq FROM job WHERE changed > ? AND +owner = ? ORDER BY changed";
 
 export function renewJobs(db: Connection, owner: Owner, now: number, after: JobCursor | undefined): Renewed {
-  const until = prolong(db, owner, now + db.leaseMs);
+  prolong(db, owner, now + db.leaseMs);
   forgetOwners(db, now);
   const rows =
     after === undefined
@@ -118,7 +118,7 @@ export function renewJobs(db: Connection, owner: Owner, now: number, after: JobC
       : db.rows<Held>(HELD_AND_CHANGED, requireChange(db, after), owner.id);
   const cursor = latestCursor(db);
   return {
-    until,
+    heldMs: db.leaseMs,
     changed: rows.map((row) => ({ jobId: idOf(row), seq: row.seq })),
     ...(cursor === undefined ? {} : { cursor }),
   };

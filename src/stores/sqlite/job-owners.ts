@@ -20,13 +20,12 @@ export const requireOwner = (row: OwnerRow): void =>
 
 const BY_ID = "SELECT * FROM job_owner WHERE id = ?";
 
-/** Gives an owner time, at least until then, and answers until when it has some: what comes late shortens nothing. */
-export function prolong(db: Connection, { id, process }: Owner, least: number): number {
+/** Gives an owner time, at least until then: what comes late shortens nothing. */
+export function prolong(db: Connection, { id, process }: Owner, least: number): void {
   const before = db.row<OwnerRow>(BY_ID, id);
   const isKnown = before?.process === process && isSound(before);
-  if (isKnown && before.until >= least) return before.until;
+  if (isKnown && before.until >= least) return;
   keepOwner(db, { id, process, until: least });
-  return least;
 }
 
 function keepOwner(db: Connection, row: Omit<OwnerRow, "seal">): void {

@@ -45,7 +45,7 @@ import {
 } from "../../testing/job-cast.ts";
 import { thisProcess } from "../rows/process.ts";
 import { type Database, sqlite } from "../sqlite.ts";
-import type { Store } from "../store.ts";
+import { LEASE_MS, type Store } from "../store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-jobs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -274,7 +274,7 @@ test("J5 D8 sqlite: who holds jobs writes and renews through a lock for as long 
   other.exec("ROLLBACK");
   other.close();
   expect(await appended).toMatchObject({ seq: 3 });
-  expect(await renewed).toMatchObject({ until: LAPSED + 7, changed: [{ jobId: "job-work", seq: 3 }] });
+  expect(await renewed).toMatchObject({ heldMs: LEASE_MS, changed: [{ jobId: "job-work", seq: 3 }] });
   await store.close();
 });
 

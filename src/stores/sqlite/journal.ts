@@ -142,12 +142,12 @@ export class Journals {
   }
 
   renew(lease: Lease, now: number): Mail {
-    const until = now + this.#db.leaseMs;
+    const { leaseMs: heldMs } = this.#db;
     const { turn } = this.requireRun(lease);
-    const { cancel, could_be_resolved: couldBe } = this.#renewed(lease, until);
+    const { cancel, could_be_resolved: couldBe } = this.#renewed(lease, now + heldMs);
     const resolved = couldBe === 0 ? [] : resolvedOf(this.#db, turn);
     return {
-      until,
+      heldMs,
       ...(cancel === null ? {} : { cancel: unseal(cancel, turn, `The cancel of turn ${turn}`) }),
       ...(resolved.length === 0 ? {} : { resolved }),
     };

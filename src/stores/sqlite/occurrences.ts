@@ -1,8 +1,9 @@
-import { asTurnId, type JobId, type SessionId } from "../../model/ids.ts";
+import type { JobId, SessionId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Delivery, NewOccurrence, Occurrence } from "../../model/trigger.ts";
 import { fromKeyText, keyText } from "../rows/codec.ts";
 import { corrupt } from "../rows/faults.ts";
+import { isOwn, ownSource, toDelivery } from "../rows/trigger.ts";
 import type { Store } from "../store.ts";
 import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
@@ -67,14 +68,9 @@ interface FoundDelivery extends DeliveryRow {
 export function deliveriesOf(db: Connection, row: OccurrenceRow): readonly Delivery[] {
   const found = db.rows<FoundDelivery>(DELIVERIES, row.n).map(requireDelivery);
   if (found.length !== row.deliveries) throw corrupt(itemOf(row), "some of its deliveries are missing");
-  return found.map(({ sessionId, subscription, revision, job, turn, is_lost }): Delivery => {
+  return found.map(({ sessionId, ...delivery }): Delivery => {
     if (sessionId === null) throw corrupt(itemOf(row), "the session of a delivery is missing");
-    return {
-      ...{ sessionId, subscription: fromKeyText(subscription), revision },
-      ...(job === null ? {} : { jobId: idOf({ id: job }) }),
-      ...(turn === null ? {} : { turnId: asTurnId(fromKeyText(turn)) }),
-      ...(is_lost === 0 ? {} : { lost: "full" }),
-    };
+    return toDelivery({ ...delivery, sessionId }, delivery.is_lost === 1);
   });
 }
 
@@ -170,12 +166,9 @@ function forget(db: Connection, n: number): void {
   db.run("DELETE FROM occurrence WHERE n = ?", n);
 }
 
-/** What begins the source of everything that only one subscription waits for. */
-const OWN = "subscription:";
-
-/** Forgets what only this subscription waited for. */
+/** Forgets what only the subscription of this kept incarnation waited for. */
 export function forgetOwn(db: Connection, incarnation: string): void {
-  const source = keyText(OWN + incarnation);
+  const source = ownSource(incarnation);
   for (const { n } of db.rows<{ n: number }>("SELECT n FROM occurrence WHERE source = ?", source)) forget(db, n);
 }
 
@@ -187,7 +180,7 @@ export function forgetDelivered(db: Connection, session: number): void {
     const gone = db.run("DELETE FROM delivery WHERE occurrence = ? AND session = ?", row.n, session);
     const left = { ...row, deliveries: row.deliveries - gone };
     // It was of a subscription that was removed before.
-    if (left.deliveries === 0 && fromKeyText(row.source).startsWith(OWN)) forget(db, row.n);
+    if (left.deliveries === 0 && isOwn(row.source)) forget(db, row.n);
     else {
       payloadIn(row); // A seal that did not fit must not fit now.
       db.run("UPDATE occurrence SET deliveries = ?, seal = ? WHERE n = ?", left.deliveries, sealOf(left), row.n);

@@ -1,12 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { canMount, smallDisk } from "../../../test/kit/disk.ts";
 import { type Database, sqlite } from "../sqlite.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "bowline-opening-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What callers without types write. */
 const open = sqlite as (path: unknown, options?: unknown) => unknown;
@@ -53,22 +48,10 @@ test("D8 sqlite: a full disk has one code, when a file is opened and when it is 
     expect(() => sqlite(failing(fault))).toThrow(expect.objectContaining({ code: "store.full" }));
 });
 
-const mount = (at: string, options: string): boolean =>
-  spawnSync("mount", ["-t", "tmpfs", "-o", options, "none", at]).status === 0;
-const canMount = ((): boolean => {
-  const at = join(folder, "probe");
-  mkdirSync(at);
-  return mount(at, "size=4k") && spawnSync("umount", [at]).status === 0;
-})();
-
-test.skipIf(!canMount)("D8 sqlite: on a disk that is full, or has no room for more files, opening says so", () => {
+test.skipIf(!canMount())("D8 sqlite: on a disk that is full, or has no room for more files, opening says so", () => {
   for (const options of ["size=4k", "size=8k", "size=16k", "size=40k", "size=1m,nr_inodes=2", "size=1m,nr_inodes=1"]) {
-    const at = mkdtempSync(join(folder, "full-"));
-    expect(mount(at, options)).toBe(true);
-    try {
-      expect(() => sqlite(join(at, "agent.db")), options).toThrow(expect.objectContaining({ code: "store.full" }));
-    } finally {
-      spawnSync("umount", [at]);
-    }
+    using disk = smallDisk(options);
+    const path = join(disk.folder, "agent.db");
+    expect(() => sqlite(path), options).toThrow(expect.objectContaining({ code: "store.full" }));
   }
 });

@@ -13,6 +13,7 @@ import type { Json } from "../../model/json.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage, withEstimate } from "../../model/usage.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage, fromKeyText, keyText } from "../rows/codec.ts";
 import { corrupt } from "../rows/faults.ts";
+import { changedStates } from "../rows/states.ts";
 import type { Booked, NewSession, PluginSnapshots, SessionOptions, Store, StoredSession } from "../store.ts";
 import { requireFit, seal, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
@@ -20,7 +21,7 @@ import { LATEST_FACT, limit, requireMeta, sealMeta } from "./facts.ts";
 import { forgetStates, forkPoint, type Place, release, requirePlace, type Tip, tipOf, use } from "./graph.ts";
 import { forgetJournal } from "./journal.ts";
 import { keepOptions, OPTIONS, optionsIn, WITH_OPTIONS } from "./options.ts";
-import { changedStates, keepStates, statesAt } from "./states.ts";
+import { keepStates, statesAt } from "./states.ts";
 
 /** The columns of a session that only commits and changes move. */
 export interface Kept {

@@ -1,3 +1,4 @@
+import { NOTHING } from "../rows/states.ts";
 import type { PluginSnapshot, PluginSnapshots } from "../store.ts";
 import { sealText, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
@@ -42,20 +43,6 @@ export interface StateRow {
 export const stateIn = ({ session, plugin, since, body }: StateRow): PluginSnapshot | null =>
   unseal(body, seedOf(session, plugin, since), `The state of plugin ${plugin}`);
 
-/** The states that differ, as JSON; `null` for a plugin that keeps nothing any more. */
-export function changedStates(before: PluginSnapshots, after: PluginSnapshots): readonly [string, string][] {
-  if (before === after) return [];
-  const changed: [string, string][] = [];
-  for (const plugin of Object.keys(after)) {
-    const [old, now] = [Object.hasOwn(before, plugin) ? before[plugin] : undefined, after[plugin]];
-    if (old === now) continue; // The runtime hands back what it was given where nothing changed.
-    const json = JSON.stringify(now);
-    if (old === undefined || JSON.stringify(old) !== json) changed.push([plugin, json]);
-  }
-  for (const plugin of Object.keys(before)) if (!Object.hasOwn(after, plugin)) changed.push([plugin, NOTHING]);
-  return changed;
-}
-
 export function keepStates(
   db: Connection,
   session: number,
@@ -82,5 +69,4 @@ export function sealRemovals(db: Connection): void {
     );
 }
 
-const NOTHING = "null";
 const seedOf = (session: number, plugin: string, since: number): number => sumOf([session, plugin, since]);

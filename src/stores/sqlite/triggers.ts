@@ -1,7 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
 import type { NewOccurrence, Subscription } from "../../model/trigger.ts";
-import { fromKeyText, keyText } from "../rows/codec.ts";
+import { keyText } from "../rows/codec.ts";
+import { kindOf, readable, triggerConflict } from "../rows/trigger.ts";
 import type { Agenda, MovedTrigger, NewDelivery, OccurAnswer, Store } from "../store.ts";
 import type { Blobs } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
@@ -15,7 +16,6 @@ import {
   type FoundRow,
   IS_COMMITS,
   IS_DUE,
-  kindOf,
   requireSubscription,
   rowOf,
   type SubscriptionRow,
@@ -57,7 +57,7 @@ export class Triggers {
     const session = this.#requireSession(sessionId);
     const known = this.#find(sessionId, id);
     if (known !== undefined) requireSubscription(known);
-    if (known?.revision !== before) throw conflict(id, known);
+    if (known?.revision !== before) throw triggerConflict(id, known);
     this.#blobs.keepNamed(() => JSON.stringify(subscription.starts));
     if (known === undefined) {
       if (max !== Infinity && counts(db).of(session) >= max) throw new RuntimeError("trigger.full", { max });
@@ -105,27 +105,15 @@ export class Triggers {
       .map(subscriptionOf);
   }
 
-  /** Those that can be read. If none can, the first one says why: what is damaged must not keep others waiting. */
   due(now: number, max: number): readonly Subscription[] {
-    const damage: unknown[] = [];
-    const found = this.#db.rows<FoundRow>(DUE, now, limit(max)).flatMap((row): readonly Subscription[] => {
-      try {
-        return [subscriptionOf(row)];
-      } catch (error) {
-        if (!(error instanceof RuntimeError && error.code === "store.corrupt")) throw error;
-        damage.push(error);
-        return [];
-      }
-    });
-    if (found.length === 0 && damage.length > 0) throw damage[0];
-    return found;
+    return readable(this.#db.rows<FoundRow>(DUE, now, limit(max)), subscriptionOf);
   }
 
   /** One that is damaged can be removed too, where no revision is asked for. */
   remove(session: SessionId, id: string, revision?: number): boolean {
     const row = this.#find(session, id);
     if (row === undefined) return false;
-    if (revision !== undefined && requireSubscription(row).revision !== revision) throw conflict(id, row);
+    if (revision !== undefined && requireSubscription(row).revision !== revision) throw triggerConflict(id, row);
     this.#db.run("DELETE FROM subscription WHERE n = ?", row.n);
     counts(this.#db).change(row.session, -1);
     countRows(this.#db, row.session, -1);
@@ -204,15 +192,12 @@ export class Triggers {
     if (session === undefined) return;
     const own = "SELECT incarnation FROM subscription WHERE session = ?";
     for (const { incarnation } of db.rows<Pick<SubscriptionRow, "incarnation">>(own, session.n))
-      forgetOwn(db, fromKeyText(incarnation));
+      forgetOwn(db, incarnation);
     forgetDelivered(db, session.n);
     db.run("DELETE FROM subscription WHERE session = ?", session.n);
     counts(db).clear();
   }
 }
-
-const conflict = (id: string, row: SubscriptionRow | undefined): RuntimeError =>
-  new RuntimeError("trigger.conflict", row === undefined ? { id } : { id, revision: row.revision });
 
 const TO_DO = `SELECT
   (SELECT min(next) FROM subscription INDEXED BY subscription_due WHERE ${IS_DUE}) AS first,

@@ -90,7 +90,7 @@ export class Turns {
     const holder = { id: session.owner, process: session.process };
     const until = Math.max(session.until, session.renewed);
     if (until <= now || isProvenDead(holder.process)) return undefined;
-    return { kind: "busy", holder, until };
+    return { kind: "busy", holder, forMs: until - now };
   }
 
   #lookAtParked(session: number, now: number): OpenAnswer | undefined {
@@ -145,7 +145,7 @@ export class Turns {
   #hold(session: Stood, run: Run, turnId: TurnId, owner: Owner, now: number, length: number, rows: number): Lease {
     const { id: sessionId, revision, sweeps } = session;
     const generation = session.generation + 1;
-    const until = now + this.#db.leaseMs;
+    const { leaseMs: heldMs } = this.#db;
     const { row } = this.#sessions.memo(session);
     const held = { generation, turn: run.turn, owner: owner.id, process: owner.process };
     this.#db.run(
@@ -154,13 +154,13 @@ export class Turns {
       run.turn,
       owner.id,
       owner.process,
-      until,
+      now + heldMs,
       length,
       sealOf(row, held),
       rows,
       session.n,
     );
-    const plain = { sessionId, turnId, generation, owner, until, revision };
+    const plain = { sessionId, turnId, generation, owner, heldMs, revision };
     const lease = sweeps === 0 ? plain : { ...plain, sweeps };
     this.#journals.held(lease, run, length);
     return lease;

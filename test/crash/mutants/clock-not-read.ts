@@ -7,7 +7,7 @@ export const host = (inner: EffectHost): EffectHost => {
     kind: inner.kind,
     parks: inner.parks,
     open: (turn, perform, context) => {
-      const world = { ...context.world, now: () => Math.min(now, turn.lease.until - 1) };
+      const world = { ...context.world, now: () => Math.min(now, turn.until - 1) };
       return inner.open(turn, perform, { ...context, world });
     },
   };
