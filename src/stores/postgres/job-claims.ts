@@ -6,6 +6,7 @@ import type { ClaimedJob, Owner, Store, StoredJobEvent } from "../store.ts";
 import type { Database, Transaction } from "./database.ts";
 import { limit } from "./facts.ts";
 import { changesOf, JobDraft } from "./job-draft.ts";
+import { hintAtJobs } from "./job-ends.ts";
 import { type EventRow, requireWhole, storedEvent } from "./job-events.ts";
 import { changeIn, requireGiven } from "./job-list.ts";
 import { forgetOwners, goneOwners, isGone, type OwnerRow, ownerColumns, prolong } from "./job-owners.ts";
@@ -182,6 +183,7 @@ export const leaveJobs = (db: Database, { id }: Owner): Promise<void> =>
     tx.queue("SELECT 1 FROM @job WHERE owner = $1 ORDER BY n FOR UPDATE", id);
     tx.queue(LEAVE, id);
     tx.queue("DELETE FROM @job_owner WHERE id = $1", id);
+    hintAtJobs(tx);
   });
 
 /** What there is to do for a process that can run these tasks. */

@@ -1,5 +1,6 @@
 import { EXTERNAL, jobAsParent, type KeptId } from "../rows/job.ts";
 import type { Transaction } from "./database.ts";
+import { payloadOf } from "./hints.ts";
 import { lockWaiters, wakeWaiters } from "./job-awaits.ts";
 import { JobDraft } from "./job-draft.ts";
 import { type EventRow, storedEvent } from "./job-events.ts";
@@ -45,7 +46,11 @@ export async function keepAll(
   for (const draft of all) draft.keep(tx);
   endWaits(tx, waits);
   if (done.length > 0) wakeWaiters(tx, done);
+  if (done.length > 0 || all.length > drafts.length) hintAtJobs(tx);
 }
+
+/** Tells other processes that there may be something to do. Not for steps: commits that tell something wait in line. */
+export const hintAtJobs = (tx: Transaction): void => tx.hint(payloadOf({ kind: "jobs" }));
 
 const idIn = ({ before }: JobDraft): KeptId => before.id;
 const asParent = (draft: JobDraft): string => jobAsParent(idIn(draft));

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
-import type { InputId, JobId, SessionId, WaitId } from "../../model/ids.ts";
-import { foldJob, type JobEvent, type NewJob } from "../../model/job.ts";
-import type { WaitAnswer } from "../../model/wait.ts";
+import type { InputId, JobId, SessionId } from "../../model/ids.ts";
+import type { JobEvent } from "../../model/job.ts";
 import { keyText } from "../rows/codec.ts";
 import { corrupt, jobLost } from "../rows/faults.ts";
-import { EXTERNAL, movesOf, parentOf, RERUNNABLE, recoveryOf, takerOf, turnAsParent } from "../rows/job.ts";
+import { EXTERNAL, RERUNNABLE, turnAsParent } from "../rows/job.ts";
 import type {
   JobAppended,
   JobLease,
@@ -22,10 +21,10 @@ import type { Blobs } from "./blobs.ts";
 import type { Database, Transaction } from "./database.ts";
 import { type Awaits, addAwaits, awaitsOf, isMet } from "./job-awaits.ts";
 import { changesOf, JobDraft } from "./job-draft.ts";
-import { endCancelled, forgetJobs, isNobodys, keepAll, type Times } from "./job-ends.ts";
+import { endCancelled, forgetJobs, hintAtJobs, isNobodys, keepAll, type Times } from "./job-ends.ts";
 import { eventsUnder } from "./job-events.ts";
 import { saidBy, say } from "./job-lines.ts";
-import { holderOf, prolong } from "./job-owners.ts";
+import { holderOf } from "./job-owners.ts";
 import {
   FIRST,
   firstOf,
@@ -34,25 +33,22 @@ import {
   jobCursorOf,
   type KeptId,
   keptId,
-  LIVE,
   lockChildren,
   lockJob,
   lockJobsOf,
   lockTouching,
   movesIn,
   OVER,
-  RUNNING,
   requireSpawned,
-  STORED_BY_ID,
   type StoredRow,
   shownJob,
   startOver,
-  storedOf,
 } from "./job-row.ts";
+import { spawnJob, spawnJobs } from "./job-spawns.ts";
 import type { SessionRow } from "./session-row.ts";
-import { addWaits, moveWaits } from "./waits.ts";
+import { addWaits, moveWaits, type TellJob } from "./waits.ts";
 
-/** Who accepts inputs. Turns and jobs need each other, so it is asked for when the first job wakes a session. */
+/** Who accepts the inputs with which jobs wake their sessions. */
 export interface Inputs {
   /** The id of an input that came before: under its key, or under its id. */
   inputBefore(tx: Transaction, session: number, input: NewInput): Promise<InputId | undefined>;
@@ -73,11 +69,15 @@ export interface Inputs {
 export class Jobs {
   readonly #db: Database;
   readonly #blobs: Blobs;
-  readonly #inputs: () => Inputs;
+  #inputs: Inputs | undefined;
 
-  constructor(db: Database, blobs: Blobs, inputs: () => Inputs) {
+  constructor(db: Database, blobs: Blobs) {
     this.#db = db;
     this.#blobs = blobs;
+  }
+
+  /** Turns begin jobs, and jobs wake sessions: each needs the other. */
+  wakesBy(inputs: Inputs): void {
     this.#inputs = inputs;
   }
 
@@ -92,27 +92,8 @@ export class Jobs {
   // ── Beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Begins a job unless it is there. */
-  spawn({ job, owner }: JobSpawn, max: number): Promise<StoredJob> {
-    const turn = turnOf(job);
-    return this.#db.write(async (tx) => {
-      const [sessions, known, count] = await Promise.all([
-        tx.rows<SessionRow>(LOCK_FOR_SPAWN, job.sessionId, turn),
-        tx.row<StoredRow>(STORED_BY_ID, keptId(job.id)),
-        max === Infinity ? undefined : tx.row<{ live: number }>(LIVE, job.sessionId),
-      ]);
-      if (known !== undefined) return same(known, job);
-      const session = sessions.find(({ id }) => id === job.sessionId);
-      if (session === undefined) throw new RuntimeError("session.unknown", { id: job.sessionId });
-      if (count !== undefined && count.live >= max) throw new RuntimeError("job.full", { max });
-      await this.#keepNamed(tx, [{ kind: "spawned", job, at: job.at }]);
-      const { row, first, values } = begun(session.n, { job, ...(owner === undefined ? {} : { owner }) });
-      if (owner !== undefined) prolong(tx, this.#db, owner, job.at);
-      if (turn !== null) tx.queue(HAS_MORE, turn);
-      const added = await tx.row<{ changed: number }>(ADD, ...values);
-      if (added !== undefined) return shownJob(row, first, added.changed);
-      // One of another session came first.
-      return same((await tx.row<StoredRow>(STORED_BY_ID, row.id))!, job);
-    });
+  spawn(spawn: JobSpawn, max: number): Promise<StoredJob> {
+    return this.#db.write((tx) => spawnJob(tx, this.#db, this.#blobs, spawn, max));
   }
 
   /**
@@ -120,25 +101,7 @@ export class Jobs {
    * that this is written in is locked already; it is to be called before facts are told.
    */
   async spawnAll(tx: Transaction, spawns: readonly JobSpawn[], now: number): Promise<void> {
-    if (spawns.length === 0) return;
-    const ids = spawns.map(({ job }) => keptId(job.id));
-    const [sessions, known] = await Promise.all([
-      tx.rows<Pick<SessionRow, "n" | "id">>(HOLD_SESSIONS, [...new Set(spawns.map(({ job }) => job.sessionId))]),
-      tx.rows<{ id: KeptId }>("SELECT id FROM @job WHERE id = ANY ($1::text[])", ids),
-    ]);
-    const there = new Set(known.map(({ id }) => id));
-    const fresh = spawns.filter((_, nth) => !there.has(ids[nth]!));
-    await this.#keepNamed(
-      tx,
-      fresh.map(({ job }) => ({ kind: "spawned", job, at: job.at })),
-    );
-    for (const { owner } of fresh) if (owner !== undefined) prolong(tx, this.#db, owner, now);
-    for (const turn of new Set(fresh.map(({ job }) => turnOf(job)))) if (turn !== null) tx.queue(HAS_MORE, turn);
-    for (const spawn of fresh) {
-      const session = sessions.find(({ id }) => id === spawn.job.sessionId);
-      if (session === undefined) throw new RuntimeError("session.unknown", { id: spawn.job.sessionId });
-      tx.queue(ADD, ...begun(session.n, spawn).values);
-    }
+    if (spawns.length > 0) await spawnJobs(tx, this.#db, this.#blobs, spawns, now);
   }
 
   // ── By its holder ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +155,7 @@ export class Jobs {
     if (more.says !== undefined) say(tx, before.n, said!, more.says);
     await keepAll(tx, [draft], this.#times(now));
     const changes = changesOf(tx, [draft]);
-    for (const input of inputs) await this.#inputs().acceptWaiting(tx, session!, input);
+    for (const input of inputs) await this.#inputs!.acceptWaiting(tx, session!, input);
     if (hasSome(more.waits) && draft.state !== OVER)
       await addWaits(tx, { session: before.session, turn: 0, job: before.id }, more.waits!);
     return { draft, changes, told, isParked };
@@ -210,7 +173,7 @@ export class Jobs {
     for (const given of wakes) {
       const input = { ...given, sessionId: session!.id };
       // An input that came under the key before is the one that was told, whatever this one says.
-      const known = beforeIn(accepted, input) ?? (await this.#inputs().inputBefore(tx, session!.n, input));
+      const known = beforeIn(accepted, input) ?? (await this.#inputs!.inputBefore(tx, session!.n, input));
       const inputId = known ?? input.id;
       const key = `wake/${inputId}`;
       if ((await draft.find(tx, key)) !== undefined) continue;
@@ -239,7 +202,7 @@ export class Jobs {
         attempt > 1 &&
         isNew &&
         sending.said === "known" &&
-        isDeepStrictEqual(draft.under(sent.key)?.event, asJson(sent.event));
+        isDeepStrictEqual(draft.under(sent.key)?.event, JSON.parse(JSON.stringify(sent.event)));
       isNew ||= sending.said === undefined;
       const said = isOwn ? "accepted" : (sending.said ?? "accepted");
       return { answer: { said, draft, first }, changes: sending.changes };
@@ -272,13 +235,14 @@ export class Jobs {
     draft.rouse();
     const inputs = await this.#wake(tx, draft, session, more, now);
     await keepAll(tx, [draft], this.#times(now));
+    hintAtJobs(tx);
     const changes = changesOf(tx, [draft]);
-    for (const input of inputs) await this.#inputs().acceptWaiting(tx, session!, input);
+    for (const input of inputs) await this.#inputs!.acceptWaiting(tx, session!, input);
     return { said, draft, first, changes };
   }
 
   /** A wait of a job was answered. Its session is locked; it is to be called before that is told as a fact. */
-  async resolved(tx: Transaction, id: KeptId, wait: WaitId, answer: WaitAnswer, now: number): Promise<void> {
+  readonly resolved: TellJob = async (tx, id, wait, answer, now) => {
     const key = `wait/${wait}`;
     const [before, under, open] = await Promise.all([
       lockJob(tx, id),
@@ -291,7 +255,8 @@ export class Jobs {
     draft.tell({ key: await draft.freeKey(tx, key), event: { kind: "resolved", wait, answer, at: now } });
     draft.rouse();
     draft.keep(tx);
-  }
+    hintAtJobs(tx);
+  };
 
   /** A turn is over: what was begun in it, and is to end with it, is sent a cancel. To be called before facts are told. */
   async turnEnded(tx: Transaction, turn: string, now: number): Promise<void> {
@@ -370,75 +335,6 @@ export class Jobs {
   }
 }
 
-// ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// The session of the job, and that of the turn which it is to end with.
-const LOCK_FOR_SPAWN = `SELECT * FROM @session
-  WHERE id = $1 OR n = (SELECT session FROM @turn WHERE id = $2) ORDER BY n FOR UPDATE`;
-// They stay as long as the transaction does; whoever works in them is not disturbed more than that needs.
-const HOLD_SESSIONS = "SELECT n, id FROM @session WHERE id = ANY ($1::text[]) ORDER BY n FOR KEY SHARE";
-const LOCK_SESSIONS = "SELECT * FROM @session WHERE id = ANY ($1::text[]) ORDER BY n FOR UPDATE";
-// An open turn that has jobs to end says so in the row of its session: other turns need not look for any.
-const HAS_MORE = `UPDATE @session s SET has_more = true FROM @turn t
-  WHERE t.id = $1 AND s.n = t.session AND s.turn = t.n AND NOT s.has_more`;
-const ADD = `WITH c AS (UPDATE @counter SET value = value + 1 WHERE name = 'job' RETURNING value),
-  j AS (INSERT INTO @job (id, session, kind, is_hidden, recovery, operation, parent, state, owner, generation, is_parked,
-      due, seq, moves, changed)
-    SELECT $1, $2::bigint, $3, $4::boolean, $5::smallint, $6, $7, ${RUNNING}, $8, $9::bigint, false, $10::float8,
-      $11::integer, $12, value FROM c
-    ON CONFLICT (id) DO NOTHING RETURNING n, changed),
-  a AS (INSERT INTO @job_change SELECT changed, n FROM j),
-  e AS (INSERT INTO @job_event SELECT n, seq, key, event FROM j
-    CROSS JOIN (VALUES (1, 'spawned', $13::text), (2, 'started/1', $14::text)) AS v (seq, key, event)
-    WHERE event IS NOT NULL)
-  SELECT changed FROM j`;
-
-/** The turn that a job is to end with. */
-const turnOf = ({ parent, onParentEnd }: NewJob): string | null =>
-  onParentEnd === "cancel" && parent !== undefined && "turnId" in parent ? keyText(parent.turnId) : null;
-
-/** A job of which nothing is written yet, and the values of `ADD`. With an owner it is in the hands of that one. */
-function begun(session: number, { job, owner }: JobSpawn) {
-  const spawned = { kind: "spawned", job, at: job.at } as const;
-  const started = owner === undefined ? undefined : ({ kind: "started", generation: 1, at: job.at } as const);
-  const record = foldJob(undefined, spawned);
-  const recovery = recoveryOf(job);
-  const parent = parentOf(job);
-  const row: JobRow = {
-    n: 0,
-    id: keptId(job.id),
-    session,
-    kind: job.kind,
-    is_hidden: job.visibility === "hidden",
-    recovery,
-    operation: takerOf(job),
-    parent: parent === null ? null : keyText(parent),
-    state: RUNNING,
-    owner: owner?.id ?? null,
-    claim: null,
-    generation: started === undefined ? 0 : 1,
-    is_parked: false,
-    due: recovery === EXTERNAL || started !== undefined ? null : (job.notBefore ?? 0),
-    awaits: null,
-    seq: started === undefined ? 1 : 2,
-    changed: 0,
-    moves: JSON.stringify(movesOf(started === undefined ? record : foldJob(record, started))),
-  };
-  const values = [
-    ...[row.id, session, row.kind, row.is_hidden, recovery, row.operation, row.parent, row.owner, row.generation],
-    ...[row.due, row.seq, row.moves, JSON.stringify(spawned), started === undefined ? null : JSON.stringify(started)],
-  ];
-  return { row, first: asJson(spawned), values };
-}
-
-function same(row: StoredRow, job: NewJob): StoredJob {
-  const [{ at: _, ...before }, { at: __, ...now }] = [firstOf(row).job, asJson(job)];
-  if (!isDeepStrictEqual(before, now)) throw new RuntimeError("job.conflict", { id: job.id });
-  return storedOf(row);
-}
-
-const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
-
 // ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Appending {
@@ -460,7 +356,12 @@ const LOCK_SESSION_OF = "SELECT * FROM @session WHERE n = (SELECT session FROM @
 const lockSessionOf = (tx: Transaction, id: KeptId): Promise<SessionRow | undefined> => tx.row(LOCK_SESSION_OF, id);
 
 /** The answer to a call that was done before: the one that ended the job, or the one that parked it. */
-function repeated(draft: JobDraft, lease: JobLease, events: readonly KeyedEvent[], { parks }: JobWrites): Appending {
+function repeated(
+  draft: JobDraft,
+  lease: JobLease,
+  events: readonly KeyedEvent[],
+  { parks }: JobWrites,
+): Pick<Appending, "told" | "isParked"> {
   const { before } = draft;
   const told = events.map(({ key }) => draft.under(key)).filter((event) => event !== undefined);
   const isParked = parks !== undefined && before.is_parked && before.generation === lease.generation;
@@ -507,8 +408,8 @@ function refusal(draft: JobDraft, { key, event }: KeyedEvent): JobSent["said"] |
 
 // ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const FIRSTS =
-  "SELECT j.id, e.event AS first FROM @job j LEFT JOIN @job_event e ON e.job = j.n AND e.seq = 1 WHERE j.id = ANY ($1::text[])";
+const LOCK_SESSIONS = "SELECT * FROM @session WHERE id = ANY ($1::text[]) ORDER BY n FOR UPDATE";
+const FIRSTS = `SELECT j.id, e.event AS first FROM @job j ${FIRST} WHERE j.id = ANY ($1::text[])`;
 
 function requireNotGone(
   id: SessionId,
