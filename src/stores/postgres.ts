@@ -212,7 +212,6 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
-  readonly hints: PostgresStore["hints"];
 
   constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
@@ -220,7 +219,6 @@ class Postgres implements PostgresStore {
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
-    this.hints = hints && ((listener) => hints.listen(listener));
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
