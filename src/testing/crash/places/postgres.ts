@@ -17,7 +17,10 @@ const STILL_MAX_MS = 15_000;
  */
 export const postgresPlace = (url: string): Place => ({
   async open({ name, isHastened }) {
-    return { store: await storeAt(calledBy(url, name), name, isHastened === true ? "caller" : "server"), host: journal() };
+    return {
+      store: await storeAt(calledBy(url, name), name, isHastened === true ? "caller" : "server"),
+      host: journal(),
+    };
   },
   async look(at, read, during) {
     if (during === "still") await still(url, at);
