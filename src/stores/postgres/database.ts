@@ -52,6 +52,7 @@ const types = {
 export const clock = (parameter: number): string =>
   `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
 
+const PREPARED_TRIES = 5;
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
@@ -152,8 +153,10 @@ export class Database {
 
   async #isKept(client: Client, id: string): Promise<boolean> {
     const [row] = await this.send<{ status: string }>(client, "SELECT pg_xact_status($1::xid8) AS status", [id]);
-    if (row!.status === "in progress") throw new Error("Connection terminated before the transaction was decided");
-    return row!.status === "committed";
+    if (row!.status !== "in progress") return row!.status === "committed";
+    // The server ends it when it has been idle for too long, and until then it may still be kept.
+    await sleep(100);
+    return this.#isKept(client, id);
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -185,8 +188,8 @@ export class Database {
         return await this.#once(work, attempt);
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
-        if (isPreparedLost(error) && this.#isPrepared) {
-          this.#isPrepared = false;
+        if (isPreparedLost(error) && attempt < PREPARED_TRIES) {
+          this.#isPrepared = false; // From now on; calls that were under way with a name come here, too.
           continue;
         }
         if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
