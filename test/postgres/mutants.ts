@@ -82,7 +82,9 @@ export interface Mutated {
 
 export function mutated(url: string, name: MutantName, options: PostgresOptions): Mutated {
   const mutant: Mutant = MUTANTS[name];
-  const pool = new pg.Pool({ connectionString: url, max: options.connections ?? 10 });
+  const max = options.connections ?? 10;
+  // Without locks two transactions end in a deadlock now and then, which the server would look for after a second.
+  const pool = new pg.Pool({ connectionString: url, max, options: "-c deadlock_timeout=20" });
   pool.on("error", () => {});
   let changed = 0;
   const around = (client: pg.PoolClient): Client => {
