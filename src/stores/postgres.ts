@@ -25,6 +25,7 @@ import { Database, type Pool } from "./postgres/database.ts";
 import { cancel, findTurn, terminal } from "./postgres/endings.ts";
 import { cursorOf, latestFact } from "./postgres/facts.ts";
 import { isOnPath, requirePlace, view } from "./postgres/graph.ts";
+import { Hints } from "./postgres/hints.ts";
 import { claim, holdsKey, listWaiting, withdraw } from "./postgres/inputs.ts";
 import { claimJobs, leaveJobs, renewJobs } from "./postgres/job-claims.ts";
 import { linesOfJob, takeLines } from "./postgres/job-lines.ts";
@@ -90,9 +91,17 @@ export interface PostgresOptions {
    * that callers give. "server" unless given.
    */
   readonly clock?: "server" | "caller" | undefined;
+  /**
+   * Where the connection goes that hears what other workers did (LISTEN); the same place unless given. A pooler that gives
+   * out connections by transaction forgets who listens: give the server's own URL then, or `false`. Without it workers look
+   * for each other's news every second or so.
+   */
+  readonly listen?: string | false | undefined;
 }
 
 export interface PostgresStore extends Store {
+  /** Connects, and makes the tables or brings them up to date. Every other call does so too, and waits for it. */
+  ready(): Promise<void>;
   /** Removes blobs that nothing names. Bounded; call it again while something remains. */
   sweep(options?: SweepOptions): Promise<Swept>;
 }
@@ -110,7 +119,14 @@ export function postgres(where: string | Pool, options: PostgresOptions = {}): P
   const pool = isUrl ? openPool(where, connections, answerMs) : where;
   const name = `${isUrl ? nameOf(where) : "the database of the pool"}, schema ${schema}`;
   const db = new Database(pool, { schema, name, leaseMs, patienceMs, answerMs, clock, setUp });
-  return new Postgres(db, isUrl ? (pool as pg.Pool) : undefined);
+  const listenTo = options.listen ?? (isUrl ? where : (where as Partial<pg.Pool>).options);
+  const connect = listenTo === undefined || listenTo === false ? undefined : () => newListener(listenTo);
+  return new Postgres(db, isUrl ? (pool as pg.Pool) : undefined, connect);
+}
+
+function newListener(to: string | pg.PoolOptions): pg.Client {
+  const own = typeof to === "string" ? { connectionString: to } : { ...to, pipeline: false };
+  return new pg.Client({ ...own, keepAlive: true, application_name: "bowline hints" });
 }
 
 /** What errors may say of a URL: nothing of its user and password. */
@@ -142,6 +158,7 @@ const OPTIONS: Known<PostgresOptions> = {
   patienceMs: true,
   answerMs: true,
   clock: true,
+  listen: true,
 };
 
 function requireRight(where: unknown, options: PostgresOptions): void {
@@ -156,6 +173,8 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   const { schema = "bowline", clock = "server" } = options;
   if (typeof schema !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema) || schema.startsWith("pg_"))
     wrong("schema", "it must be a name of letters, digits and _ that does not begin with a digit or pg_");
+  if (typeof options.listen === "string") requireUrl(options.listen);
+  else if (![undefined, false].includes(options.listen)) wrong("listen", "it must be a URL or false");
   if (clock !== "server" && clock !== "caller") wrong("clock", 'it must be "server" or "caller"');
   for (const option of ["connections", "leaseMs", "answerMs"] as const)
     if (!((options[option] ?? 1) > 0)) wrong(option, "it must be a number above 0");
@@ -192,10 +211,16 @@ class Postgres implements PostgresStore {
   readonly #triggers: Triggers;
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
+  readonly #hints: Hints | undefined;
+  readonly hints: PostgresStore["hints"];
 
-  constructor(db: Database, pool: pg.Pool | undefined) {
+  constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
     this.#pool = pool;
+    // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
+    const hints = connect && new Hints(connect, db.channel, () => {});
+    this.#hints = hints;
+    this.hints = hints && ((listener) => hints.listen(listener));
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
@@ -384,8 +409,7 @@ class Postgres implements PostgresStore {
     move: (moved: MovedTrigger) => this.#db.write(this.#triggers.move(moved)),
     occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
       this.#db.write(this.#triggers.occur(occurrence, deliveries, max, moved)),
-    occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
-      this.#db.read((tx) => listOccurrences(tx, page)),
+    occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) => listOccurrences(this.#db, page),
   };
 
   readonly blobs = {
@@ -412,6 +436,7 @@ class Postgres implements PostgresStore {
 
   async close(): Promise<void> {
     this.#db.close();
+    await this.#hints?.close();
     await this.#pool?.end();
   }
 }
