@@ -433,7 +433,7 @@ class Postgres implements PostgresStore {
   }
 
   async close(): Promise<void> {
-    this.#db.close();
+    if (!this.#db.close()) return; // It is closed already.
     await this.#hints?.close();
     await this.#pool?.end();
   }
