@@ -49,6 +49,7 @@ import { Memo } from "./live-turn/memo.ts";
 import { MonitorDesk } from "./monitors/desk.ts";
 import { MonitorRun, WATCH } from "./monitors/run.ts";
 import { ownStore } from "./own-store.ts";
+import { LiveElsewhere } from "./readers/live.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel, INJECT } from "./services/sessions.ts";
@@ -205,6 +206,7 @@ const CLOSE_MS = 5_000;
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
   const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
   const store = ownStore(options.store);
+  await store.ready?.();
   const { budget, prices = {}, probe } = options;
   const world = options.world ?? defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
@@ -223,6 +225,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const sessions = new OpenSessions(() => core);
+  const live = store.live && new LiveElsewhere(() => core, store.live, store.hints !== undefined);
   const every = { id: asSessionId("every"), isRoot: true };
   const core: Core = {
     door: { isClosed: false },
@@ -235,7 +238,8 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     config: ownJson({ model: modelName, instructions, settings, budget }) as unknown as SessionConfig,
     recovers: options.recover !== "manual",
     sessions,
-    readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),
+    readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace, live),
+    live,
     watch: new Watch(
       () => core,
       (id) => sessions.takeUp(id),
@@ -374,9 +378,10 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(): Promise<void> {
-    const { door, jobs, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
+    const { door, jobs, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
     readers.close();
+    live?.close();
     await Promise.all([jobs.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();

@@ -8,6 +8,7 @@ import { requireSignal } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveSession } from "../session/session.ts";
 import { parsedCursor } from "./cursor.ts";
+import type { LiveElsewhere } from "./live.ts";
 import type { Previews } from "./previews.ts";
 import { SessionReader } from "./reader.ts";
 
@@ -36,8 +37,16 @@ export class Readers {
   #timer: NodeJS.Timeout | undefined;
   #latest: Cursor | undefined;
   readonly #open: () => Iterable<LiveSession>;
+  readonly #live: LiveElsewhere | undefined;
 
-  constructor(store: Store, unreadMax: number, open: () => Iterable<LiveSession>, trace: Core["trace"]) {
+  constructor(
+    store: Store,
+    unreadMax: number,
+    open: () => Iterable<LiveSession>,
+    trace: Core["trace"],
+    live: LiveElsewhere | undefined,
+  ) {
+    this.#live = live;
     this.#store = store;
     this.#unreadMax = unreadMax;
     this.#open = open;
@@ -46,6 +55,14 @@ export class Readers {
 
   get isEmpty(): boolean {
     return this.#count === 0;
+  }
+  get hasTrees(): boolean {
+    return this.#trees.size > 0;
+  }
+  /** The readers of a session, and of the trees that it is in. */
+  *of(session: Pick<LiveSession, "id" | "ancestors">): Iterable<SessionReader> {
+    yield* this.#own.get(session.id) ?? [];
+    if (this.#trees.size > 0) yield* this.#above(session);
   }
 
   /** Whether somebody reads the session, or a tree that it is in. */
@@ -76,7 +93,7 @@ export class Readers {
       for (const reader of readers ?? []) reader.moved();
   }
 
-  *#above({ id, ancestors }: LiveSession): Iterable<SessionReader> {
+  *#above({ id, ancestors }: Pick<LiveSession, "id" | "ancestors">): Iterable<SessionReader> {
     yield* this.#trees.get(id) ?? [];
     for (const ancestor of ancestors) yield* this.#trees.get(ancestor) ?? [];
   }
@@ -99,6 +116,7 @@ export class Readers {
       from,
       view,
       shown: () => this.#shownIn(session.id, tree === true),
+      heard: (id) => this.#live?.heard(id),
       waits: (change) => {
         this.#waiting += change;
         if (this.#waiting > 0) this.#timer?.ref();
@@ -117,6 +135,8 @@ export class Readers {
     where.set(session.id, readers.add(reader));
     if (this.#count++ === 0 && this.#store.isDurable) this.#look();
     reader.join();
+    this.#live?.heard(session.id);
+    if (tree === true && from !== undefined) this.#live?.heardTree(session.id);
     if (signal?.aborted === true) reader.end();
     else signal?.addEventListener("abort", leave, { once: true });
     return reader;

@@ -79,6 +79,7 @@ export class Watch {
     if (this.#isClosed) return;
     this.followed.set(id, followers);
     this.#pending.set(turnId, id);
+    this.#core().live?.heard(id);
     this.#soonest(BUSY_MS);
   }
 
