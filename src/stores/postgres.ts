@@ -25,6 +25,7 @@ import { Database, type Pool } from "./postgres/database.ts";
 import { cancel, findTurn, terminal } from "./postgres/endings.ts";
 import { cursorOf, latestFact } from "./postgres/facts.ts";
 import { isOnPath, requirePlace, view } from "./postgres/graph.ts";
+import { Hints } from "./postgres/hints.ts";
 import { claim, holdsKey, listWaiting, withdraw } from "./postgres/inputs.ts";
 import { claimJobs, leaveJobs, renewJobs } from "./postgres/job-claims.ts";
 import { linesOfJob, takeLines } from "./postgres/job-lines.ts";
@@ -90,9 +91,17 @@ export interface PostgresOptions {
    * that callers give. "server" unless given.
    */
   readonly clock?: "server" | "caller" | undefined;
+  /**
+   * Where the connection goes that hears what other workers did (LISTEN); the same place unless given. A pooler that gives
+   * out connections by transaction forgets who listens: give the server's own URL then, or `false`. Without it workers look
+   * for each other's news every second or so.
+   */
+  readonly listen?: string | false | undefined;
 }
 
 export interface PostgresStore extends Store {
+  /** Connects, and makes the tables or brings them up to date. Every other call does so too, and waits for it. */
+  ready(): Promise<void>;
   /** Removes blobs that nothing names. Bounded; call it again while something remains. */
   sweep(options?: SweepOptions): Promise<Swept>;
 }
@@ -110,7 +119,14 @@ export function postgres(where: string | Pool, options: PostgresOptions = {}): P
   const pool = isUrl ? openPool(where, connections, answerMs) : where;
   const name = `${isUrl ? nameOf(where) : "the database of the pool"}, schema ${schema}`;
   const db = new Database(pool, { schema, name, leaseMs, patienceMs, answerMs, clock, setUp });
-  return new Postgres(db, isUrl ? (pool as pg.Pool) : undefined);
+  const listenTo = options.listen ?? (isUrl ? where : (where as Partial<pg.Pool>).options);
+  const connect = listenTo === undefined || listenTo === false ? undefined : () => newListener(listenTo);
+  return new Postgres(db, isUrl ? (pool as pg.Pool) : undefined, connect);
+}
+
+function newListener(to: string | pg.PoolOptions): pg.Client {
+  const own = typeof to === "string" ? { connectionString: to } : { ...to, pipeline: false };
+  return new pg.Client({ ...own, keepAlive: true, application_name: "bowline hints" });
 }
 
 /** What errors may say of a URL: nothing of its user and password. */
@@ -142,6 +158,7 @@ const OPTIONS: Known<PostgresOptions> = {
   patienceMs: true,
   answerMs: true,
   clock: true,
+  listen: true,
 };
 
 function requireRight(where: unknown, options: PostgresOptions): void {
@@ -156,6 +173,8 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   const { schema = "bowline", clock = "server" } = options;
   if (typeof schema !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema) || schema.startsWith("pg_"))
     wrong("schema", "it must be a name of letters, digits and _ that does not begin with a digit or pg_");
+  if (typeof options.listen === "string") requireUrl(options.listen);
+  else if (![undefined, false].includes(options.listen)) wrong("listen", "it must be a URL or false");
   if (clock !== "server" && clock !== "caller") wrong("clock", 'it must be "server" or "caller"');
   for (const option of ["connections", "leaseMs", "answerMs"] as const)
     if (!((options[option] ?? 1) > 0)) wrong(option, "it must be a number above 0");
@@ -192,16 +211,20 @@ class Postgres implements PostgresStore {
   readonly #triggers: Triggers;
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
+  readonly #hints: Hints | undefined;
 
-  constructor(db: Database, pool: pg.Pool | undefined) {
+  constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
     this.#pool = pool;
-    this.#blobs = new Blobs(db);
+    // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
+    const hints = connect && new Hints(connect, db.channel, () => {});
+    this.#hints = hints;
+    this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
     this.#turns = new Turns(db, this.#sessions, this.#journals, this.#blobs);
     this.#jobs.wakesBy(this.#turns);
-    this.#triggers = new Triggers(this.#jobs, this.#blobs);
+    this.#triggers = new Triggers(db, this.#jobs, this.#blobs);
     this.#commits = new Commits(db, this.#sessions, this.#journals, this.#jobs, this.#blobs);
     this.#sweeper = new Sweeper(db);
   }
@@ -239,8 +262,8 @@ class Postgres implements PostgresStore {
       const session = await tx.row<{ n: number }>("SELECT n FROM @session WHERE id = $1", id);
       if (session === undefined) return;
       const row = await requireLocked(tx, id);
-      await this.#jobs.forgetOf(tx, row.n);
       await this.#triggers.forgetOf(tx, row.n);
+      await this.#jobs.forgetOf(tx, row.n);
       await this.#sessions.delete(tx, row);
     });
   }
@@ -294,11 +317,10 @@ class Postgres implements PostgresStore {
   }
 
   readonly operations = {
-    find: (session: SessionId, operation: string) =>
-      this.#db.read((tx) => findOperation(tx, this.#sessions, session, operation)),
+    find: (session: SessionId, operation: string) => findOperation(this.#db, session, operation),
     note: (session: SessionId, operation: string, key: string, value?: Json) =>
       value === undefined
-        ? this.#db.read((tx) => operationNote(tx, this.#sessions, session, operation, key))
+        ? operationNote(this.#db, session, operation, key)
         : this.#db.write((tx) => noteOperation(tx, this.#blobs, session, operation, key, value)),
   };
 
@@ -352,41 +374,40 @@ class Postgres implements PostgresStore {
   }
 
   readonly jobs = {
-    spawn: (spawn: JobSpawn, max: number) => this.#db.write((tx) => this.#jobs.spawn(tx, spawn, max)),
+    spawn: (spawn: JobSpawn, max: number) => this.#jobs.spawn(spawn, max),
     claim: (owner: Owner, now: number, max: number, operations: readonly string[]) =>
       claimJobs(this.#db, owner, now, max, operations),
     renew: (owner: Owner, now: number, after?: JobCursor) => renewJobs(this.#db, owner, now, after),
     leave: (owner: Owner) => leaveJobs(this.#db, owner),
     append: (lease: JobLease, events: readonly KeyedEvent[], now: number, more: JobWrites = {}) =>
-      this.#db.write((tx) => this.#jobs.append(tx, lease, events, now, more), this.#db.heldMs),
+      this.#jobs.append(lease, events, now, more),
     send: (id: JobId, sent: KeyedEvent, now: number, more: Pick<JobWrites, "wakes" | "wakesMax"> = {}) =>
-      this.#db.write((tx) => this.#jobs.send(tx, id, sent, now, more)),
+      this.#jobs.send(id, sent, now, more),
     load: (id: JobId) => loadJob(this.#db, id),
-    events: (id: JobId, after: number) => this.#db.read((tx) => eventsOfJob(tx, id, after)),
-    list: (page: JobsPage) => this.#db.read((tx) => listJobs(tx, page)),
+    events: (id: JobId, after: number) => eventsOfJob(this.#db, id, after),
+    list: (page: JobsPage) => listJobs(this.#db, page),
     count: (session: SessionId) => countJobs(this.#db, session),
     transfer: (from: SessionId, to: SessionId, ids: readonly JobId[], now: number) =>
-      this.#db.write((tx) => this.#jobs.transfer(tx, from, to, ids, now)),
-    remove: (id: JobId) => this.#db.write((tx) => this.#jobs.remove(tx, id)),
+      this.#jobs.transfer(from, to, ids, now),
+    remove: (id: JobId) => this.#jobs.remove(id),
     changes: (after: JobCursor | undefined, options: Parameters<Store["jobs"]["changes"]>[1]) =>
-      this.#db.read((tx) => changedJobs(tx, after, options)),
-    lines: (id: JobId) => this.#db.read((tx) => linesOfJob(tx, id)),
-    take: (id: JobId, key: string) => this.#db.write((tx) => takeLines(tx, id, key)),
+      changedJobs(this.#db, after, options),
+    lines: (id: JobId) => linesOfJob(this.#db, id),
+    take: (id: JobId, key: string) => takeLines(this.#db, id, key),
   };
 
   readonly triggers = {
     put: (subscription: Subscription, before: number | undefined, max: number) =>
-      this.#db.write((tx) => this.#triggers.put(tx, subscription, before, max)),
-    load: (session: SessionId, id: string) => this.#triggers.load(this.#db, session, id),
-    list: (page: Parameters<Store["triggers"]["list"]>[0]) => this.#triggers.list(this.#db, page),
-    due: (now: number, max: number) => this.#triggers.due(this.#db, now, max),
+      this.#db.write(this.#triggers.put(subscription, before, max)),
+    load: (session: SessionId, id: string) => this.#triggers.load(session, id),
+    list: (page: Parameters<Store["triggers"]["list"]>[0]) => this.#triggers.list(page),
+    due: (now: number, max: number) => this.#triggers.due(now, max),
     remove: (session: SessionId, id: string, revision?: number) =>
-      this.#db.write((tx) => this.#triggers.remove(tx, session, id, revision)),
-    move: (moved: MovedTrigger) => this.#triggers.move(this.#db, moved),
+      this.#db.write(this.#triggers.remove(session, id, revision)),
+    move: (moved: MovedTrigger) => this.#db.write(this.#triggers.move(moved)),
     occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
-      this.#db.write((tx) => this.#triggers.occur(tx, occurrence, deliveries, max, moved)),
-    occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
-      this.#db.read((tx) => listOccurrences(tx, page)),
+      this.#db.write(this.#triggers.occur(occurrence, deliveries, max, moved)),
+    occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) => listOccurrences(this.#db, page),
   };
 
   readonly blobs = {
@@ -413,6 +434,7 @@ class Postgres implements PostgresStore {
 
   async close(): Promise<void> {
     this.#db.close();
+    await this.#hints?.close();
     await this.#pool?.end();
   }
 }

@@ -28,7 +28,7 @@ export class Blobs {
   readonly #now: () => number;
   readonly #lately = new Lately();
 
-  constructor(db: Database, now: () => number) {
+  constructor(db: Database, now: () => number = Date.now) {
     this.#db = db;
     this.#now = now;
   }

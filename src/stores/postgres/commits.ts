@@ -88,7 +88,7 @@ export class Commits {
   }
 
   async commit(lease: Lease, turn: EndedTurn): Promise<CommitAnswer> {
-    const run = await this.#journals.find(lease.turnId);
+    const run = await this.#journals.find(this.#db, lease.turnId);
     const known = this.#sessions.known(lease.sessionId);
     if (run !== undefined && known !== undefined && isPlain(known, run, lease, turn)) {
       const committed = await this.#commitAtOnce(known, run, lease, turn);
@@ -144,7 +144,7 @@ export class Commits {
     lease: Lease,
     turn: EndedTurn,
   ): Promise<{ readonly answer: CommitAnswer; readonly memo?: Memo }> {
-    const run = await this.#journals.find(turn.turnId);
+    const run = await this.#journals.find(tx, turn.turnId);
     const session = run && (await lockNumber(tx, run.session));
     const row = session && (await tx.row<TurnRow>(`SELECT ${TURN_COLUMNS} FROM @turn t WHERE t.n = $1`, run.turn));
     if (row === undefined || session === undefined) throw leaseLost(lease);

@@ -26,7 +26,7 @@ const CUT = new Set([
 ]);
 /** The driver has no codes for these. */
 const CUT_WORDS =
-  /Connection terminated|connection error and is not queryable|Query read timeout|timeout exceeded when trying to connect|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
+  /Connection terminated|connection error and is not queryable|Query read timeout|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
 
 /** Whether the connection was lost: what was sent over it may or may not have been done. */
 export function isCut(error: unknown): boolean {
@@ -35,8 +35,16 @@ export function isCut(error: unknown): boolean {
   return CUT.has(code) || code.startsWith("08") || CUT_WORDS.test(error.message);
 }
 
+/** Whether the pool had no connection to give, or the server none to accept. */
+const isExhausted = (error: Error): boolean =>
+  codeOf(error) === "53300" || /timeout exceeded when trying to connect/.test(error.message);
+
+/** Whether the same may succeed a moment later. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error));
+
 /** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
-export const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
+const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
 
 /** Whether a pooler gave the statement to a connection that does not know it, or knows another of its name. */
 export const isPreparedLost = (error: unknown): boolean => ["26000", "42P05"].includes(codeOf(error));
@@ -49,9 +57,9 @@ export function typed(error: unknown, store: string, ms: number): unknown {
   const cause = { cause: error };
   const problem = describeThrown(error);
   const code = codeOf(error);
+  if (isExhausted(error)) return new RuntimeError("store.exhausted", { store, problem }, cause);
   if (code === "ENOTFOUND" || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
   if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
-  if (code === "53300") return new RuntimeError("store.exhausted", { store, problem }, cause);
   if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
   if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
   if (code.startsWith("28") || code === "3D000" || code === "42501")

@@ -5,6 +5,7 @@ import type { InputRef, NewInput, PendingAppend, PendingInput, SessionChange, Wi
 import type { Database, Transaction } from "./database.ts";
 import { APPEND, INJECTED, TAKEN, TURN_COLUMNS, type TurnRow, WAITING, WITHDRAWN } from "./endings.ts";
 import { limit } from "./facts.ts";
+import { appendId } from "./operations.ts";
 import type { SessionRow } from "./session-row.ts";
 import { parsed } from "./text.ts";
 
@@ -197,9 +198,6 @@ function shown(row: InputRow): PendingInput {
 }
 
 // ── Appends that wait ───────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The id of the row of an append. No turn has one like it, and no name is kept like it. */
-const appendId = (operation: string): string => `\u0001append/${keyText(operation)}`;
 
 const APPEND_BY_ID = `SELECT ${TURN_COLUMNS} FROM @turn t WHERE t.id = $1`;
 

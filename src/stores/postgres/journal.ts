@@ -66,24 +66,27 @@ export class Journals {
     this.#runs.set(turn, run);
   }
 
-  /** The numbers of a turn, whether it is open or not. */
-  async find(turn: TurnId): Promise<Run | undefined> {
+  /**
+   * The numbers of a turn, whether it is open or not. Inside a transaction they are read over its own connection: with one
+   * more for each, transactions that have all connections would wait for each other.
+   */
+  async find(on: Pick<Database, "row">, turn: TurnId): Promise<Run | undefined> {
     const known = this.#runs.get(turn);
     if (known !== undefined) return known;
-    const run = await this.#db.row<Run>(FIND, turn);
+    const run = await on.row<Run>(FIND, turn);
     if (run !== undefined) this.remember(turn, run);
     return run;
   }
 
-  async requireRun(lease: Lease): Promise<Run> {
-    const run = this.#runs.get(lease.turnId) ?? (await this.find(lease.turnId));
+  async requireRun(on: Pick<Database, "row">, lease: Lease): Promise<Run> {
+    const run = this.#runs.get(lease.turnId) ?? (await this.find(on, lease.turnId));
     if (run === undefined || run.sessionId !== lease.sessionId) throw leaseLost(lease);
     return run;
   }
 
   /** The session of a turn that is open under this lease, locked. */
   async requireHeld(tx: Transaction, lease: Lease): Promise<SessionRow & { readonly turn: number }> {
-    const run = await this.requireRun(lease);
+    const run = await this.requireRun(tx, lease);
     const session = await lockNumber(tx, run.session);
     if (session?.turn !== run.turn || session.generation !== lease.generation) throw leaseLost(lease);
     return { ...session, turn: run.turn };
@@ -99,11 +102,11 @@ export class Journals {
   ): Promise<Appended> {
     const db = this.#db;
     if (waits.length === 0 && spawns.length === 0 && events.length > 0 && seq > 0) {
-      const { session, turn } = await this.requireRun(lease);
+      const { session, turn } = await this.requireRun(db, lease);
       const text = JSON.stringify(encodeEvents(events));
       const values = [session, turn, lease.generation, db.time(now), db.leaseMs, seq, events.length, text];
       const [row] = await db.heldRows<HeldRow>(APPEND, ...values);
-      if (row !== undefined) return { heldMs: row.held, pending: row.pending };
+      if (row !== undefined) return this.#held(row);
     }
     return db.write((tx) => this.#appendInSteps(tx, lease, seq, events, now, waits, spawns), db.heldMs);
   }
@@ -134,8 +137,12 @@ export class Journals {
     const added = isNew ? events.length : 0;
     const held = tx.row<HeldRow>(WRITTEN, session.n, db.time(now), db.leaseMs, added);
     await Promise.all([held, addWaits(tx, { session: session.n, turn: session.turn }, waits)]);
-    const row = (await held)!;
-    return { heldMs: row.held, pending: row.pending };
+    return this.#held((await held)!);
+  }
+
+  /** An earlier renewal may hold for longer; whoever renews counts on the time of a lease and no more. */
+  #held({ held, pending }: HeldRow): Appended {
+    return { heldMs: Math.min(held, this.#db.leaseMs), pending };
   }
 
   /** Throws `append.conflict` unless the events are a retry's: those that are there already. */
@@ -157,10 +164,10 @@ export class Journals {
 
   async renew(lease: Lease, now: number): Promise<Mail> {
     const db = this.#db;
-    const { session, turn } = await this.requireRun(lease);
+    const { session, turn } = await this.requireRun(db, lease);
     const [row] = await db.heldRows<RenewedRow>(RENEW, session, turn, lease.generation, db.time(now), db.leaseMs);
     if (row === undefined) throw leaseLost(lease);
-    const mail = { heldMs: row.held, pending: row.pending };
+    const mail = this.#held(row);
     return row.is_cancelled || row.has_more ? { ...mail, ...(await db.read((tx) => this.mail(tx, turn))) } : mail;
   }
 
@@ -179,7 +186,7 @@ export class Journals {
 
   /** Lets another worker take the turn at once. A lease that is lost changes nothing. */
   async release(lease: Lease): Promise<void> {
-    const run = await this.find(lease.turnId);
+    const run = await this.find(this.#db, lease.turnId);
     if (run !== undefined) await this.#db.rows(RELEASE, run.session, run.turn, lease.generation);
   }
 
@@ -208,7 +215,7 @@ export class Journals {
 
   /** The events of a turn if it is open. */
   async of(tx: Transaction, turn: TurnId, after: number): Promise<readonly TurnEvent[]> {
-    const run = await this.find(turn);
+    const run = await this.find(tx, turn);
     if (run === undefined) return [];
     const open = "SELECT n, turn, length FROM @session WHERE n = $1 AND turn = $2";
     const session = await tx.row<{ n: number; turn: number; length: number }>(open, run.session, run.turn);

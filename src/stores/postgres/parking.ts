@@ -4,8 +4,9 @@ import type { Lease, ParkAnswer, ParkedTurn } from "../store.ts";
 import type { Transaction } from "./database.ts";
 import { requestOf, type TurnRow } from "./endings.ts";
 import type { Journals } from "./journal.ts";
+import { parkedWaits } from "./parked.ts";
 import { lockNumber, type SessionRow } from "./session-row.ts";
-import { isAnswered, isOver, openWaits, parkedWaits } from "./waits.ts";
+import { isAnswered, isOver, openWaits } from "./waits.ts";
 
 /**
  * Parking: a turn that only waits gives up its lease.
@@ -24,7 +25,7 @@ export async function park(
   lease: Lease,
   { turnId, wakeAt, waits, cancel }: ParkedTurn,
 ): Promise<ParkAnswer | undefined> {
-  const run = await journals.requireRun(lease);
+  const run = await journals.requireRun(tx, lease);
   const session = await lockNumber(tx, run.session);
   if (session?.turn !== run.turn || lease.turnId !== turnId) throw leaseLost(lease);
   if (session.generation === lease.generation + 1 && session.wake !== null) return { kind: "parked" }; // Again.

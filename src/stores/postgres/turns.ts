@@ -59,7 +59,7 @@ export class Turns {
   async accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Promise<Receipt> {
     const known = this.#sessions.known(input.sessionId);
     const isPlain = input.place !== "injected" && input.message.parts.every(({ kind }) => kind !== "attachment");
-    if (known !== undefined && opening !== undefined && isPlain) {
+    if (known?.row.turn === null && opening !== undefined && isPlain) {
       const receipt = await this.#acceptAtOnce(known, input, owner, opening);
       if (receipt !== undefined) return receipt;
     }

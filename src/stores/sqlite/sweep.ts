@@ -1,31 +1,12 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { hashesIn } from "../rows/hashes.ts";
 import { isProvenDead, thisProcess } from "../rows/process.ts";
+import { forgetNamed, type SweepOptions, type Swept } from "../rows/sweep.ts";
 import { SWEEPS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { latestFact, limit } from "./facts.ts";
 import { holdersOf } from "./job-owners.ts";
 import { type OpenTurn, openTurns } from "./turns.ts";
-
-export interface SweepOptions {
-  /** Younger blobs stay, named or not: most are put again soon. An hour unless given. */
-  readonly olderThanMs?: number;
-  /** How many blobs to decide on. */
-  readonly max?: number;
-  /** How long to search; a page under way is finished. */
-  readonly ms?: number;
-}
-export interface Swept {
-  /** Nothing removed, because the search for names was not finished in time; another call goes on with it. */
-  readonly isPartial: boolean;
-  readonly deleted: number;
-  readonly bytes: number;
-  /** Old blobs that something names. */
-  readonly kept: number;
-  /** Old blobs not decided on. */
-  readonly remaining: number;
-}
 
 export interface VacuumOptions extends SweepOptions {
   /**
@@ -204,7 +185,7 @@ export class Sweeper {
       `${sql} LIMIT ${PAGE}`,
       ...search.place,
     );
-    for (const { text } of rows) if (text !== null) forgetNamed(search.unnamed, text);
+    for (const { text } of rows) forgetNamed(search.unnamed, text);
     const last = rows.at(-1);
     if (last !== undefined) search.place = last.b === undefined ? [last.a] : [last.a, last.b, last.c!];
     if (rows.length === PAGE) return;
@@ -234,8 +215,4 @@ export class Sweeper {
     if (isPartial) return { isPartial, deleted: 0, bytes: 0, kept: 0, remaining: left + search.size };
     return { isPartial, deleted, bytes, kept: search.size - deleted, remaining: left };
   }
-}
-
-function forgetNamed(unnamed: Map<string, number>, text: string): void {
-  if (unnamed.size > 0) for (const name of hashesIn(text)) unnamed.delete(name);
 }

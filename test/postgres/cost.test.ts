@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { createRuntime, defineTool, type ModelPart, type Provider } from "bowline";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { postgres } from "../../src/stores/postgres.ts";
+import { call, end, endInCalls, text } from "../kit/models.ts";
+import { startProxy } from "../kit/proxy.ts";
+import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
+
+const ROUNDS = 10;
+
+/** Calls a tool so many times, one by one, and then answers. */
+const looping: Provider = {
+  id: "looping",
+  modelId: "test",
+  async *stream({ messages }): AsyncIterable<ModelPart> {
+    const results = messages.length - 1 - messages.findLastIndex(({ role }) => role === "user");
+    if (results / 2 >= ROUNDS) {
+      yield text("done");
+      yield end;
+    } else {
+      yield call("echo", { n: results }, `call_${messages.length}`);
+      yield endInCalls;
+    }
+  },
+};
+
+describePostgres("what a turn costs on Postgres", () => {
+  test("E7 a turn of ten tools takes at most 24 round trips, and so does every later one", async () => {
+    const url = await freshDatabase();
+    const proxy = await startProxy(url);
+    let calls = 0;
+    const echo = defineTool({
+      name: "echo",
+      description: "Says it again.",
+      input: z.object({ n: z.number() }),
+      execute: ({ n }) => {
+        calls++;
+        return `said ${n}`;
+      },
+    });
+    const store = postgres(proxy.url(url), { listen: false });
+    const runtime = await createRuntime({ store, model: looping, tools: [echo], recover: "manual" });
+    const session = await runtime.session("one");
+    await session.turn("go").result();
+    const trips: number[] = [];
+    for (let nth = 0; nth < 3; nth++) {
+      const before = proxy.roundTrips();
+      const { outcome } = await session.turn("go").result();
+      assert.equal(outcome.kind, "answered");
+      trips.push(proxy.roundTrips() - before);
+    }
+    expect(calls).toBe(4 * ROUNDS);
+    expect(Math.max(...trips)).toBeLessThanOrEqual(24);
+    await runtime.close();
+  });
+});
