@@ -28,8 +28,8 @@ interface ReaderOptions {
   readonly isTree: boolean;
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
-  /** What turns that run here have shown so far. */
-  readonly shown: () => readonly Previews[];
+  /** What turns that run here have shown so far; after a gap also those that run elsewhere. */
+  readonly shown: (elsewhere: boolean) => readonly Previews[];
   /** Called with a session of which facts were read. */
   readonly heard: (session: SessionId) => void;
   /** Called when this reader begins (1) or stops (-1) to wait: a waiting one keeps the process alive. */
@@ -69,9 +69,9 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   }
 
   /** Queues what running turns have shown so far: a reader that joins in the middle of a turn sees its beginning. */
-  join(): void {
+  join(isAfterGap = false): void {
     const { shown, max, isTree } = this.#of;
-    for (const each of shown()) {
+    for (const each of shown(isAfterGap)) {
       const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // A tree has the child's own.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       for (const event of events.slice(-max)) this.#line.push(event);
@@ -254,7 +254,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#line = [MOVED];
     this.#head = 0;
     this.#joined = 0;
-    this.join();
+    this.join(true);
     this.#hasGap = false;
     return gap;
   }

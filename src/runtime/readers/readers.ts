@@ -115,7 +115,7 @@ export class Readers {
       isTree: tree === true,
       from,
       view,
-      shown: () => this.#shownIn(session.id, tree === true),
+      shown: (elsewhere) => this.#shownIn(session.id, tree === true, elsewhere),
       heard: (id) => this.#live?.heard(id),
       waits: (change) => {
         this.#waiting += change;
@@ -145,9 +145,10 @@ export class Readers {
     }
   }
 
-  #shownIn(id: SessionId, isTree: boolean): readonly Previews[] {
+  #shownIn(id: SessionId, isTree: boolean, elsewhere: boolean): readonly Previews[] {
     const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
-    return [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
+    const here = [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
+    return here.concat(elsewhere ? (this.#live?.shown(id, isTree) ?? []) : []);
   }
 
   #look(): void {
