@@ -54,6 +54,7 @@ import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel, INJECT } from "./services/sessions.ts";
 import type { Session } from "./session/handle.ts";
+import { HintDesk } from "./session/hints.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
@@ -268,7 +269,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     trace,
   };
   for (const provider of providers) core.listings.take(provider); // Held until the runtime closes.
-  const runtime = new RuntimeHandle(core, closing);
+  const hints = new HintDesk(() => core);
+  const runtime = new RuntimeHandle(core, closing, hints);
+  hints.start();
   if (store.isDurable && core.recovers) core.watch.start();
   return runtime;
 }
@@ -276,9 +279,11 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
 class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #closing: AbortController;
+  readonly #hints: HintDesk;
   #closed: Promise<void> | undefined;
 
-  constructor(core: Core, closing: AbortController) {
+  constructor(core: Core, closing: AbortController, hints: HintDesk) {
+    this.#hints = hints;
     this.#core = core;
     this.#closing = closing;
   }
@@ -380,6 +385,7 @@ class RuntimeHandle implements Runtime {
   async #close(): Promise<void> {
     const { door, jobs, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
+    this.#hints.close();
     readers.close();
     live?.close();
     await Promise.all([jobs.close(CLOSE_MS), sessions.close(CLOSE_MS)]);

@@ -144,6 +144,10 @@ export class LiveElsewhere {
     walk().catch((error: unknown) => this.#trace(error));
   }
 
+  isFollowing(id: SessionId): boolean {
+    return this.#followed.has(id);
+  }
+
   /** Something new is shown; undefined: anywhere. */
   hinted(id?: SessionId): void {
     const found = id === undefined ? [...this.#followed.values()] : [this.#followed.get(id)];

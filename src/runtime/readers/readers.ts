@@ -24,6 +24,9 @@ export interface ObserveOptions {
 /** How often to look for facts of other processes, and after how many looks to notice a deletion. */
 const LOOK_MS = 250;
 const GONE_LOOKS = 4;
+/** So long after readers were told of what happened here, a hint is taken to be about that. */
+const OWN_MS = 50;
+const NOTED_MAX = 1_000;
 
 /** The readers of all sessions in this process: passes them previews, and says when to look for facts. */
 export class Readers {
@@ -32,6 +35,8 @@ export class Readers {
   readonly #trace: Core["trace"];
   readonly #own = new Map<SessionId, Set<SessionReader>>();
   readonly #trees = new Map<SessionId, Set<SessionReader>>();
+  /** When readers were last told of what this process did in a session. */
+  readonly #movedAt = new Map<SessionId, number>();
   #count = 0;
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -82,9 +87,27 @@ export class Readers {
   /** A fact is in the store: readers look for it there. */
   moved(session: LiveSession): void {
     if (this.#count === 0) return;
+    if (this.#store.hints !== undefined) this.#noteMoved(session.id);
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.moved();
     if (this.#trees.size > 0) for (const reader of this.#above(session)) reader.moved();
+  }
+
+  #noteMoved(id: SessionId): void {
+    if (this.#movedAt.size >= NOTED_MAX) this.#movedAt.clear();
+    this.#movedAt.set(id, performance.now());
+  }
+
+  /** Whether a hint about the session is news for a reader here: this process may just have told of what it did itself. */
+  isConcerned(id: SessionId): boolean {
+    if (this.#trees.size === 0 && !this.#own.has(id)) return false;
+    return performance.now() - (this.#movedAt.get(id) ?? -Infinity) > OWN_MS;
+  }
+
+  /** There may be facts of other processes, of this session or any. */
+  hinted(id?: SessionId): void {
+    const own = id === undefined ? [...this.#own.values()] : [this.#own.get(id) ?? []];
+    for (const readers of [...own, ...this.#trees.values()]) for (const reader of readers) reader.moved();
   }
 
   /** The session was deleted here: its readers find out when they look. */
