@@ -2,7 +2,7 @@ import type { SessionId } from "../../model/ids.ts";
 import { SHOWN_MAX, type Shown, type ShownRow, type ShownTurn } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import type { Run } from "./inputs.ts";
-import { WAITING } from "./turn-row.ts";
+import { INJECTED, WAITING } from "./turn-row.ts";
 
 /**
  * What running turns show, and who follows them from other processes. None of it is sealed or counted: it may be lost.
@@ -53,7 +53,7 @@ interface Row {
   readonly body: string | null;
 }
 const READ = `SELECT CASE WHEN s.turn IS NULL
-      THEN iif(EXISTS (SELECT 1 FROM turn t WHERE t.session = s.n AND t.state = ${WAITING}), 'turn', 'nothing')
+      THEN iif(EXISTS (SELECT 1 FROM turn t WHERE t.session = s.n AND t.state = ${WAITING} AND t.is_aside < ${INJECTED}), 'turn', 'nothing')
       ELSE iif(EXISTS (SELECT 1 FROM parked k WHERE k.session = s.n), 'parked', 'turn') END AS has,
     (SELECT max(n) FROM preview l WHERE l.session = s.n AND l.turn = s.turn) AS last, p.n, p.body
   FROM session s LEFT JOIN preview p ON p.session = s.n AND p.turn = s.turn AND p.n > ?
