@@ -234,8 +234,13 @@ export class LiveElsewhere {
     const { id, joined } = followed;
     if (followed.ancestors === undefined && this.#core().readers.hasTrees) followed.ancestors = await this.#above(id);
     const listeners = [...this.#listeners(followed)]; // E2
+    followed.dueAt = Infinity; // A hint that comes during the read brings about another one.
     const found = await this.#live.read(id, followed.last);
-    if (this.#isClosed || this.#isHere(id)) return;
+    if (this.#isClosed) return;
+    if (this.#isHere(id)) {
+      followed.dueAt = performance.now() + LOOK_MS;
+      return;
+    }
     const told = followed.take(found);
     for (const listener of listeners) {
       if (joined.has(listener)) listener.toldElsewhere(told.previews, told.isLost);
@@ -243,7 +248,7 @@ export class LiveElsewhere {
       joined.add(listener);
     }
     if (found.has === "nothing") this.#followed.delete(id);
-    else followed.dueAt = performance.now() + this.#pauseMs(followed);
+    else followed.dueAt = Math.min(followed.dueAt, performance.now() + this.#pauseMs(followed));
   }
 
   #pauseMs({ has, livelyAt }: Followed): number {
