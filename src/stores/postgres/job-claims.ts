@@ -63,7 +63,7 @@ export async function claimJobs(
       ),
     };
   });
-  const numbers = await changes;
+  const numbers = await changes(db);
   return jobs.map(({ draft, first, events, isOrphan }): ClaimedJob => {
     const { row } = draft;
     const lease = { jobId: idOf(row), generation: row.generation, owner };

@@ -3,7 +3,7 @@ import { foldJob, type JobRecord } from "../../model/job.ts";
 import { keyText } from "../rows/codec.ts";
 import { BOUND, IDLE, type Moves, movesOf, OVER, RUNNING, stateIn } from "../rows/job.ts";
 import type { KeyedEvent, StoredJobEvent } from "../store.ts";
-import type { Transaction, Value } from "./database.ts";
+import type { Database, Transaction, Value } from "./database.ts";
 import { eventUnder } from "./job-events.ts";
 import { type JobRow, movesIn } from "./job-row.ts";
 
@@ -125,17 +125,21 @@ const MOVE = `UPDATE @job SET ${staying(2)} WHERE n = $1`;
 
 const CHANGES = "SELECT n, changed FROM @job WHERE n = ANY ($1::bigint[])";
 
+/** The numbers of the latest changes of jobs, to be asked for when the transaction is kept. */
+export type LatestChanges = (db: Database) => Promise<ReadonlyMap<number, number>>;
+
 /**
- * The numbers of the latest changes of jobs, once all that was sent before is done. The answer comes with that of the
- * commit, and is awaited after it: so nobody holds the counter while it waits for an answer.
+ * The answer comes with that of the commit, and is awaited after it: so nobody holds the counter while it waits for an
+ * answer. Both may be lost together though all was kept: then the numbers are read again.
  */
-export function changesOf(tx: Transaction, drafts: readonly JobDraft[]): Promise<ReadonlyMap<number, number>> {
+export function changesOf(tx: Transaction, drafts: readonly JobDraft[]): LatestChanges {
   const known = new Map(drafts.map(({ before }) => [before.n, before.changed]));
   const numbers = drafts.filter(({ told }) => told.length > 0).map(({ before }) => before.n);
-  if (numbers.length === 0) return Promise.resolve(known);
-  const changes = tx
-    .rows<Pick<JobRow, "n" | "changed">>(CHANGES, numbers)
-    .then((rows) => new Map([...known, ...rows.map(({ n, changed }) => [n, changed] as const)]));
-  changes.catch(() => {}); // What fails here has failed the transaction, which says so.
-  return changes;
+  if (numbers.length === 0) return async () => known;
+  const answer = tx.rows<Pick<JobRow, "n" | "changed">>(CHANGES, numbers);
+  answer.catch(() => {}); // What fails here has failed the transaction, which says so.
+  return async (db) => {
+    const rows = await answer.catch(() => db.rows<Pick<JobRow, "n" | "changed">>(CHANGES, numbers));
+    return new Map([...known, ...rows.map(({ n, changed }) => [n, changed] as const)]);
+  };
 }

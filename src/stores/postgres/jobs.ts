@@ -20,7 +20,7 @@ import type {
 import type { Blobs } from "./blobs.ts";
 import type { Database, Transaction } from "./database.ts";
 import { type Awaits, addAwaits, awaitsOf, isMet } from "./job-awaits.ts";
-import { changesOf, JobDraft } from "./job-draft.ts";
+import { changesOf, JobDraft, type LatestChanges } from "./job-draft.ts";
 import { endCancelled, forgetJobs, hintAtJobs, isNobodys, keepAll, type Times } from "./job-ends.ts";
 import { eventsUnder } from "./job-events.ts";
 import { saidBy, say } from "./job-lines.ts";
@@ -114,7 +114,7 @@ export class Jobs {
   ): Promise<JobAppended> {
     const work = (tx: Transaction) => this.#append(tx, lease, events, now, more);
     const { draft, changes, told, isParked } = await this.#db.write(work, this.#db.heldMs);
-    const changed = (await changes).get(draft.before.n)!;
+    const changed = (await changes(this.#db)).get(draft.before.n)!;
     const answer = { events: told, cursor: jobCursorOf(changed), seq: draft.seq };
     return isParked === undefined ? answer : { ...answer, isParked };
   }
@@ -209,7 +209,7 @@ export class Jobs {
     });
     if (answer === undefined) return { said: "unknown" };
     const { row } = answer.draft;
-    return { said: answer.said, job: shownJob(row, answer.first, (await changes!).get(row.n)) };
+    return { said: answer.said, job: shownJob(row, answer.first, (await changes!(this.#db)).get(row.n)) };
   }
 
   async #send(tx: Transaction, id: JobId, sent: KeyedEvent, now: number, more: Pick<JobWrites, "wakes" | "wakesMax">) {
@@ -291,7 +291,7 @@ export class Jobs {
       }
       return { drafts, firsts: first, changes: changesOf(tx, drafts) };
     });
-    const numbers = await changes;
+    const numbers = await changes(this.#db);
     const jobs = new Map(
       drafts.map(({ row }) => {
         const first = firstOf(firsts.find(({ id }) => id === row.id)!);
@@ -339,7 +339,7 @@ export class Jobs {
 
 interface Appending {
   readonly draft: JobDraft;
-  readonly changes: Promise<ReadonlyMap<number, number>>;
+  readonly changes: LatestChanges;
   readonly told: readonly StoredJobEvent[];
   readonly isParked: boolean | undefined;
 }
