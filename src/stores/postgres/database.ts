@@ -72,6 +72,9 @@ export class Database {
   readonly name: string;
   readonly leaseMs: number;
   readonly patienceMs: number;
+  readonly answerMs: number;
+  /** Begins a transaction that writes. */
+  readonly begin: string;
   /** The patience of whoever holds a lease: it is tried as long as the lease may hold. */
   readonly heldMs: number;
   /** Where hints are told; hints are short texts that say what to look at. */
@@ -94,6 +97,10 @@ export class Database {
     this.channel = `bowline_${hash("sha1", options.schema, "hex").slice(0, 16)}`;
     this.leaseMs = options.leaseMs;
     this.patienceMs = options.patienceMs;
+    this.answerMs = options.answerMs;
+    // A process that hangs with its transaction open would keep others from the rows that it has locked.
+    this.begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${options.answerMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${options.answerMs}`;
     this.heldMs = Math.max(options.patienceMs, options.leaseMs);
     this.#prefix = `"${options.schema.replaceAll('"', '""')}".`;
   }
@@ -133,15 +140,11 @@ export class Database {
 
   /** Keeps all of the work or nothing, once. */
   write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs = this.patienceMs): Promise<T> {
-    const { answerMs } = this.#options;
-    // A process that hangs with its transaction open would keep others from the rows that it has locked.
-    const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${answerMs};
-      SET LOCAL idle_in_transaction_session_timeout = ${answerMs}`;
     /** The transaction whose COMMIT was sent and not answered. */
     let last: { readonly id: string; readonly result: T } | undefined;
     return this.patiently(patienceMs, async (client, attempt) => {
       if (last !== undefined && (await this.#isKept(client, last.id))) return last.result;
-      return this.#within(client, begin, async (tx) => {
+      return this.#within(client, this.begin, async (tx) => {
         const id = tx.row<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
         id.catch(() => {});
         const result = await work(tx, attempt);
@@ -225,7 +228,7 @@ export class Database {
 
   #statement(sql: string, values: readonly Value[]): Statement {
     const known = this.#statements.get(sql) ?? this.#prepare(sql);
-    const query_timeout = this.#options.answerMs;
+    const query_timeout = this.answerMs;
     // Without values several statements can be sent as one text, which cannot be prepared.
     if (values.length === 0) return { text: known.text, types, query_timeout };
     if (!this.#isPrepared) return { text: known.text, values, types, query_timeout };
