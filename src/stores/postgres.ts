@@ -219,7 +219,6 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
-  #closed: Promise<void> | undefined;
 
   constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
@@ -440,13 +439,8 @@ class Postgres implements PostgresStore {
     return this.#sweeper.sweep(options);
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    this.#db.close();
+  async close(): Promise<void> {
+    if (!this.#db.close()) return; // It is closed already.
     await this.#hints?.close();
     await this.#pool?.end();
   }

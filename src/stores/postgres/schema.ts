@@ -42,7 +42,7 @@ const MIGRATIONS: readonly string[] = [
     -- Of a parked turn: when it has mail by itself (0: now), and the ids of the waits whose answers wake it.
     wake float8, parked text
   ) WITH (fillfactor = 50);
-  CREATE INDEX session_busy ON @session (n) WHERE turn IS NOT NULL OR waiting > 0;
+  CREATE INDEX session_busy ON @session (n) WHERE wake IS NULL AND (turn IS NOT NULL OR waiting > 0);
   CREATE INDEX session_wake ON @session (wake) WHERE wake IS NOT NULL;
   CREATE TABLE @profile (
     session bigint PRIMARY KEY, parent_id text COLLATE "C", origin_id text COLLATE "C", origin_at text,
