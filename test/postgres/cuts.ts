@@ -48,7 +48,7 @@ export class CutWorld {
     await store.ready();
     await store.close();
     const { rows } = await world.#direct.query<{ name: string }>(
-      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'bowline' AND tablename <> 'meta' ORDER BY 1",
+      "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'bowline' AND tablename NOT IN ('meta', 'era') ORDER BY 1",
     );
     world.#tables = rows.map(({ name }) => name);
     return world;

@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
@@ -58,6 +58,15 @@ const hasNul = (value: Value): boolean => typeof value === "string" && value.inc
 const withoutNul = (value: Value): Value => (typeof value === "string" && hasNul(value) ? keyText(value) : value);
 
 const PREPARED_TRIES = 5;
+/** A transaction, and the era of the server in which it has this number. */
+interface Numbered {
+  readonly id: string;
+  readonly era: string | null;
+}
+const NUMBER = "SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) AS era";
+const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status($1::xid8) END AS status";
+const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
+
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
@@ -67,10 +76,13 @@ const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
  * 1. Work that failed because a connection was lost, or because two transactions were in each other's way, is done again
  *    from its beginning: it may change nothing but the database. When the answer to a COMMIT was lost, the server is asked
  *    what became of that transaction, so that none is kept twice. A statement by itself has no such number: it is sent
- *    again, and must bear that.
+ *    again, and must bear that. So must all work after a crash of the server (4), and is told which attempt it is.
  * 2. Lock, then read: a transaction that decides something locks the row of its session first (`FOR UPDATE`), and reads in
  *    later statements. A statement sees what was there when it began, which may be before it got its lock.
  * 3. Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of facts.
+ * 4. A server that crashed gives out the numbers of transactions again which it had not yet written down, and whoever has
+ *    such a number would be told of another's transaction. So a number counts only in its era: the name of the era is in an
+ *    unlogged table, which a crash empties, and so does a server that takes the place of another.
  */
 export class Database {
   readonly schema: string;
@@ -146,25 +158,27 @@ export class Database {
   /** Keeps all of the work or nothing, once. */
   write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs = this.patienceMs): Promise<T> {
     /** The transaction whose COMMIT was sent and not answered. */
-    let last: { readonly id: string; readonly result: T } | undefined;
+    let last: (Numbered & { readonly result: T }) | undefined;
     return this.patiently(patienceMs, async (client, attempt) => {
-      if (last !== undefined && (await this.#isKept(client, last.id))) return last.result;
+      if (last !== undefined && (await this.#isKept(client, last))) return last.result;
       return this.#within(client, this.begin, async (tx) => {
-        const id = tx.row<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
-        id.catch(() => {});
+        const numbered = tx.row<Numbered>(NUMBER);
+        numbered.catch(() => {});
         const result = await work(tx, attempt);
-        last = { id: (await id)!.id, result };
+        last = { ...(await numbered)!, result };
+        if (last.era === null) tx.queue(NEW_ERA, randomUUID());
         return result;
       });
     });
   }
 
-  async #isKept(client: Client, id: string): Promise<boolean> {
-    const [row] = await this.send<{ status: string }>(client, "SELECT pg_xact_status($1::xid8) AS status", [id]);
+  /** Whether a transaction is known to be kept. Of one before a crash of the server nothing is known (4). */
+  async #isKept(client: Client, { id, era }: Numbered): Promise<boolean> {
+    const [row] = await this.send<{ status: string | null }>(client, STATUS, [id, era]);
     if (row!.status !== "in progress") return row!.status === "committed";
     // The server ends it when it has been idle for too long, and until then it may still be kept.
     await sleep(100);
-    return this.#isKept(client, id);
+    return this.#isKept(client, { id, era });
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -188,7 +202,7 @@ export class Database {
     work: (client: Client, attempt: number) => Promise<T>,
     isReady = true,
   ): Promise<T> {
-    const end = performance.now() + patienceMs;
+    let end: number | undefined; // Counted from the first failure: a connection that is dead takes its time to show it.
     for (let attempt = 1, waitMs = 20; ; attempt++, waitMs = Math.min(waitMs * 1.6, 1_000)) {
       try {
         if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
@@ -200,6 +214,7 @@ export class Database {
           this.#isPrepared = false; // From now on; calls that were under way with a name come here, too.
           continue;
         }
+        end ??= performance.now() + patienceMs;
         if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));

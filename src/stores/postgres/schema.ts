@@ -176,6 +176,10 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX delivery_session ON @delivery (session);
 
+  -- Named anew after each crash of the server, which empties it.
+  CREATE UNLOGGED TABLE @era (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), id text NOT NULL);
+  INSERT INTO @era (id) VALUES (gen_random_uuid()::text);
+
   -- What runs now, for those who follow it from another process. Lost in a crash of the server, and no loss.
   CREATE UNLOGGED TABLE @preview (session bigint NOT NULL, n bigint NOT NULL, body text NOT NULL, PRIMARY KEY (session, n));
   `,
