@@ -67,6 +67,9 @@ const NUMBER = "SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) A
 const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status($1::xid8) END AS status";
 const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
 
+/** How much longer than the server a pool may take. */
+const POOL_MS = 500;
+
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
@@ -223,7 +226,7 @@ export class Database {
   }
 
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     if (!this.#heard.has(client)) {
       // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
       this.#heard.add(client);
@@ -237,6 +240,22 @@ export class Database {
       throw error;
     } finally {
       client.release(isBroken);
+    }
+  }
+
+  /** A pool that is handed in may let callers wait for ever. Our own speaks first, and knows what it waited for. */
+  async #connect(): Promise<Client> {
+    const connecting = this.#pool.connect();
+    const given = new AbortController();
+    const late = sleep(this.answerMs + POOL_MS, undefined, { signal: given.signal }).then(() => {
+      connecting.then((client) => client.release()).catch(() => {});
+      throw new Error("timeout exceeded when trying to connect");
+    });
+    late.catch(() => {});
+    try {
+      return await Promise.race([connecting, late]);
+    } finally {
+      given.abort();
     }
   }
 
