@@ -240,7 +240,7 @@ describePostgres("jobs of many workers", () => {
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { clock: "caller", connections: 2 });
     const lossy = async <T>(act: () => PromiseLike<T> | T): Promise<T> => {
-      const cut = proxy.cutWhen({ client: "COMMIT", when: "answered" });
+      const cut = proxy.cutWhen({ client: "COMMIT\0", when: "answered" });
       const answer = await act();
       await cut;
       return answer;
