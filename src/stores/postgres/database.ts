@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
 import { keyText } from "../rows/codec.ts";
-import { isCut, isPassing, isPreparedLost, typed } from "./faults.ts";
+import { isCut, isPassing, isPreparedLost, isUnknownHost, typed } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
@@ -67,6 +67,8 @@ const NUMBER = "SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) A
 const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status($1::xid8) END AS status";
 const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
 
+/** Connections whose errors are heard: once each, though several stores may share a pool. */
+const HEARD = new WeakSet<Client>();
 /** How much longer than the server a pool may take. */
 const POOL_MS = 500;
 
@@ -106,8 +108,8 @@ export class Database {
   /** Whether the server remembers statements by name; a pooler between may not. */
   #isPrepared = true;
   #isClosed = false;
-  readonly #heard = new WeakSet<Client>();
   #setUp: Promise<void> | undefined;
+  #wasReady = false;
 
   constructor(pool: Pool, options: DatabaseOptions) {
     this.#pool = pool;
@@ -132,10 +134,15 @@ export class Database {
 
   /** Brings the schema up to date, once; a failure is tried again by the next call. */
   ready(): Promise<void> {
-    this.#setUp ??= this.#options.setUp(this).catch((error: unknown) => {
-      this.#setUp = undefined;
-      throw error;
-    });
+    this.#setUp ??= this.#options.setUp(this).then(
+      () => {
+        this.#wasReady = true;
+      },
+      (error: unknown) => {
+        this.#setUp = undefined;
+        throw error;
+      },
+    );
     return this.#setUp;
   }
 
@@ -218,7 +225,8 @@ export class Database {
           continue;
         }
         end ??= performance.now() + patienceMs;
-        if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        const mayPass = isPassing(error) || (this.#wasReady && isUnknownHost(error));
+        if (!mayPass || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));
       }
@@ -227,9 +235,9 @@ export class Database {
 
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
     const client = await this.#connect();
-    if (!this.#heard.has(client)) {
+    if (!HEARD.has(client)) {
       // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
-      this.#heard.add(client);
+      HEARD.add(client);
       client.on?.("error", () => {});
     }
     let isBroken = false;
@@ -298,6 +306,8 @@ export class Transaction {
   /** Statements that nobody waits for by themselves. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
+  /** Answers come in the order of statements: the first failure is the one that the others followed from. */
+  #failed: { readonly error: unknown } | undefined;
 
   constructor(
     send: (sql: string, values: readonly Value[]) => Promise<unknown[]>,
@@ -310,9 +320,10 @@ export class Transaction {
   }
 
   #next(sql: string, values: readonly Value[]): Promise<unknown[]> {
-    if (this.#isPipelined) return this.#send(sql, values);
-    const sent = this.#last.then(() => this.#send(sql, values));
-    this.#last = sent.catch(() => {});
+    const sent = this.#isPipelined ? this.#send(sql, values) : this.#last.then(() => this.#send(sql, values));
+    this.#last = sent.catch((error: unknown) => {
+      this.#failed ??= { error };
+    });
     return sent;
   }
 
@@ -349,7 +360,7 @@ export class Transaction {
 
   /** The error that the others followed from: after one, the server refuses all later statements. */
   async firstFailure(error: unknown): Promise<unknown> {
-    for (const answer of await Promise.allSettled(this.#queued)) if (answer.status === "rejected") return answer.reason;
-    return error;
+    await Promise.allSettled([...this.#queued, this.#last]);
+    return this.#failed === undefined ? error : this.#failed.error;
   }
 }

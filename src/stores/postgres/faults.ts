@@ -45,6 +45,9 @@ const isExhausted = (error: Error): boolean =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error));
 
+/** Whether there is no such host. Where there was one before, its name is missing for a moment: it is being replaced. */
+export const isUnknownHost = (error: unknown): boolean => codeOf(error) === "ENOTFOUND";
+
 /** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
 const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
 
@@ -71,7 +74,7 @@ export function typed(error: unknown, store: string, ms: number): unknown {
   const problem = describeThrown(error);
   const code = codeOf(error);
   if (isExhausted(error)) return new RuntimeError("store.exhausted", { store, problem }, cause);
-  if (code === "ENOTFOUND" || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
+  if (isUnknownHost(error) || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
   if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
   if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
   if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
