@@ -42,6 +42,7 @@ export class CutWorld {
     this.#url = url;
     this.#proxy = proxy;
     this.#direct = new pg.Pool({ connectionString: url, max: 1 });
+    this.#direct.on("error", () => {}); // Whoever drops the database ends its connections.
   }
 
   static async start(): Promise<CutWorld> {

@@ -10,7 +10,7 @@ import { startProxy, type TcpProxy } from "../kit/proxy.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { held } from "../kit/worlds.ts";
 
-const codeOf = async (call: PromiseLike<unknown>): Promise<string> => {
+const codeOf = async (call: unknown): Promise<string> => {
   try {
     await call;
     return "nothing";
@@ -141,6 +141,23 @@ describePostgres("connections that are all in use", () => {
 });
 
 describePostgres("servers that go and come back", () => {
+  test("E7 postgres: the name of a server that was there may be unknown for a moment", async () => {
+    const pool = new pg.Pool({ connectionString: await freshDatabase() });
+    let misses = 0;
+    const connect = async (): Promise<pg.PoolClient> => {
+      if (misses-- > 0) throw Object.assign(new Error("getaddrinfo ENOTFOUND db"), { code: "ENOTFOUND" });
+      return pool.connect();
+    };
+    const store = postgres({ connect }, { patienceMs: 2_000 });
+    misses = 1;
+    expect(await codeOf(store.ready())).toBe("store.unreachable"); // At once: it was never there.
+    await store.ready();
+    misses = 3;
+    expect((await store.create(newSession())).id).toBe("alice");
+    await store.close();
+    await pool.end();
+  });
+
   test.each(["restart", "kill"] as const)(
     "E7 D3 postgres: a turn that runs through a %s of the server ends as if nothing had happened",
     async (how) => {
