@@ -306,8 +306,7 @@ export class Transaction {
   /** Statements that nobody waits for by themselves. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
-  /** Answers come in the order of statements: the first failure is the one that the others followed from. */
-  #failed: { readonly error: unknown } | undefined;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(
     send: (sql: string, values: readonly Value[]) => Promise<unknown[]>,
@@ -322,7 +321,7 @@ export class Transaction {
   #next(sql: string, values: readonly Value[]): Promise<unknown[]> {
     const sent = this.#isPipelined ? this.#send(sql, values) : this.#last.then(() => this.#send(sql, values));
     this.#last = sent.catch((error: unknown) => {
-      this.#failed ??= { error };
+      this.#failure ??= { error };
     });
     return sent;
   }
@@ -360,7 +359,7 @@ export class Transaction {
 
   /** The error that the others followed from: after one, the server refuses all later statements. */
   async firstFailure(error: unknown): Promise<unknown> {
-    await Promise.allSettled([...this.#queued, this.#last]);
-    return this.#failed === undefined ? error : this.#failed.error;
+    await this.#last;
+    return this.#failure === undefined ? error : this.#failure.error;
   }
 }
