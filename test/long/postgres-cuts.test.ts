@@ -20,7 +20,9 @@ describePostgres("connections that are lost in a call, wherever it is", () => {
     async (write) => {
       const whole = await world.run(write);
       let lost = 0;
-      for (const when of MOMENTS) for (let piece = 1; await world.judge(write, { piece, when }, whole); piece++) lost++;
+      for (const when of MOMENTS)
+        for (const isInDoubt of [false, true])
+          for (let piece = 1; await world.judge(write, { piece, when, isInDoubt }, whole); piece++) lost++;
       expect(lost).toBeGreaterThan(0);
       cuts += lost;
     },
