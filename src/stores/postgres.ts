@@ -216,7 +216,7 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
-  readonly hints: Store["hints"];
+  readonly hints?: NonNullable<Store["hints"]>;
 
   constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
@@ -224,7 +224,7 @@ class Postgres implements PostgresStore {
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
-    this.hints = hints && ((listener) => hints.listen(listener));
+    if (hints !== undefined) this.hints = (listener) => hints.listen(listener);
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
@@ -421,7 +421,8 @@ class Postgres implements PostgresStore {
     follow: (sessions: readonly SessionId[], now: number, forMs: number) => follow(this.#db, sessions, now, forMs),
     show: async (lease: Lease, shown: Shown) => {
       const run = await this.#journals.find(this.#db, lease.turnId);
-      return run && show(this.#db, { ...run, generation: lease.generation }, shown);
+      if (run === undefined || run.sessionId !== lease.sessionId) return undefined;
+      return show(this.#db, { ...run, generation: lease.generation }, shown);
     },
     read: (session: SessionId, after: number) => readLive(this.#db, session, after),
   };
