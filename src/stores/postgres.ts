@@ -180,9 +180,13 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   else if (![undefined, false].includes(options.listen)) wrong("listen", "it must be a URL or false");
   if (clock !== "server" && clock !== "caller") wrong("clock", 'it must be "server" or "caller"');
   for (const option of ["connections", "leaseMs", "answerMs"] as const)
-    if (!((options[option] ?? 1) > 0)) wrong(option, "it must be a number above 0");
-  if (!((options.patienceMs ?? 0) >= 0)) wrong("patienceMs", "it must be a number of 0 or more");
+    if (!isCount(options[option] ?? 1)) wrong(option, "it must be a whole number above 0");
+  const { patienceMs = 0 } = options;
+  if (!(typeof patienceMs === "number" && patienceMs >= 0)) wrong("patienceMs", "it must be a number of 0 or more");
 }
+
+const COUNT_MAX = 2 ** 31 - 1; // Neither the server nor a timer counts further.
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0 && Number(value) <= COUNT_MAX;
 
 function requireUrl(url: string): void {
   if (!URL.canParse(url)) throw new RuntimeError("store.url", { problem: "it is no URL" });
@@ -190,6 +194,9 @@ function requireUrl(url: string): void {
   if (protocol !== "postgres:" && protocol !== "postgresql:")
     throw new RuntimeError("store.url", { problem: `it begins with ${protocol} and not with postgres:` });
   if (pathname.length < 2) throw new RuntimeError("store.url", { problem: "it names no database" });
+  // What comes before that @ is part of the password. It must not be taken for a name that errors may tell.
+  if (pathname.includes("@"))
+    throw new RuntimeError("store.url", { problem: "a / in its user or password must be written as %2F" });
 }
 
 const NO_WAITS: readonly NewWait[] = [];
