@@ -376,26 +376,26 @@ class Postgres implements PostgresStore {
   }
 
   readonly jobs = {
-    spawn: (spawn: JobSpawn, max: number) => this.#db.write((tx) => this.#jobs.spawn(tx, spawn, max)),
+    spawn: (spawn: JobSpawn, max: number) => this.#jobs.spawn(spawn, max),
     claim: (owner: Owner, now: number, max: number, operations: readonly string[]) =>
       claimJobs(this.#db, owner, now, max, operations),
     renew: (owner: Owner, now: number, after?: JobCursor) => renewJobs(this.#db, owner, now, after),
     leave: (owner: Owner) => leaveJobs(this.#db, owner),
     append: (lease: JobLease, events: readonly KeyedEvent[], now: number, more: JobWrites = {}) =>
-      this.#db.write((tx) => this.#jobs.append(tx, lease, events, now, more), this.#db.heldMs),
+      this.#jobs.append(lease, events, now, more),
     send: (id: JobId, sent: KeyedEvent, now: number, more: Pick<JobWrites, "wakes" | "wakesMax"> = {}) =>
-      this.#db.write((tx) => this.#jobs.send(tx, id, sent, now, more)),
+      this.#jobs.send(id, sent, now, more),
     load: (id: JobId) => loadJob(this.#db, id),
-    events: (id: JobId, after: number) => this.#db.read((tx) => eventsOfJob(tx, id, after)),
-    list: (page: JobsPage) => this.#db.read((tx) => listJobs(tx, page)),
+    events: (id: JobId, after: number) => eventsOfJob(this.#db, id, after),
+    list: (page: JobsPage) => listJobs(this.#db, page),
     count: (session: SessionId) => countJobs(this.#db, session),
     transfer: (from: SessionId, to: SessionId, ids: readonly JobId[], now: number) =>
-      this.#db.write((tx) => this.#jobs.transfer(tx, from, to, ids, now)),
-    remove: (id: JobId) => this.#db.write((tx) => this.#jobs.remove(tx, id)),
+      this.#jobs.transfer(from, to, ids, now),
+    remove: (id: JobId) => this.#jobs.remove(id),
     changes: (after: JobCursor | undefined, options: Parameters<Store["jobs"]["changes"]>[1]) =>
-      this.#db.read((tx) => changedJobs(tx, after, options)),
-    lines: (id: JobId) => this.#db.read((tx) => linesOfJob(tx, id)),
-    take: (id: JobId, key: string) => this.#db.write((tx) => takeLines(tx, id, key)),
+      changedJobs(this.#db, after, options),
+    lines: (id: JobId) => linesOfJob(this.#db, id),
+    take: (id: JobId, key: string) => takeLines(this.#db, id, key),
   };
 
   readonly triggers = {

@@ -5,7 +5,7 @@ import type { Agenda } from "../store.ts";
 import { clock, type Database, type Transaction } from "./database.ts";
 import { INJECTED, WITHDRAWN } from "./endings.ts";
 import { cursorOf, limit } from "./facts.ts";
-import { hasJobs, jobsToDo } from "./job-claims.ts";
+import { jobsToDo } from "./job-claims.ts";
 import { jobCursorOf, RUNNING } from "./job-row.ts";
 import { triggersToDo } from "./triggers.ts";
 
@@ -66,7 +66,7 @@ export async function agenda(
     tx.rows<Found>(READY, most),
     tx.row<{ woken: readonly SessionId[]; next: number | null }>(PARKED, now),
     tx.row<{ latest: number; gone: number }>(COUNTERS),
-    jobsToDo(tx, now, operations),
+    jobsToDo(tx, now, operations, time),
     triggersToDo(tx, now),
   ]);
   const dead = holders.map(({ process }) => process).filter(isProvenDead);
@@ -79,7 +79,7 @@ export async function agenda(
     sessions: sessions.length > max ? sessions.slice(0, max) : sessions,
     ...triggers,
     ...(next === Infinity ? {} : { next }),
-    ...(hasJobs(jobs, now) ? { hasJobs: true } : {}),
+    ...(jobs.hasJobs ? { hasJobs: true } : {}),
     ...(jobs.latest === 0 ? {} : { jobs: jobCursorOf(jobs.latest) }),
     ...(latest === 0 ? {} : { latest: cursorOf(latest) }),
     gone,

@@ -126,25 +126,28 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE @sweep (n bigint PRIMARY KEY, fact bigint NOT NULL);
 
   -- state: 0 running, 1 idle, 2 over. recovery: 0 rerunnable, 1 bound to its owner, 2 external. operation: the task that a
-  -- process must have to run it; '': any process can; null: nobody. moves: what changes of its record.
+  -- process must have to run it; '': any process can; null: nobody. claim: the call that took it last. awaits: whether it
+  -- needs any or all of those in job_await. moves: what changes of its record. A step changes nothing that is in an index.
   CREATE TABLE @job (
     n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE, session bigint NOT NULL,
     kind text NOT NULL, is_hidden boolean NOT NULL, recovery smallint NOT NULL, operation text COLLATE "C",
-    parent text COLLATE "C", state smallint NOT NULL, owner text COLLATE "C", generation bigint NOT NULL,
+    parent text COLLATE "C", state smallint NOT NULL, owner text COLLATE "C", claim text, generation bigint NOT NULL,
     is_parked boolean NOT NULL, due float8, awaits text, seq integer NOT NULL, changed bigint NOT NULL, moves text NOT NULL
   ) WITH (fillfactor = 70);
   CREATE INDEX job_session ON @job (session, n);
   CREATE INDEX job_live ON @job (session) WHERE state < 2;
   CREATE INDEX job_parent ON @job (parent) WHERE parent IS NOT NULL;
-  CREATE INDEX job_due ON @job (operation, due) WHERE owner IS NULL AND due IS NOT NULL;
+  CREATE INDEX job_due ON @job (operation, due, n) WHERE owner IS NULL AND due IS NOT NULL;
   CREATE INDEX job_held ON @job (owner, operation) WHERE owner IS NOT NULL;
-  CREATE INDEX job_changed ON @job (changed);
+  -- The latest change of each job, in the order of all changes: n is the job's changed.
+  CREATE TABLE @job_change (n bigint PRIMARY KEY, job bigint NOT NULL);
   CREATE TABLE @job_event (
     job bigint NOT NULL, seq integer NOT NULL, key text COLLATE "C" NOT NULL, event text NOT NULL, PRIMARY KEY (job, seq)
   );
   CREATE UNIQUE INDEX job_event_key ON @job_event (job, key);
   CREATE TABLE @job_owner (id text COLLATE "C" PRIMARY KEY, process text NOT NULL, until float8 NOT NULL) WITH (fillfactor = 50);
   CREATE TABLE @job_await (awaited text COLLATE "C" NOT NULL, job bigint NOT NULL, PRIMARY KEY (awaited, job));
+  CREATE INDEX job_await_job ON @job_await (job);
   CREATE TABLE @job_line (job bigint NOT NULL, n bigint NOT NULL, line text NOT NULL, PRIMARY KEY (job, n));
   CREATE TABLE @job_said (
     job bigint PRIMARY KEY, last bigint NOT NULL, lines integer NOT NULL, key text COLLATE "C", since bigint NOT NULL,

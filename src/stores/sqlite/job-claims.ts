@@ -1,6 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobCursor } from "../../model/ids.ts";
-import { keyText } from "../rows/codec.ts";
 import type { ClaimedJob, Owner, Store } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { limit } from "./facts.ts";
@@ -9,7 +8,6 @@ import { addEvent, eventsAfter, freeKey } from "./job-events.ts";
 import { requireChange } from "./job-list.ts";
 import { forgetOwner, forgetOwners, goneOwners, isGone, type OwnerRow, prolong } from "./job-owners.ts";
 import {
-  ANYBODY,
   BOUND,
   EXTERNAL,
   folded,
@@ -24,18 +22,13 @@ import {
   requireSpawned,
   type Spawned,
   shownJob,
+  takes,
 } from "./job-row.ts";
 
 /**
  * Who goes on with jobs. A job that nobody holds is found by the task that it needs and its time; one whose owner is gone,
  * by that owner. So neither the jobs that sleep nor those that others hold are looked at.
  */
-
-/** The tasks that a process can run, as they are compared: what anybody can do is always among them. */
-const takes = (operations: readonly string[]): readonly string[] => [
-  ANYBODY,
-  ...new Set(operations.filter((operation) => operation !== "").map(keyText)),
-];
 
 interface Candidate {
   readonly n: number;

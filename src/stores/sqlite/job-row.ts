@@ -1,7 +1,22 @@
-import { asJobCursor, asJobId, type JobCursor, type JobId } from "../../model/ids.ts";
-import { foldJob, isOver, type JobEvent, type JobRecord, type JobRecovery, type NewJob } from "../../model/job.ts";
-import { fromKeyText, keyText } from "../rows/codec.ts";
+import type { JobCursor, JobId } from "../../model/ids.ts";
+import { foldJob, type JobEvent, type JobRecord, type NewJob } from "../../model/job.ts";
 import { corrupt } from "../rows/faults.ts";
+import {
+  BOUND,
+  EXTERNAL,
+  jobCursorOf,
+  type KeptId,
+  keptId,
+  type Moves,
+  movesOf,
+  OVER,
+  parentOf,
+  RUNNING,
+  recordWith,
+  recoveryOf,
+  stateIn,
+  takerOf,
+} from "../rows/job.ts";
 import type { StoredJob } from "../store.ts";
 import { requireFit, seal, sumIn, sumOf, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
@@ -9,24 +24,22 @@ import { counting } from "./counts.ts";
 import { sealMeta } from "./facts.ts";
 import { type EventRow, eventIn, SEQS } from "./job-events.ts";
 
-/** A job's id as text that SQLite can keep. */
-export type KeptId = string & { readonly kept: JobId };
-export const keptId = (id: JobId): KeptId => keyText(id) as KeptId;
-export const idOf = ({ id }: { readonly id: KeptId }): JobId => asJobId(fromKeyText(id));
-
-/** The states of a job, as the indexes need them. */
-export const RUNNING = 0;
-export const IDLE = 1;
-export const OVER = 2;
-
-/** How a job goes on without its process, as `recovery` has it. */
-const RECOVERIES: readonly JobRecovery[] = ["rerunnable", "owner-bound", "external"];
-export const RERUNNABLE = 0;
-export const BOUND = 1;
-export const EXTERNAL = 2;
-
-/** The `operation` of a job that any process can take: to deliver an input, or to abandon what is bound to another. */
-export const ANYBODY = "";
+export {
+  ANYBODY,
+  BOUND,
+  EXTERNAL,
+  IDLE,
+  idOf,
+  jobAsParent,
+  jobCursorOf,
+  type KeptId,
+  keptId,
+  OVER,
+  RERUNNABLE,
+  RUNNING,
+  takes,
+  turnAsParent,
+} from "../rows/job.ts";
 
 /**
  * A job's row: what finds it, who holds it, and what changes of its record. What does not change is in its first event,
@@ -61,22 +74,6 @@ export interface JobRow {
   readonly moves: string;
   readonly seal: number;
 }
-
-/** What changes of a record. */
-type Moves = Pick<
-  JobRecord,
-  | "sessionId"
-  | "state"
-  | "createdAt"
-  | "startedAt"
-  | "endedAt"
-  | "starts"
-  | "steps"
-  | "wakes"
-  | "cancel"
-  | "result"
-  | "error"
->;
 
 const columnsOf = (row: Omit<JobRow, "seal">) => [
   ...[row.n, row.id, row.session, row.kind, row.is_hidden, row.recovery, row.operation, row.parent, row.state],
@@ -114,24 +111,9 @@ export const isRunning = (db: Connection, id: KeptId): boolean => keptRow(db, id
 
 // ── Records ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What began a job, as `parent` has it. */
-export const turnAsParent = (turn: string): string => `turn/${turn}`;
-export const jobAsParent = (job: KeptId): string => `job/${job}`;
-
-function parentOf({ parent, onParentEnd }: NewJob): string | null {
-  if (parent === undefined || onParentEnd !== "cancel") return null;
-  return "turnId" in parent ? turnAsParent(parent.turnId) : jobAsParent(keptId(parent.jobId));
-}
-
-function takerOf({ recovery, operation, delivers }: NewJob): string | null {
-  if (recovery === "external") return null;
-  if (recovery === "owner-bound" || delivers !== undefined) return ANYBODY;
-  return operation === undefined ? null : keyText(operation);
-}
-
 /** A job of which nothing is written yet, as nobody holds it. */
 export function newJob(n: number, session: number, job: NewJob, spawned: JobEvent): Omit<JobRow, "seal"> {
-  const recovery = RECOVERIES.indexOf(job.recovery);
+  const recovery = recoveryOf(job);
   return {
     n,
     id: keptId(job.id),
@@ -153,18 +135,6 @@ export function newJob(n: number, session: number, job: NewJob, spawned: JobEven
   };
 }
 
-const movesOf = (record: JobRecord): Moves => {
-  const { sessionId, state, createdAt, startedAt, endedAt, starts, steps, wakes, cancel, result, error } = record;
-  return {
-    ...{ sessionId, state, createdAt, starts, steps, wakes },
-    ...(startedAt === undefined ? {} : { startedAt }),
-    ...(endedAt === undefined ? {} : { endedAt }),
-    ...(cancel === undefined ? {} : { cancel }),
-    ...(result === undefined ? {} : { result }),
-    ...(error === undefined ? {} : { error }),
-  };
-};
-
 const sealMoves = (moves: Moves, n: number): string => seal(moves, n);
 
 /** What changes of a job's record, as it stands. */
@@ -174,8 +144,7 @@ export const movesIn = (row: Pick<JobRow, "n" | "id" | "moves">): Moves =>
 /** The row after an event. `foldJob` reads nothing of a record but what changes. */
 export function folded<Row extends Omit<JobRow, "seal">>(row: Row, event: JobEvent): Row {
   const moves = foldJob(movesIn(row) as JobRecord, event);
-  const state = moves.state === "running" ? RUNNING : isOver(moves) ? OVER : IDLE;
-  return { ...row, state, moves: sealMoves(moves, row.n) };
+  return { ...row, state: stateIn(moves), moves: sealMoves(moves, row.n) };
 }
 
 /** Whether it is bound and somebody else has claimed it than the one it was begun with: no event tells of that. */
@@ -183,8 +152,7 @@ export const isOrphan = (row: JobRow): boolean => row.recovery === BOUND && row.
 
 /** The whole record. */
 export function recordOf(row: Pick<JobRow, "n" | "id" | "moves">, { job }: { readonly job: NewJob }): JobRecord {
-  const { at: _, ...rest } = job;
-  return { ...rest, ...movesIn(row) };
+  return recordWith(movesIn(row), job);
 }
 
 const WITH_FIRST = `j.*, e.key AS first_key, e.event AS first FROM job j
@@ -273,8 +241,6 @@ const LATEST = "max(coalesce((SELECT max(changed) FROM job), 0), (SELECT job_flo
 const SELECT_LATEST = `SELECT ${LATEST} AS latest`;
 
 export const latestChange = (db: Connection): number => db.row<{ latest: number }>(SELECT_LATEST)!.latest;
-
-export const jobCursorOf = (change: number): JobCursor => asJobCursor(String(change));
 
 /** The cursor of the latest change, as a field; none where no job was ever changed. */
 export function latestCursor(db: Connection): JobCursor | undefined {
