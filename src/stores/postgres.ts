@@ -212,7 +212,6 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
-  readonly hints: PostgresStore["hints"];
 
   constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
@@ -220,7 +219,6 @@ class Postgres implements PostgresStore {
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
-    this.hints = hints && ((listener) => hints.listen(listener));
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
@@ -264,8 +262,8 @@ class Postgres implements PostgresStore {
       const session = await tx.row<{ n: number }>("SELECT n FROM @session WHERE id = $1", id);
       if (session === undefined) return;
       const row = await requireLocked(tx, id);
-      await this.#jobs.forgetOf(tx, row.n);
       await this.#triggers.forgetOf(tx, row.n);
+      await this.#jobs.forgetOf(tx, row.n);
       await this.#sessions.delete(tx, row);
     });
   }

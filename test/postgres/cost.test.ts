@@ -40,7 +40,7 @@ describePostgres("what a turn costs on Postgres", () => {
       },
     });
     const store = postgres(proxy.url(url), { listen: false });
-    const runtime = await createRuntime({ store, model: looping, tools: [echo], recover: false });
+    const runtime = await createRuntime({ store, model: looping, tools: [echo], recover: "manual" });
     const session = await runtime.session("one");
     await session.turn("go").result();
     const trips: number[] = [];

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
+import type { Awaitable } from "../../src/model/awaitable.ts";
 import { asSessionId, type SessionId } from "../../src/model/ids.ts";
 import type { Subscription } from "../../src/model/trigger.ts";
 import { postgres } from "../../src/stores/postgres.ts";
@@ -20,7 +21,6 @@ import {
   subscribe,
   subscription,
 } from "../../src/testing/trigger-cast.ts";
-import { startProxy } from "../kit/proxy.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 
 const MAX = 4;
@@ -150,17 +150,27 @@ describePostgres("triggers of many workers", () => {
 
   test("J7 D3 postgres: what was written though its answer was lost is answered as if it had not been", async () => {
     const url = await freshDatabase();
-    await using proxy = await startProxy(url);
-    const store = postgres(proxy.url(url), { clock: "caller", connections: 2 });
-    const lossy = async <T>(act: () => Promise<T> | T): Promise<T> => {
-      const cut = proxy.cutWhen({ client: "COMMIT", when: "answered" });
+    const pool = new pg.Pool({ connectionString: url, pipeline: true } as pg.PoolConfig);
+    let isLossy = false;
+    const connect = async (): Promise<pg.PoolClient> => {
+      const client = await pool.connect();
+      const query = async (statement: pg.QueryConfig): Promise<unknown> => {
+        const answer = await client.query(statement);
+        if (!isLossy || statement.text !== "COMMIT") return answer;
+        isLossy = false;
+        throw Object.assign(new Error("of a network"), { code: "ECONNRESET" });
+      };
+      return { pipeline: true, query, release: () => client.release() } as unknown as pg.PoolClient;
+    };
+    const store = postgres({ connect }, { clock: "caller" });
+    const lossy = async <T>(act: () => Awaitable<T>): Promise<T> => {
+      isLossy = true;
       const answer = await act();
-      await cut;
+      expect(isLossy).toBe(false);
       return answer;
     };
-    for (const nth of [1, 2, 3]) {
-      const id = `clock${nth}`;
-      await store.create(newSession(alice));
+    await store.create(newSession(alice));
+    for (const id of ["one", "two"]) {
       const made = subscription(id, { on: INTERVAL, next: NOW });
       await lossy(() => store.triggers.put(made, undefined, 100));
       expect(await found(store, id)).toEqual(made);
@@ -175,8 +185,34 @@ describePostgres("triggers of many workers", () => {
       expect(await lossy(() => store.triggers.remove(alice, id, 2))).toBe(true);
       expect(await store.triggers.remove(alice, id, 2)).toBe(false);
     }
-    expect(await rowsOf(url, "SELECT count(*)::int AS jobs FROM job")).toEqual([{ jobs: 3 }]);
+    expect(await rowsOf(url, "SELECT count(*)::int AS jobs FROM job")).toEqual([{ jobs: 2 }]);
     await store.close();
+    await pool.end();
+  });
+
+  test("J7 D3 postgres: of one who serves a schedule and one who passes over it, one does", async () => {
+    const workers = await workersOf(await freshDatabase(), 2);
+    const [one, two] = [workers[0]!, workers[1]!];
+    let clock = await scheduled(one, "clock", NOW);
+    for (let nth = 0; nth < 20; nth++) {
+      const [at, next] = [NOW + nth, NOW + nth + 1];
+      const [answer, isMoved] = await Promise.all([
+        occur(one, `${nth}`, [clock], { source: sourceOf(clock), moved: moved(clock, { next }), at }),
+        two.triggers.move(moved(clock, { next })),
+      ]);
+      expect([answer.kind, isMoved]).toEqual(isMoved ? ["stale", true] : ["occurred", false]);
+      clock = await found(one, "clock");
+    }
+    await closed(workers);
+  });
+
+  test("J7 D3 postgres: of what comes from one source at once no more is kept than may be", async () => {
+    const workers = await workersOf(await freshDatabase(), 3);
+    for (let nth = 0; nth < 20; nth++) {
+      await Promise.all(workers.map((store, which) => occur(store, `${nth}/${which}`, [], { max: MAX })));
+      expect((await happened(workers[0]!)).length).toBe(nth === 0 ? 3 : MAX);
+    }
+    await closed(workers);
   });
 
   test("J7 D3 postgres: nobody makes one subscription too many, and of two changes at once one is made", async () => {

@@ -14,6 +14,7 @@ export interface Pool {
 export interface Client {
   query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
   release(broken?: Error | boolean): void;
+  on?(event: "error", listener: () => void): unknown;
   /** Statements are sent without waiting for the answers to those before. */
   readonly pipeline?: boolean;
 }
@@ -51,6 +52,7 @@ const types = {
 export const clock = (parameter: number): string =>
   `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
 
+const PREPARED_TRIES = 5;
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
@@ -58,8 +60,9 @@ const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
  * In a statement `@turn` is the table `turn` in the schema of the store: the search path of a connection may be anybody's.
  *
  * 1. Work that failed because a connection was lost, or because two transactions were in each other's way, is done again
- *    from its beginning. So work may run more than once, and the last time may have been kept without anyone knowing: all
- *    that is written is idempotent by a key, and work is told which attempt it is.
+ *    from its beginning: it may change nothing but the database. When the answer to a COMMIT was lost, the server is asked
+ *    what became of that transaction, so that none is kept twice. A statement by itself has no such number: it is sent
+ *    again, and must bear that.
  * 2. Lock, then read: a transaction that decides something locks the row of its session first (`FOR UPDATE`), and reads in
  *    later statements. A statement sees what was there when it began, which may be before it got its lock.
  * 3. Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of facts.
@@ -80,6 +83,7 @@ export class Database {
   /** Whether the server remembers statements by name; a pooler between may not. */
   #isPrepared = true;
   #isClosed = false;
+  readonly #heard = new WeakSet<Client>();
   #setUp: Promise<void> | undefined;
 
   constructor(pool: Pool, options: DatabaseOptions) {
@@ -127,15 +131,32 @@ export class Database {
     return this.patiently(this.patienceMs, (client) => this.#within(client, BEGIN_READ, work));
   }
 
-  /** Keeps all of the work or nothing. */
-  write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs?: number): Promise<T> {
+  /** Keeps all of the work or nothing, once. */
+  write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs = this.patienceMs): Promise<T> {
     const { answerMs } = this.#options;
     // A process that hangs with its transaction open would keep others from the rows that it has locked.
     const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${answerMs};
       SET LOCAL idle_in_transaction_session_timeout = ${answerMs}`;
-    return this.patiently(patienceMs ?? this.patienceMs, (client, attempt) =>
-      this.#within(client, begin, (tx) => work(tx, attempt)),
-    );
+    /** The transaction whose COMMIT was sent and not answered. */
+    let last: { readonly id: string; readonly result: T } | undefined;
+    return this.patiently(patienceMs, async (client, attempt) => {
+      if (last !== undefined && (await this.#isKept(client, last.id))) return last.result;
+      return this.#within(client, begin, async (tx) => {
+        const id = tx.row<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
+        id.catch(() => {});
+        const result = await work(tx, attempt);
+        last = { id: (await id)!.id, result };
+        return result;
+      });
+    });
+  }
+
+  async #isKept(client: Client, id: string): Promise<boolean> {
+    const [row] = await this.send<{ status: string }>(client, "SELECT pg_xact_status($1::xid8) AS status", [id]);
+    if (row!.status !== "in progress") return row!.status === "committed";
+    // The server ends it when it has been idle for too long, and until then it may still be kept.
+    await sleep(100);
+    return this.#isKept(client, id);
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -167,8 +188,8 @@ export class Database {
         return await this.#once(work, attempt);
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
-        if (isPreparedLost(error) && this.#isPrepared) {
-          this.#isPrepared = false;
+        if (isPreparedLost(error) && attempt < PREPARED_TRIES) {
+          this.#isPrepared = false; // From now on; calls that were under way with a name come here, too.
           continue;
         }
         if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
@@ -180,6 +201,11 @@ export class Database {
 
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
     const client = await this.#pool.connect();
+    if (!this.#heard.has(client)) {
+      // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
+      this.#heard.add(client);
+      client.on?.("error", () => {});
+    }
     let isBroken = false;
     try {
       return await work(client, attempt);

@@ -6,10 +6,10 @@ import type { CancelAnswer, CancelRequest, Committed, EndedTurn, FoundTurn, Term
 import type { Database, Transaction } from "./database.ts";
 import { entriesOf } from "./graph.ts";
 import { payloadOf } from "./hints.ts";
+import { wake } from "./parked.ts";
 import { lockNumber } from "./session-row.ts";
 import { statesAt } from "./states.ts";
 import { parsed } from "./text.ts";
-import { wake } from "./waits.ts";
 
 /** What became of turns, and the request that ends one. */
 

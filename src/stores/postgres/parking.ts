@@ -4,8 +4,9 @@ import type { Lease, ParkAnswer, ParkedTurn } from "../store.ts";
 import type { Transaction } from "./database.ts";
 import { requestOf, type TurnRow } from "./endings.ts";
 import type { Journals } from "./journal.ts";
+import { parkedWaits } from "./parked.ts";
 import { lockNumber, type SessionRow } from "./session-row.ts";
-import { isAnswered, isOver, openWaits, parkedWaits } from "./waits.ts";
+import { isAnswered, isOver, openWaits } from "./waits.ts";
 
 /**
  * Parking: a turn that only waits gives up its lease.

@@ -8,6 +8,7 @@ import { findTurn } from "./endings.ts";
 import { ANSWERED, ASKED, addFact } from "./facts.ts";
 import { payloadOf } from "./hints.ts";
 import { idOf, isRunning, type KeptId } from "./job-row.ts";
+import { wake } from "./parked.ts";
 import { lockNumber, type SessionRow } from "./session-row.ts";
 import { parsed } from "./text.ts";
 
@@ -157,17 +158,6 @@ async function locked(
 const NEXT_ANSWER = "SELECT coalesce(max(nth), 0) + 1 AS nth FROM @wait WHERE turn = $1 AND key IS NOT NULL";
 const nextAnswer = async (tx: Transaction, turn: number): Promise<number> =>
   (await tx.row<{ nth: number }>(NEXT_ANSWER, turn))!.nth;
-
-/** Something came for a turn: if it is parked, and with `wait` only if it still waits for that, it is due. */
-export function wake(tx: Transaction, session: SessionRow, turn: number, wait?: WaitId): void {
-  if (session.wake === null || session.turn !== turn) return;
-  if (wait !== undefined && !parkedWaits(session).has(wait)) return;
-  tx.queue("UPDATE @session SET wake = 0 WHERE n = $1", session.n);
-}
-
-/** The ids of the waits whose answers wake a parked turn. */
-export const parkedWaits = ({ id, parked }: Pick<SessionRow, "id" | "parked">): ReadonlySet<WaitId> =>
-  new Set(parked === null ? [] : parsed<WaitId[]>(parked, `The parking of session ${id}`));
 
 /** Whether a wait was answered, or the turns it is for are over. */
 export const isAnswered = async (tx: Transaction, row: WaitRow): Promise<boolean> =>
