@@ -21,7 +21,7 @@ import { agenda } from "./postgres/agenda.ts";
 import { Blobs } from "./postgres/blobs.ts";
 import { changes } from "./postgres/changes.ts";
 import { Commits } from "./postgres/commits.ts";
-import { Database, type Pool } from "./postgres/database.ts";
+import { Database, type Pool, type Transaction } from "./postgres/database.ts";
 import { cancel, findTurn, terminal } from "./postgres/endings.ts";
 import { cursorOf, latestFact } from "./postgres/facts.ts";
 import { isOnPath, requirePlace, view } from "./postgres/graph.ts";
@@ -32,12 +32,13 @@ import { linesOfJob, takeLines } from "./postgres/job-lines.ts";
 import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./postgres/job-list.ts";
 import { Jobs } from "./postgres/jobs.ts";
 import { Journals } from "./postgres/journal.ts";
+import { Lines } from "./postgres/lines.ts";
 import { attempt, note } from "./postgres/notes.ts";
 import { listOccurrences } from "./postgres/occurrences.ts";
 import { findOperation, noteOperation, operationNote } from "./postgres/operations.ts";
 import { park } from "./postgres/parking.ts";
 import { setUp } from "./postgres/schema.ts";
-import { requireLocked } from "./postgres/session-row.ts";
+import { lockSession } from "./postgres/session-row.ts";
 import { booked, headOf, Sessions } from "./postgres/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept } from "./postgres/sweep.ts";
 import { Triggers } from "./postgres/triggers.ts";
@@ -203,6 +204,7 @@ class Postgres implements PostgresStore {
   readonly #db: Database;
   /** Ours to close. */
   readonly #pool: pg.Pool | undefined;
+  readonly #lines = new Lines();
   readonly #sessions = new Sessions();
   readonly #blobs: Blobs;
   readonly #journals: Journals;
@@ -254,14 +256,13 @@ class Postgres implements PostgresStore {
   }
 
   setOptions(id: SessionId, options: SessionOptions) {
-    return this.#db.write((tx) => this.#sessions.setOptions(tx, id, options));
+    return this.#lines.run(id, () => this.#db.write((tx) => this.#sessions.setOptions(tx, id, options)));
   }
 
   delete(id: SessionId) {
     return this.#db.write(async (tx) => {
-      const session = await tx.row<{ n: number }>("SELECT n FROM @session WHERE id = $1", id);
-      if (session === undefined) return;
-      const row = await requireLocked(tx, id);
+      const row = await lockSession(tx, id);
+      if (row === undefined) return;
       await this.#triggers.forgetOf(tx, row.n);
       await this.#jobs.forgetOf(tx, row.n);
       await this.#sessions.delete(tx, row);
@@ -280,7 +281,7 @@ class Postgres implements PostgresStore {
   }
 
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number) {
-    return this.#turns.accept(input, owner, opening, pendingMax);
+    return this.#lines.run(input.sessionId, () => this.#turns.accept(input, owner, opening, pendingMax));
   }
 
   open(session: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true) {
@@ -313,7 +314,7 @@ class Postgres implements PostgresStore {
   }
 
   apply(change: SessionChange) {
-    return this.#commits.apply(change);
+    return this.#lines.run(change.sessionId, () => this.#commits.apply(change));
   }
 
   readonly operations = {
@@ -325,7 +326,7 @@ class Postgres implements PostgresStore {
   };
 
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId) {
-    return this.#db.write((tx) => cancel(tx, turn, request, session));
+    return this.#lines.run(turn, () => this.#db.write((tx) => cancel(tx, turn, request, session)));
   }
 
   find(turn: TurnId) {
@@ -339,11 +340,13 @@ class Postgres implements PostgresStore {
   readonly inputs = {
     list: (session: SessionId) => listWaiting(this.#db, session),
     holds: (session: SessionId, key: string) => holdsKey(this.#db, session, key),
-    withdraw: (session: SessionId, which: InputRef) =>
-      this.#db.write(async (tx) => {
-        const row = await this.#sessions.find(tx, session);
-        return row === undefined ? [] : withdraw(tx, (await requireLocked(tx, session)).n, which);
-      }),
+    withdraw: (session: SessionId, which: InputRef) => {
+      const work = async (tx: Transaction) => {
+        const row = await lockSession(tx, session);
+        return row === undefined ? [] : withdraw(tx, row.n, which);
+      };
+      return this.#lines.run(session, () => this.#db.write(work));
+    },
     claim: (lease: Lease, boundary: EffectName, max: number, takes?: true | "appends") =>
       this.#db.write(async (tx) => {
         const session = await this.#journals.requireHeld(tx, lease);
@@ -433,7 +436,7 @@ class Postgres implements PostgresStore {
   }
 
   async close(): Promise<void> {
-    this.#db.close();
+    if (!this.#db.close()) return; // It is closed already.
     await this.#hints?.close();
     await this.#pool?.end();
   }

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
+import { keyText } from "../rows/codec.ts";
 import { isCut, isPassing, isPreparedLost, typed } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
@@ -51,6 +52,10 @@ const types = {
 /** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
 export const clock = (parameter: number): string =>
   `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
+
+/** No text of a row has NUL, which the server refuses: such a name is asked for in the form in which it would be kept. */
+const hasNul = (value: Value): boolean => typeof value === "string" && value.includes("\0");
+const withoutNul = (value: Value): Value => (typeof value === "string" && hasNul(value) ? keyText(value) : value);
 
 const PREPARED_TRIES = 5;
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -226,6 +231,7 @@ export class Database {
   #statement(sql: string, values: readonly Value[]): Statement {
     const known = this.#statements.get(sql) ?? this.#prepare(sql);
     const query_timeout = this.#options.answerMs;
+    if (values.some(hasNul)) return this.#statement(sql, values.map(withoutNul));
     // Without values several statements can be sent as one text, which cannot be prepared.
     if (values.length === 0) return { text: known.text, types, query_timeout };
     if (!this.#isPrepared) return { text: known.text, values, types, query_timeout };
@@ -239,8 +245,11 @@ export class Database {
     return statement;
   }
 
-  close(): void {
+  /** Answers whether it was open. */
+  close(): boolean {
+    const wasOpen = !this.#isClosed;
     this.#isClosed = true;
+    return wasOpen;
   }
 }
 

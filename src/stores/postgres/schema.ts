@@ -41,7 +41,7 @@ const MIGRATIONS: readonly string[] = [
     -- Of a parked turn: when it has mail by itself (0: now), and the ids of the waits whose answers wake it.
     wake float8, parked text
   ) WITH (fillfactor = 50);
-  CREATE INDEX session_busy ON @session (n) WHERE turn IS NOT NULL OR waiting > 0;
+  CREATE INDEX session_busy ON @session (n) WHERE wake IS NULL AND (turn IS NOT NULL OR waiting > 0);
   CREATE INDEX session_wake ON @session (wake) WHERE wake IS NOT NULL;
   CREATE TABLE @profile (
     session bigint PRIMARY KEY, parent_id text COLLATE "C", origin_id text COLLATE "C", origin_at text,
@@ -123,7 +123,8 @@ const MIGRATIONS: readonly string[] = [
 
   CREATE TABLE @blob (hash text COLLATE "C" PRIMARY KEY, at float8 NOT NULL, sweep bigint NOT NULL, data bytea NOT NULL);
   ALTER TABLE @blob ALTER COLUMN data SET STORAGE EXTERNAL;
-  CREATE TABLE @sweep (n bigint PRIMARY KEY, fact bigint NOT NULL);
+  -- number: of the sequence, so that a turn tells by its own whether it was opened before.
+  CREATE TABLE @sweep (n bigint PRIMARY KEY, number bigint NOT NULL);
 
   -- state: 0 running, 1 idle, 2 over. recovery: 0 rerunnable, 1 bound to its owner, 2 external. operation: the task that a
   -- process must have to run it; '': any process can; null: nobody. claim: the call that took it last. awaits: whether it

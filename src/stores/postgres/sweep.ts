@@ -67,11 +67,12 @@ const IS_MORE = `SELECT EXISTS (SELECT 1 FROM @blob WHERE sweep = ${SWEEPS} AND 
 // Those who have read the latest number are waited for, and others wait. Not for long: a dump of the database reads the
 // table too, and as long as this waits for that, no turn is opened.
 const SHUT_OUT = "SET LOCAL lock_timeout = 100; LOCK TABLE @sweep IN ACCESS EXCLUSIVE MODE";
-const BEGIN = `INSERT INTO @sweep (n, fact) VALUES (${SWEEPS} + 1, nextval('@number'))`;
-// The latest sweep, or the one that the oldest open turn certainly knew of (3).
-const FLOOR = `WITH oldest AS (SELECT min(turn) AS turn FROM @session WHERE turn IS NOT NULL)
+const BEGIN = `INSERT INTO @sweep (n, number) VALUES (${SWEEPS} + 1, nextval('@number'))`;
+// The latest sweep, or the one that the oldest open turn, parked or not, certainly knew of (3).
+const FLOOR = `WITH oldest AS (SELECT least((SELECT min(turn) FROM @session WHERE turn IS NOT NULL AND wake IS NULL),
+    (SELECT min(turn) FROM @session WHERE wake IS NOT NULL)) AS turn)
   SELECT least(${SWEEPS}, CASE WHEN turn IS NOT NULL THEN
-    coalesce((SELECT max(n) FROM @sweep WHERE fact < oldest.turn), 0) END) AS floor FROM oldest`;
+    coalesce((SELECT max(n) FROM @sweep WHERE number < oldest.turn), 0) END) AS floor FROM oldest`;
 const OLD = "SELECT hash FROM @blob WHERE hash > $1 AND at < $2 AND sweep < $3 ORDER BY hash LIMIT $4";
 // One that was put again, or kept, meanwhile is not of the old number any more, also if that is seen only once it is locked.
 const REMOVE = `WITH gone AS (
