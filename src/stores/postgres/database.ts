@@ -13,13 +13,17 @@ export interface Pool {
   connect(): Promise<Client>;
 }
 export interface Client {
-  query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
+  query(statement: Statement): Promise<Answered>;
   release(broken?: Error | boolean): void;
   on?(event: "error", listener: () => void): unknown;
   /** Statements are sent without waiting for the answers to those before. */
   readonly pipeline?: boolean;
 }
-interface Statement {
+export interface Answered {
+  readonly rows: unknown[];
+  readonly rowCount: number | null;
+}
+export interface Statement {
   readonly text: string;
   readonly name?: string;
   readonly values?: readonly unknown[];
