@@ -34,6 +34,7 @@ import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./postgr
 import { Jobs } from "./postgres/jobs.ts";
 import { Journals } from "./postgres/journal.ts";
 import { Lines } from "./postgres/lines.ts";
+import { follow, readLive, show } from "./postgres/live.ts";
 import { attempt, note } from "./postgres/notes.ts";
 import { listOccurrences } from "./postgres/occurrences.ts";
 import { findOperation, noteOperation, operationNote } from "./postgres/operations.ts";
@@ -68,6 +69,7 @@ import {
   type ParkedTurn,
   type SessionChange,
   type SessionOptions,
+  type Shown,
   type Store,
   type ViewPage,
 } from "./store.ts";
@@ -199,6 +201,7 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
+  readonly hints: Store["hints"];
 
   constructor(db: Database, own: Connections | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
@@ -206,6 +209,7 @@ class Postgres implements PostgresStore {
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
+    this.hints = hints && ((listener) => hints.listen(listener));
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
@@ -396,6 +400,15 @@ class Postgres implements PostgresStore {
     occur: (occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger) =>
       this.#db.write(this.#triggers.occur(occurrence, deliveries, max, moved)),
     occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) => listOccurrences(this.#db, page),
+  };
+
+  readonly live = {
+    follow: (sessions: readonly SessionId[], now: number, forMs: number) => follow(this.#db, sessions, now, forMs),
+    show: async (lease: Lease, shown: Shown) => {
+      const run = await this.#journals.find(this.#db, lease.turnId);
+      return run && show(this.#db, { ...run, generation: lease.generation }, shown);
+    },
+    read: (session: SessionId, after: number) => readLive(this.#db, session, after),
   };
 
   readonly blobs = {

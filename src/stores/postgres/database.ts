@@ -265,6 +265,7 @@ export class Transaction {
   /** Statements that nobody waits for by themselves. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(
     send: (sql: string, values: readonly Value[]) => Promise<unknown[]>,
@@ -277,9 +278,10 @@ export class Transaction {
   }
 
   #next(sql: string, values: readonly Value[]): Promise<unknown[]> {
-    if (this.#isPipelined) return this.#send(sql, values);
-    const sent = this.#last.then(() => this.#send(sql, values));
-    this.#last = sent.catch(() => {});
+    const sent = this.#isPipelined ? this.#send(sql, values) : this.#last.then(() => this.#send(sql, values));
+    this.#last = sent.catch((error: unknown) => {
+      this.#failure ??= { error };
+    });
     return sent;
   }
 
@@ -316,7 +318,7 @@ export class Transaction {
 
   /** The error that the others followed from: after one, the server refuses all later statements. */
   async firstFailure(error: unknown): Promise<unknown> {
-    for (const answer of await Promise.allSettled(this.#queued)) if (answer.status === "rejected") return answer.reason;
-    return error;
+    await this.#last;
+    return this.#failure === undefined ? error : this.#failure.error;
   }
 }

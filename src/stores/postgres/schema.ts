@@ -127,12 +127,12 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE @sweep (n bigint PRIMARY KEY, number bigint NOT NULL);
 
   -- state: 0 running, 1 idle, 2 over. recovery: 0 rerunnable, 1 bound to its owner, 2 external. operation: the task that a
-  -- process must have to run it; '': any process can; null: nobody. claim: the call that took it last. awaits: whether it
-  -- needs any or all of those in job_await. moves: what changes of its record. A step changes nothing that is in an index.
+  -- process must have to run it; '': any process can; null: nobody. awaits: whether it needs any or all of
+  -- those in job_await. moves: what changes of its record. A step changes nothing that is in an index.
   CREATE TABLE @job (
     n bigint PRIMARY KEY DEFAULT nextval('@number'), id text COLLATE "C" NOT NULL UNIQUE, session bigint NOT NULL,
     kind text NOT NULL, is_hidden boolean NOT NULL, recovery smallint NOT NULL, operation text COLLATE "C",
-    parent text COLLATE "C", state smallint NOT NULL, owner text COLLATE "C", claim text, generation bigint NOT NULL,
+    parent text COLLATE "C", state smallint NOT NULL, owner text COLLATE "C", generation bigint NOT NULL,
     is_parked boolean NOT NULL, due float8, awaits text, seq integer NOT NULL, changed bigint NOT NULL, moves text NOT NULL
   ) WITH (fillfactor = 70);
   CREATE INDEX job_session ON @job (session, n);
