@@ -13,13 +13,17 @@ export interface Pool {
   connect(): Promise<Client>;
 }
 export interface Client {
-  query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
+  query(statement: Statement): Promise<Answered>;
   release(broken?: Error | boolean): void;
   on?(event: "error", listener: () => void): unknown;
   /** Statements are sent without waiting for the answers to those before. */
   readonly pipeline?: boolean;
 }
-interface Statement {
+export interface Answered {
+  readonly rows: unknown[];
+  readonly rowCount: number | null;
+}
+export interface Statement {
   readonly text: string;
   readonly name?: string;
   readonly values?: readonly unknown[];
@@ -51,7 +55,7 @@ const types = {
 
 /** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
 export const clock = (parameter: number): string =>
-  `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
+  `coalesce($${parameter}::float8, date_part('epoch', clock_timestamp()) * 1000)`;
 
 /** No text of a row has NUL, which the server refuses: such a name is asked for in the form in which it would be kept. */
 const hasNul = (value: Value): boolean => typeof value === "string" && value.includes("\0");
