@@ -53,6 +53,8 @@ const WRONG = {
   "a change of nothing":
     "SELECT * FROM job_change c WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.changed = c.n AND j.n = c.job)",
   "of no session": "SELECT id FROM job WHERE session NOT IN (SELECT n FROM session)",
+  "told after its end": `SELECT a.job, a.key FROM job_event a JOIN job_event e ON e.job = a.job AND e.event LIKE '{"kind":"ended"%'
+    WHERE a.seq > e.seq AND a.event NOT LIKE '{"kind":"woke"%'`,
   "held and due": "SELECT id FROM job WHERE owner IS NOT NULL AND due IS NOT NULL",
   "over and held, due or parked":
     "SELECT id FROM job WHERE state = 2 AND (owner IS NOT NULL OR due IS NOT NULL OR is_parked)",
@@ -139,6 +141,67 @@ describePostgres("jobs of many workers", () => {
     await closed(workers);
   });
 
+  test("J3 D3 postgres: of a job that is parked and what it awaits, which ends at that moment, nothing is lost", async () => {
+    const url = await freshDatabase();
+    const workers = await workersOf(url, 2);
+    const [one, two] = workers as [Store, Store];
+    for (let round = 0; round < 16; round++) {
+      const awaited = await working(one, `awaited${round}`);
+      const waits = await working(one, `waits${round}`);
+      const parking = { parks: { seen: 2, awaits: { jobs: [awaited.jobId], need: "any" } } } as const;
+      const both = [() => write(one, waits, [], parking), () => write(two, awaited, [over()])] as const;
+      const acts = round % 2 === 0 ? both : ([both[1], both[0]] as const);
+      const answers = await Promise.all(acts.map((act) => act()));
+      const isParked = answers.some((answer) => answer.isParked === true);
+      expect((await claimJobs(one)).map(({ record }) => record.id)).toEqual(isParked ? [waits.jobId] : []);
+    }
+    await expectSound(url);
+    await closed(workers);
+  });
+
+  test("J5 D3 postgres: a wait that is answered while its job ends is an event of the job, or unknown", async () => {
+    const url = await freshDatabase();
+    const workers = await workersOf(url, 2);
+    const [one, two] = workers as [Store, Store];
+    for (let round = 0; round < 16; round++) {
+      const lease = await working(one, `w${round}`);
+      const key = asWaitKey(`wait ${round}`);
+      await write(one, lease, [], { waits: [newWait(key, { until: LAPSED })] });
+      const [{ said }] = await Promise.all([
+        two.waits.resolve(key, { kind: "value", value: 1 }, NOW),
+        write(one, lease, [over()]),
+      ]);
+      const told = said === "accepted" ? ["resolved", "ended"] : ["ended"];
+      expect([said, (await kindsOf(one, `w${round}`)).slice(2)]).toEqual([said, told]);
+      expect(["accepted", "unknown"]).toContain(said);
+    }
+    await expectSound(url);
+    await closed(workers);
+  });
+
+  test("J5 D3 postgres: a wake goes to the session that has the job, also while it is handed over", async () => {
+    const url = await freshDatabase();
+    const workers = await workersOf(url, 2);
+    const [one, two] = workers as [Store, Store];
+    await one.create(newSession(bob));
+    for (let round = 0; round < 16; round++) {
+      const lease = await working(one, `w${round}`);
+      await Promise.all([
+        write(one, lease, [], { wakes: [newInput(`wake ${round}`, { key: `k${round}` })] }),
+        two.jobs.transfer(alice, bob, [lease.jobId], NOW),
+      ]);
+      const told = (await kindsOf(one, `w${round}`)).slice(2);
+      const [has, other] = told[0] === "woke" ? [alice, bob] : [bob, alice];
+      expect([
+        told.length,
+        await one.inputs.holds(has, `k${round}`),
+        await one.inputs.holds(other, `k${round}`),
+      ]).toEqual([...[2, true, false]]);
+    }
+    await expectSound(url);
+    await closed(workers);
+  });
+
   test("J2 J3 D3 postgres: whatever workers do at once, no job is held twice, and whoever follows misses none", async () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 3);
@@ -166,7 +229,10 @@ describePostgres("jobs of many workers", () => {
         { wakes: [newInput(`wake ${++made}`, { key: `k${made}` })] },
         { waits: [newWait(asWaitKey(`wait ${chance(9)}`), { until: LAPSED })] },
         { parks: { seen, awaits } },
-        { parks: { seen, due: NOW }, says: { lines: [{ n: ++made, at: NOW, channel: "out", text: "" }], max: 3 } },
+        {
+          parks: { seen, due: NOW },
+          says: { lines: [{ n: ++made, at: NOW, channel: "out", text: "" } as const], max: 3 },
+        },
       ][chance(5)]!;
     };
     const acts: readonly ((store: Store, nth: number) => Promise<unknown>)[] = [
@@ -239,8 +305,9 @@ describePostgres("jobs of many workers", () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { clock: "caller", connections: 2 });
+    proxy.delay(4); // So that all that is sent with a commit is under way when its answer is lost.
     const lossy = async <T>(act: () => PromiseLike<T> | T): Promise<T> => {
-      const cut = proxy.cutWhen({ client: "COMMIT", when: "answered" });
+      const cut = proxy.cutWhen({ client: "COMMIT\0", when: "answered" });
       const answer = await act();
       await cut;
       return answer;
@@ -261,20 +328,21 @@ describePostgres("jobs of many workers", () => {
     expect([orphan?.isOrphan, orphan?.lease.generation]).toEqual([true, 2]);
     const wakes = [newInput("up", { key: "k" })];
     const step = await lossy(() => write(store, lease, [stepped("a")], { wakes }));
-    expect([step.seq, step.events.map(({ seq }) => seq)]).toEqual([4, [3]]);
+    expect([step.seq, step.events.map(({ seq }) => seq), step.cursor]).toEqual([4, [3], (await stored(store)).cursor]);
     expect((await lossy(() => store.jobs.send(lease.jobId, signal("s"), NOW))).said).toBe("accepted");
     expect((await lossy(() => store.jobs.send(lease.jobId, signal("s"), NOW))).said).toBe("known");
+    expect((await lossy(() => store.jobs.send(lease.jobId, signal("t"), NOW))).job).toEqual(await stored(store));
     const moved = await lossy(() => store.jobs.transfer(alice, bob, [lease.jobId], NOW));
-    expect(moved.map(({ record, seq }) => [record.sessionId, seq])).toEqual([[bob, 6]]);
+    expect(moved.map(({ record, seq }) => [record.sessionId, seq])).toEqual([[bob, 7]]);
     const said = { says: { lines: [{ n: 1, at: NOW, channel: "out", text: "hi" } as const], max: 9 } };
     await lossy(() => write(store, lease, [], said));
     expect((await lossy(() => store.jobs.take(lease.jobId, "t"))).map(({ n }) => n)).toEqual([1]);
-    const parking = { parks: { seen: 6, due: NOW } };
+    const parking = { parks: { seen: 7, due: NOW } };
     expect((await lossy(() => write(store, lease, [stepped("b")], parking))).isParked).toBe(true);
     const [again] = await lossy(() => claimJobs(store));
     expect(again?.lease.generation).toBe(2);
-    expect((await lossy(() => store.jobs.renew(ann, NOW))).changed).toEqual([{ jobId: lease.jobId, seq: 8 }]);
-    expect((await lossy(() => write(store, again!.lease, [over()]))).seq).toBe(9);
+    expect((await lossy(() => store.jobs.renew(ann, NOW))).changed).toEqual([{ jobId: lease.jobId, seq: 9 }]);
+    expect((await lossy(() => write(store, again!.lease, [over()]))).seq).toBe(10);
     expect(await lossy(() => store.jobs.remove(lease.jobId))).toBe(true);
     expect(await store.jobs.remove(lease.jobId)).toBe(false);
     await lossy(() => store.jobs.leave(ownerOf(1)));

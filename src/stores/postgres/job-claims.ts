@@ -1,11 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobCursor } from "../../model/ids.ts";
 import { BOUND, EXTERNAL, takes } from "../rows/job.ts";
 import type { ClaimedJob, Owner, Store, StoredJobEvent } from "../store.ts";
 import type { Database, Transaction } from "./database.ts";
 import { limit } from "./facts.ts";
-import { changesOf, JobDraft } from "./job-draft.ts";
+import { changesOf, JobDraft, numbersOf } from "./job-draft.ts";
 import { hintAtJobs } from "./job-ends.ts";
 import { type EventRow, requireWhole, storedEvent } from "./job-events.ts";
 import { changeIn, requireGiven } from "./job-list.ts";
@@ -35,7 +34,7 @@ const DUE = `SELECT j.* FROM unnest($1::text[]) AS t (operation) CROSS JOIN LATE
     ORDER BY due, n LIMIT $3 FOR UPDATE SKIP LOCKED) j`;
 const LEFT = `SELECT * FROM @job WHERE owner = ANY ($1::text[]) AND operation = ANY ($2::text[])
   ORDER BY n LIMIT $3 FOR UPDATE SKIP LOCKED`;
-const TAKEN = "SELECT * FROM @job WHERE owner = $1 AND claim = $2 ORDER BY n FOR UPDATE";
+const TAKEN = "SELECT * FROM @job WHERE n = ANY ($1::bigint[]) AND owner = $2 ORDER BY n FOR UPDATE";
 
 export async function claimJobs(
   db: Database,
@@ -44,32 +43,37 @@ export async function claimJobs(
   max: number,
   operations: readonly string[],
 ): Promise<readonly ClaimedJob[]> {
-  // The answer of an attempt may be lost though its claims were kept: the next one finds them by this name.
-  const claim = randomUUID();
-  const { jobs, changes } = await db.write(async (tx, attempt) => {
+  // What an attempt took of which, after a crash of the server, nobody knows whether it was kept. If it was, the jobs are
+  // this owner's, and no later claim would give them to it.
+  let tried: readonly JobRow[] = [];
+  const { jobs, changes } = await db.write(async (tx) => {
     // First: an owner that was slow still holds its jobs, and must not be given them a second time.
     prolong(tx, db, owner, now);
-    const before = attempt === 1 ? [] : await tx.rows<JobRow>(TAKEN, owner.id, claim);
-    const found = before.length > 0 ? before : await claimable(tx, db.time(now), now, max, takes(operations));
+    const kept = await keptOf(tx, tried, owner);
+    const found = kept.length > 0 ? kept : await claimable(tx, db.time(now), now, max, takes(operations));
     const read = await readable(tx, found);
-    const taken = before.length > 0 ? read.map(again) : read.map((job) => take(job, owner, claim, now));
+    const taken = kept.length > 0 ? read.map(takenBefore) : read.map((job) => take(job, owner, now));
+    if (kept.length === 0) tried = taken.map(({ draft }) => draft.row);
     for (const { draft } of taken) draft.keep(tx);
     forgetOwners(tx, db.time(now));
-    return {
-      jobs: taken,
-      changes: changesOf(
-        tx,
-        taken.map(({ draft }) => draft),
-      ),
-    };
+    const drafts = taken.map(({ draft }) => draft);
+    return { jobs: taken, changes: changesOf(tx, drafts) };
   });
-  const numbers = await changes;
+  const numbers = await numbersOf(db, changes);
   return jobs.map(({ draft, first, events, isOrphan }): ClaimedJob => {
     const { row } = draft;
     const lease = { jobId: idOf(row), generation: row.generation, owner };
     const job = { ...shownJob(row, first, numbers.get(row.n)), lease, events };
     return isOrphan ? { ...job, isOrphan } : job;
   });
+}
+
+/** Those of these jobs that stand as they were taken. */
+async function keptOf(tx: Transaction, tried: readonly JobRow[], owner: Owner): Promise<readonly JobRow[]> {
+  if (tried.length === 0) return [];
+  const generations = new Map(tried.map(({ n, generation }) => [n, generation]));
+  const rows = await tx.rows<JobRow>(TAKEN, [...generations.keys()], owner.id);
+  return rows.filter(({ n, generation }) => generations.get(n) === generation);
 }
 
 async function claimable(
@@ -125,11 +129,11 @@ interface Taken extends Omit<Readable, "row"> {
   readonly isOrphan: boolean;
 }
 
-function take({ row, events, first }: Readable, owner: Owner, claim: string, now: number): Taken {
+function take({ row, events, first }: Readable, owner: Owner, now: number): Taken {
   const keys = new Set(events.map(({ key }) => key));
   const draft = new JobDraft(row, [], events);
   const generation = row.generation + 1;
-  draft.change({ owner: owner.id, claim, generation, is_parked: false, due: null, awaits: null });
+  draft.change({ owner: owner.id, generation, is_parked: false, due: null, awaits: null });
   if (row.recovery === BOUND) return { draft, events, first, isOrphan: true };
   let key = `started/${generation}`;
   while (keys.has(key)) key += "+"; // Others may send events of any key.
@@ -137,8 +141,7 @@ function take({ row, events, first }: Readable, owner: Owner, claim: string, now
   return { draft, events: [...events, started], first, isOrphan: false };
 }
 
-/** What an earlier attempt of the same call took. */
-function again({ row, events, first }: Readable): Taken {
+function takenBefore({ row, events, first }: Readable): Taken {
   const draft = new JobDraft(row, [], []);
   return { draft, events, first, isOrphan: draft.isOrphan };
 }

@@ -3,7 +3,7 @@ import { foldJob, type JobRecord } from "../../model/job.ts";
 import { keyText } from "../rows/codec.ts";
 import { BOUND, IDLE, type Moves, movesOf, OVER, RUNNING, stateIn } from "../rows/job.ts";
 import type { KeyedEvent, StoredJobEvent } from "../store.ts";
-import type { Transaction, Value } from "./database.ts";
+import type { Database, Transaction, Value } from "./database.ts";
 import { eventUnder } from "./job-events.ts";
 import { type JobRow, movesIn } from "./job-row.ts";
 
@@ -109,9 +109,7 @@ export class JobDraft {
   }
 }
 
-const STAYING = [
-  ...(["session", "parent", "state", "owner", "claim", "generation", "is_parked", "due", "awaits"] as const),
-];
+const STAYING = [...(["session", "parent", "state", "owner", "generation", "is_parked", "due", "awaits"] as const)];
 const staying = (first: number): string => STAYING.map((column, nth) => `${column} = $${first + nth}`).join(", ");
 
 const ADD_EVENT = "INSERT INTO @job_event VALUES ($1, $2, $3, $4)";
@@ -123,19 +121,39 @@ const STEP = `WITH ${NEXT} UPDATE @job SET ${TOLD} FROM c WHERE n = $1::bigint`;
 const KEEP = `WITH ${NEXT} UPDATE @job SET ${TOLD}, ${staying(5)} FROM c WHERE n = $1::bigint`;
 const MOVE = `UPDATE @job SET ${staying(2)} WHERE n = $1`;
 
-const CHANGES = "SELECT n, changed FROM @job WHERE n = ANY ($1::bigint[])";
+const CHANGES = "SELECT n, changed, seq FROM @job WHERE n = ANY ($1::bigint[])";
+
+/** Jobs that were written about, and the numbers that this gave them: known once the write is kept. */
+export interface Changes {
+  readonly drafts: readonly JobDraft[];
+  readonly numbers: Promise<ReadonlyMap<number, number>>;
+}
 
 /**
- * The numbers of the latest changes of jobs, once all that was sent before is done. The answer comes with that of the
- * commit, and is awaited after it: so nobody holds the counter while it waits for an answer.
+ * Asks for the numbers of changes, once all that was sent before is done. The answer comes with that of the commit, and is
+ * awaited after it (`numbersOf`): so nobody holds the counter while it waits for an answer.
  */
-export function changesOf(tx: Transaction, drafts: readonly JobDraft[]): Promise<ReadonlyMap<number, number>> {
+export function changesOf(tx: Transaction, drafts: readonly JobDraft[]): Changes {
+  const told = drafts.filter((draft) => draft.told.length > 0).map(({ before }) => before.n);
+  const rows = told.length === 0 ? Promise.resolve([]) : tx.rows<ChangeRow>(CHANGES, told);
+  const numbers = rows.then((found) => new Map(found.map(({ n, changed }) => [n, changed])));
+  numbers.catch(() => {}); // What fails here has failed the transaction, which says so; or the connection was lost.
+  return { drafts, numbers };
+}
+
+type ChangeRow = Pick<JobRow, "n" | "changed" | "seq">;
+
+/** The number of each job's latest change, after a write that was kept. */
+export async function numbersOf(db: Database, { drafts, numbers }: Changes): Promise<ReadonlyMap<number, number>> {
   const known = new Map(drafts.map(({ before }) => [before.n, before.changed]));
-  const numbers = drafts.filter(({ told }) => told.length > 0).map(({ before }) => before.n);
-  if (numbers.length === 0) return Promise.resolve(known);
-  const changes = tx
-    .rows<Pick<JobRow, "n" | "changed">>(CHANGES, numbers)
-    .then((rows) => new Map([...known, ...rows.map(({ n, changed }) => [n, changed] as const)]));
-  changes.catch(() => {}); // What fails here has failed the transaction, which says so.
-  return changes;
+  try {
+    return new Map([...known, ...(await numbers)]);
+  } catch {
+    // The answer was lost with that to the commit. Where more was told of a job since, what it had before has to do: who
+    // goes on from there misses nothing.
+    const seqs = new Map(drafts.map(({ before, seq }) => [before.n, seq]));
+    const rows = await db.rows<ChangeRow>(CHANGES, [...known.keys()]);
+    const same = rows.filter(({ n, seq }) => seqs.get(n) === seq);
+    return new Map([...known, ...same.map(({ n, changed }) => [n, changed] as const)]);
+  }
 }

@@ -47,10 +47,6 @@ export async function goneOwners(tx: Transaction, time: number | null): Promise<
   return [...late, ...live].filter(isGone).map(({ id }) => id);
 }
 
-/** A row for each job that somebody holds. */
-export const holdersOf = (tx: Transaction, time: number | null): Promise<OwnerRow[]> =>
-  tx.rows(`SELECT ${ownerColumns(1)} JOIN @job j ON j.owner = o.id`, time);
-
 const FORGET = `DELETE FROM @job_owner WHERE id IN (SELECT o.id FROM @job_owner o WHERE o.until <= ${clock(1)}
   AND NOT EXISTS (SELECT 1 FROM @job j WHERE j.owner = o.id) FOR UPDATE SKIP LOCKED)`;
 

@@ -27,8 +27,6 @@ export interface JobRow {
   readonly state: number;
   /** Who holds it. */
   readonly owner: string | null;
-  /** The call that took it last: if its answer is lost with the connection, the call finds by this what it took. */
-  readonly claim: string | null;
   /** The generation of its latest lease. */
   readonly generation: number;
   /** Its holder gave up the lease: that one writes nothing more, though no other has a later generation. */

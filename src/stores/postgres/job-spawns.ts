@@ -128,7 +128,6 @@ function begun(session: number, { job, owner }: JobSpawn) {
     parent: parent === null ? null : keyText(parent),
     state: RUNNING,
     owner: owner?.id ?? null,
-    claim: null,
     generation: started === undefined ? 0 : 1,
     is_parked: false,
     due: recovery === EXTERNAL || started !== undefined ? null : (job.notBefore ?? 0),

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { RuntimeError } from "../../model/errors.ts";
 import type { InputId, JobId, SessionId } from "../../model/ids.ts";
 import type { JobEvent } from "../../model/job.ts";
@@ -20,7 +19,7 @@ import type {
 import type { Blobs } from "./blobs.ts";
 import type { Database, Transaction } from "./database.ts";
 import { type Awaits, addAwaits, awaitsOf, isMet } from "./job-awaits.ts";
-import { changesOf, JobDraft } from "./job-draft.ts";
+import { type Changes, changesOf, JobDraft, numbersOf } from "./job-draft.ts";
 import { endCancelled, forgetJobs, hintAtJobs, isNobodys, keepAll, type Times } from "./job-ends.ts";
 import { eventsUnder } from "./job-events.ts";
 import { saidBy, say } from "./job-lines.ts";
@@ -114,7 +113,7 @@ export class Jobs {
   ): Promise<JobAppended> {
     const work = (tx: Transaction) => this.#append(tx, lease, events, now, more);
     const { draft, changes, told, isParked } = await this.#db.write(work, this.#db.heldMs);
-    const changed = (await changes).get(draft.before.n)!;
+    const changed = (await numbersOf(this.#db, changes)).get(draft.before.n)!;
     const answer = { events: told, cursor: jobCursorOf(changed), seq: draft.seq };
     return isParked === undefined ? answer : { ...answer, isParked };
   }
@@ -192,24 +191,11 @@ export class Jobs {
     now: number,
     more: Pick<JobWrites, "wakes" | "wakesMax"> = {},
   ): Promise<JobSent> {
-    // An attempt before this one found nothing under the key: what is there now, it has written.
-    let isNew = false;
-    const { answer, changes } = await this.#db.write(async (tx, attempt) => {
-      const sending = await this.#send(tx, id, sent, now, more);
-      if (sending === undefined) return { answer: undefined, changes: undefined };
-      const { draft, first } = sending;
-      const isOwn =
-        attempt > 1 &&
-        isNew &&
-        sending.said === "known" &&
-        isDeepStrictEqual(draft.under(sent.key)?.event, JSON.parse(JSON.stringify(sent.event)));
-      isNew ||= sending.said === undefined;
-      const said = isOwn ? "accepted" : (sending.said ?? "accepted");
-      return { answer: { said, draft, first }, changes: sending.changes };
-    });
-    if (answer === undefined) return { said: "unknown" };
-    const { row } = answer.draft;
-    return { said: answer.said, job: shownJob(row, answer.first, (await changes!).get(row.n)) };
+    const sending = await this.#db.write((tx) => this.#send(tx, id, sent, now, more));
+    if (sending === undefined) return { said: "unknown" };
+    const { said = "accepted", draft, first, changes } = sending;
+    const numbers = await numbersOf(this.#db, changes);
+    return { said, job: shownJob(draft.row, first, numbers.get(draft.before.n)) };
   }
 
   async #send(tx: Transaction, id: JobId, sent: KeyedEvent, now: number, more: Pick<JobWrites, "wakes" | "wakesMax">) {
@@ -291,7 +277,7 @@ export class Jobs {
       }
       return { drafts, firsts: first, changes: changesOf(tx, drafts) };
     });
-    const numbers = await changes;
+    const numbers = await numbersOf(this.#db, changes);
     const jobs = new Map(
       drafts.map(({ row }) => {
         const first = firstOf(firsts.find(({ id }) => id === row.id)!);
@@ -301,14 +287,11 @@ export class Jobs {
     return ids.map((id) => jobs.get(keptId(id))!);
   }
 
-  async remove(id: JobId): Promise<boolean> {
-    let isFound = false; // Also by an attempt of which nobody knows whether it was kept.
+  remove(id: JobId): Promise<boolean> {
     return this.#db.write(async (tx) => {
       const kept = keptId(id);
       const row = (await lockTouching(tx, [kept])).find((each) => each.id === kept);
-      if (row === undefined) return isFound;
-      if (row.state !== OVER && row.recovery !== EXTERNAL) return false;
-      isFound = true;
+      if (row === undefined || (row.state !== OVER && row.recovery !== EXTERNAL)) return false;
       await forgetJobs(tx, [row]);
       return true;
     });
@@ -339,7 +322,7 @@ export class Jobs {
 
 interface Appending {
   readonly draft: JobDraft;
-  readonly changes: Promise<ReadonlyMap<number, number>>;
+  readonly changes: Changes;
   readonly told: readonly StoredJobEvent[];
   readonly isParked: boolean | undefined;
 }

@@ -25,7 +25,6 @@ import { sealMeta } from "./facts.ts";
 import { type EventRow, eventIn, SEQS } from "./job-events.ts";
 
 export {
-  ANYBODY,
   BOUND,
   EXTERNAL,
   IDLE,
