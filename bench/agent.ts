@@ -1,4 +1,4 @@
-import type { Plugin, Store } from "bowline";
+import type { Plugin, RuntimeOptions, Store } from "bowline";
 import type { Strength } from "bowline/stores/sqlite";
 import type * as script from "./script.ts";
 
@@ -19,6 +19,8 @@ export interface Opening {
   readonly strength?: Strength;
   /** Bowline only: a store to use instead of one that it opens itself. */
   readonly store?: Store;
+  /** Bowline only. */
+  readonly recover?: RuntimeOptions["recover"];
   /** The schema for the tool's arguments. Default: each side's own plain one. */
   readonly input?: unknown;
   /** Bowline only. */

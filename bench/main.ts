@@ -13,7 +13,10 @@ import { jobWorkloads } from "./jobs.ts";
 import { METERS, median } from "./meters.ts";
 import { parkedWorkloads } from "./parked.ts";
 import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
+import { postgresWorkloads } from "./postgres.ts";
+import { postgresSizes } from "./postgres-size.ts";
 import { addedTo, asJson, asTable, compared, type Row } from "./report.ts";
+import { findPostgres, POSTGRES_ABSENT } from "./server.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
 import type { Side } from "./sides.ts";
 import { TOOL_WORKLOADS } from "./tools.ts";
@@ -22,6 +25,8 @@ import { WORKLOADS, type Workload, type Workloads } from "./workloads.ts";
 const IMPORT_MS_MAX = 50;
 const MEGABYTES_MAX = 10;
 const PACKAGES_MAX = 10;
+const SIZES = "PG-size";
+const NEEDS_SERVER = "PG-";
 
 const { values: options } = parseArgs({
   options: {
@@ -44,13 +49,14 @@ const measurable: Workloads = {
   ...TOOL_WORKLOADS,
   ...SESSION_WORKLOADS,
   ...parkedWorkloads(options.long),
+  ...postgresWorkloads(options.long),
   ...jobWorkloads(),
   ...codeWorkloads(),
   ...CODE_MODE_WORKLOADS,
 };
 const known = isCounting
   ? Object.keys(measurable).filter((id) => measurable[id]?.isCount !== true && measurable[id]?.isWarm !== true)
-  : [...Object.keys(measurable), ...Object.keys(PATHS), "W8"];
+  : [...Object.keys(measurable), ...Object.keys(PATHS), SIZES, "W8"];
 const asked = options.workloads?.toLowerCase().split(",") ?? known.map((id) => id.toLowerCase());
 const unknown = asked.filter((name) => !known.some((id) => id.toLowerCase() === name));
 const chosen = known.filter((id) => {
@@ -65,7 +71,11 @@ if (unknown.length > 0 || !Object.hasOwn(METERS, meter) || !(rounds >= 1)) {
 }
 
 const rows: Row[] = [];
+const hasServer = findPostgres() !== undefined;
+const leftOut = hasServer ? [] : chosen.filter((id) => id.startsWith(NEEDS_SERVER));
+if (leftOut.length > 0) console.error(`Left out are ${leftOut.join(", ")}. ${POSTGRES_ABSENT}`);
 for (const id of chosen) {
+  if (leftOut.includes(id)) continue;
   console.error(`${id} …`);
   try {
     const found = await measured(id);
@@ -80,6 +90,7 @@ if (!options.json) console.log(asTable(rows));
 
 async function measured(id: string): Promise<Row[]> {
   if (measurable[id] !== undefined) return [measure(id, measurable[id])];
+  if (id === SIZES) return postgresSizes(options.long);
   return PATHS[id] === undefined ? measureInstallation() : walk(id, PATHS[id]);
 }
 
@@ -87,7 +98,8 @@ function measure(id: string, workload: Workload): Row {
   const floor: number[] = [];
   const bowline: number[] = [];
   const isFixed = options.rounds !== undefined || options.quick || isCounting;
-  const times = isFixed ? rounds : Math.max(rounds, workload.roundsMin ?? 0);
+  const { roundsMin = 0, roundsMax = Infinity } = workload;
+  const times = isFixed ? rounds : Math.min(Math.max(rounds, roundsMin), roundsMax);
   for (let round = 0; round < times; round++) {
     floor.push(cell("floor", id));
     bowline.push(cell("bowline", id));

@@ -3,7 +3,7 @@ const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, req
 
 /** `bowline` is the package: the build or the sources. */
 export const openWith = (bowline) => async (opening) => {
-  const { script, durable, dir, strength = "process", input = PLAIN_INPUT, plugins = [] } = opening;
+  const { script, durable, dir, strength = "process", input = PLAIN_INPUT, plugins = [], recover } = opening;
   const echo = bowline.defineTool({
     name: "echo",
     description: script.TOOL_DESC,
@@ -17,6 +17,7 @@ export const openWith = (bowline) => async (opening) => {
     tools: [echo],
     instructions: script.SYSTEM,
     plugins,
+    recover,
   });
   return {
     async turn(sessionId, text) {

@@ -161,8 +161,8 @@ async function onFile(measure: (bank: Bank) => Promise<number>): Promise<number>
   return await measure(bank);
 }
 
-/** A file on which every payment waits for an approval, and the runtimes that have it open. */
-class Bank implements AsyncDisposable {
+/** A file, or another store, on which every payment waits for an approval, and the runtimes that have it open. */
+export class Bank implements AsyncDisposable {
   /** Of the turns in the sessions `s0`, `s1`, … */
   readonly results: Promise<TurnResult>[] = [];
   readonly path: string;

@@ -47,7 +47,7 @@ export function asTable(rows: readonly Row[]): string {
 }
 
 function cells({ workload, unit, floor, bowline, ratio, spread, goal, about }: Row): string[] {
-  const times = (value: number | null) => (value === null ? "" : `${value.toFixed(1)}x`);
+  const times = (value: number | null) => (value === null ? "" : `${value.toFixed(value < 1 ? 2 : 1)}x`);
   return [
     workload,
     unit,

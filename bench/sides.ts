@@ -21,6 +21,10 @@ export async function openerFrom(tree: Tree): Promise<Open> {
 
 export const built = (): Promise<Package> => packageFrom("dist");
 
+/** Apart, because its driver would show in the figures of all others. */
+export const builtPostgres = (): Promise<typeof import("bowline/stores/postgres")> =>
+  load("../dist/stores/postgres.js");
+
 async function packageFrom(tree: Tree): Promise<Package> {
   const ending = tree === "dist" ? "js" : "ts";
   const modules = ["index", "stores/memory", "stores/sqlite"].map((name) => load(`../${tree}/${name}.${ending}`));

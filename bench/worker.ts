@@ -17,6 +17,7 @@ async function other(): Promise<Workload | undefined> {
   if (id.startsWith("M-")) return (await import("./code-mode.ts")).CODE_MODE_WORKLOADS[id];
   if (id.startsWith("C-")) return (await import("./code.ts")).codeWorkloads()[id];
   if (id.startsWith("J-")) return (await import("./jobs.ts")).jobWorkloads()[id];
+  if (id.startsWith("PG-")) return (await import("./postgres.ts")).postgresWorkloads(length === "long")[id];
   if (id.startsWith("P-")) return (await import("./parked.ts")).parkedWorkloads(length === "long")[id];
   return (await import("./durable.ts")).durableWorkloads(length === "long")[id];
 }

@@ -17,6 +17,8 @@ export interface Workload {
   readonly isWarm?: true;
   /** The least number of rounds, for workloads in which a single round says little. */
   readonly roundsMin?: number;
+  /** The largest number of rounds, for workloads that take long; `--rounds` may ask for more. */
+  readonly roundsMax?: number;
   /** The goal: at most this many times the floor. */
   goal?(floor: number): number;
   measure(side: Side, meter: Meter): Promise<number>;

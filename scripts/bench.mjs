@@ -4,13 +4,14 @@ import { spawnSync } from "node:child_process";
 const HELP = `Usage: npm run bench -- [options]
 
 Builds the package and compares it with a hand-written floor. The sides alternate, each in a fresh process; what is
-reported are medians of the rounds, and ratios.
+reported are medians of the rounds, and ratios. Workloads whose names begin with PG start a PostgreSQL server of their own;
+without its programs (15 or later) they are left out.
 
   --workloads <ids>   only these, for example W1,K-idle; an id that is not known lists those that are
   --cold, --warm      only workloads after a short warm-up, or only after a long one
   --rounds <number>   how often each side runs; else 7
   --quick             2 rounds
-  --long              more turns in the durable and the parked workloads
+  --long              more turns in the durable and the parked workloads and in PG-size
   --count <what>      counts calls, promises or kb instead of measuring time; 1 round
   --json              the report as JSON
   --help`;

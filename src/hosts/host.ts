@@ -40,6 +40,8 @@ export interface HostContext {
    * accepted here since may not be counted in it.
    */
   pending(is: boolean, sent: number): void;
+  /** Call this with what mail says of those who follow the turn from other processes: it is shown to them meanwhile. */
+  followed(is: boolean): void;
   /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
   trace(name: string, about: { readonly [key: string]: string | number }): void;
 }

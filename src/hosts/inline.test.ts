@@ -153,7 +153,7 @@ test("D5 inline: what is answered at once is handed out without a promise, on a 
   const run = inline().open(
     { lease, until: world.now() + lease.heldMs, journal: store.journal(lease.turnId, 0) as readonly TurnEvent[] },
     ({ name }) => ({ kind: "prepared", at: world.now(), effect: name }),
-    { store, world, waiting: () => {}, spawned: () => {}, pending: () => {}, trace: () => {} },
+    { store, world, waiting: () => {}, spawned: () => {}, pending: () => {}, followed: () => {}, trace: () => {} },
   ) as TurnRun;
   run.start([effect], []);
   expect(run.next()).toEqual({ kind: "prepared", at: world.now(), effect: "r1.prepare" });

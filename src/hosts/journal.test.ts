@@ -64,6 +64,7 @@ class Stage {
         waiting: () => {},
         spawned: () => {},
         pending: (is, sent) => void this.told.push([is, sent]),
+        followed: () => {},
         trace: () => {},
       },
     );

@@ -446,7 +446,7 @@ const ERRORS = {
   "store.readonly": (d: { path: string }) =>
     said(
       `${d.path} cannot be written.`,
-      "Let this user write the file and its folder, for example with chmod or chown.",
+      "Let this user write it: a file and its folder, for example with chmod or chown, or a server that is no standby and not set to default_transaction_read_only.",
     ),
   "store.failed": (d: { path: string; problem: string }) =>
     said(

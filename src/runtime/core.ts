@@ -21,6 +21,7 @@ import type { Desk } from "./jobs/desk.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
 import type { MonitorDesk } from "./monitors/desk.ts";
+import type { LiveElsewhere } from "./readers/live.ts";
 import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { Watch } from "./session/watch.ts";
@@ -44,6 +45,8 @@ export interface Core {
 
   readonly sessions: OpenSessions;
   readonly readers: Readers;
+  /** What turns show that run in other processes, where the store tells it. */
+  readonly live: LiveElsewhere | undefined;
   readonly watch: Watch;
   /** Background work that runs here. */
   readonly jobs: Desk;

@@ -17,6 +17,7 @@ const GROUPS: ReadonlySet<string> = new Set([
   "blobs",
   "operations",
   "jobs",
+  "live",
 ] satisfies (keyof Store)[]);
 
 function owned(part: object, whole: object | undefined): object {

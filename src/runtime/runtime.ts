@@ -49,10 +49,12 @@ import { Memo } from "./live-turn/memo.ts";
 import { MonitorDesk } from "./monitors/desk.ts";
 import { MonitorRun, WATCH } from "./monitors/run.ts";
 import { ownStore } from "./own-store.ts";
+import { LiveElsewhere } from "./readers/live.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel, INJECT } from "./services/sessions.ts";
 import type { Session } from "./session/handle.ts";
+import { HintDesk } from "./session/hints.ts";
 import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
@@ -205,6 +207,7 @@ const CLOSE_MS = 5_000;
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
   const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
   const store = ownStore(options.store);
+  await store.ready?.();
   const { budget, prices = {}, probe } = options;
   const world = options.world ?? defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
@@ -223,6 +226,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const sessions = new OpenSessions(() => core);
+  const live = store.live && new LiveElsewhere(() => core, store.live, store.hints !== undefined);
   const every = { id: asSessionId("every"), isRoot: true };
   const core: Core = {
     door: { isClosed: false },
@@ -235,7 +239,8 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     config: ownJson({ model: modelName, instructions, settings, budget }) as unknown as SessionConfig,
     recovers: options.recover !== "manual",
     sessions,
-    readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace),
+    readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace, live),
+    live,
     watch: new Watch(
       () => core,
       (id) => sessions.takeUp(id),
@@ -264,7 +269,9 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     trace,
   };
   for (const provider of providers) core.listings.take(provider); // Held until the runtime closes.
-  const runtime = new RuntimeHandle(core, closing);
+  const hints = new HintDesk(() => core);
+  const runtime = new RuntimeHandle(core, closing, hints);
+  hints.start();
   if (store.isDurable && core.recovers) core.watch.start();
   return runtime;
 }
@@ -272,9 +279,11 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
 class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #closing: AbortController;
+  readonly #hints: HintDesk;
   #closed: Promise<void> | undefined;
 
-  constructor(core: Core, closing: AbortController) {
+  constructor(core: Core, closing: AbortController, hints: HintDesk) {
+    this.#hints = hints;
     this.#core = core;
     this.#closing = closing;
   }
@@ -374,9 +383,11 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(): Promise<void> {
-    const { door, jobs, readers, sessions, listings, plugins, store, trace, watch } = this.#core;
+    const { door, jobs, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
+    this.#hints.close();
     readers.close();
+    live?.close();
     await Promise.all([jobs.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();

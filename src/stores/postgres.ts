@@ -21,6 +21,7 @@ import { agenda } from "./postgres/agenda.ts";
 import { Blobs } from "./postgres/blobs.ts";
 import { changes } from "./postgres/changes.ts";
 import { Commits } from "./postgres/commits.ts";
+import { Connections } from "./postgres/connections.ts";
 import { Database, type Pool, type Transaction } from "./postgres/database.ts";
 import { cancel, findTurn, terminal } from "./postgres/endings.ts";
 import { cursorOf, latestFact } from "./postgres/facts.ts";
@@ -33,6 +34,7 @@ import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./postgr
 import { Jobs } from "./postgres/jobs.ts";
 import { Journals } from "./postgres/journal.ts";
 import { Lines } from "./postgres/lines.ts";
+import { follow, readLive, show } from "./postgres/live.ts";
 import { attempt, note } from "./postgres/notes.ts";
 import { listOccurrences } from "./postgres/occurrences.ts";
 import { findOperation, noteOperation, operationNote } from "./postgres/operations.ts";
@@ -67,6 +69,7 @@ import {
   type ParkedTurn,
   type SessionChange,
   type SessionOptions,
+  type Shown,
   type Store,
   type ViewPage,
 } from "./store.ts";
@@ -117,12 +120,12 @@ export function postgres(where: string | Pool, options: PostgresOptions = {}): P
   const { schema = "bowline", connections = 10, leaseMs = LEASE_MS } = options;
   const { patienceMs = 10_000, answerMs = 10_000, clock = "server" } = options;
   const isUrl = typeof where === "string";
-  const pool = isUrl ? openPool(where, connections, answerMs) : where;
+  const own = isUrl ? new Connections(where, connections, answerMs) : undefined;
   const name = `${isUrl ? nameOf(where) : "the database of the pool"}, schema ${schema}`;
-  const db = new Database(pool, { schema, name, leaseMs, patienceMs, answerMs, clock, setUp });
+  const db = new Database(own ?? (where as Pool), { schema, name, leaseMs, patienceMs, answerMs, clock, setUp });
   const listenTo = options.listen ?? (isUrl ? where : (where as Partial<pg.Pool>).options);
   const connect = listenTo === undefined || listenTo === false ? undefined : () => newListener(listenTo);
-  return new Postgres(db, isUrl ? (pool as pg.Pool) : undefined, connect);
+  return new Postgres(db, own, connect);
 }
 
 function newListener(to: string | pg.PoolOptions): pg.Client {
@@ -134,22 +137,6 @@ function newListener(to: string | pg.PoolOptions): pg.Client {
 function nameOf(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url);
   return `postgres://${searchParams.get("host") ?? hostname}${port === "" ? "" : `:${port}`}${pathname}`;
-}
-
-function openPool(url: string, max: number, answerMs: number): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max,
-    pipeline: true,
-    connectionTimeoutMillis: answerMs,
-    idleTimeoutMillis: 30_000,
-    allowExitOnIdle: true,
-    keepAlive: true,
-    application_name: "bowline",
-  } as pg.PoolConfig);
-  // A connection that breaks while nobody uses it is no failure of anybody's call. Without a listener it would end the process.
-  pool.on("error", () => {});
-  return pool;
 }
 
 const OPTIONS: Known<PostgresOptions> = {
@@ -178,9 +165,13 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   else if (![undefined, false].includes(options.listen)) wrong("listen", "it must be a URL or false");
   if (clock !== "server" && clock !== "caller") wrong("clock", 'it must be "server" or "caller"');
   for (const option of ["connections", "leaseMs", "answerMs"] as const)
-    if (!((options[option] ?? 1) > 0)) wrong(option, "it must be a number above 0");
-  if (!((options.patienceMs ?? 0) >= 0)) wrong("patienceMs", "it must be a number of 0 or more");
+    if (!isCount(options[option] ?? 1)) wrong(option, "it must be a whole number above 0");
+  const { patienceMs = 0 } = options;
+  if (!(typeof patienceMs === "number" && patienceMs >= 0)) wrong("patienceMs", "it must be a number of 0 or more");
 }
+
+const COUNT_MAX = 2 ** 31 - 1; // Neither the server nor a timer counts further.
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0 && Number(value) <= COUNT_MAX;
 
 function requireUrl(url: string): void {
   if (!URL.canParse(url)) throw new RuntimeError("store.url", { problem: "it is no URL" });
@@ -188,6 +179,9 @@ function requireUrl(url: string): void {
   if (protocol !== "postgres:" && protocol !== "postgresql:")
     throw new RuntimeError("store.url", { problem: `it begins with ${protocol} and not with postgres:` });
   if (pathname.length < 2) throw new RuntimeError("store.url", { problem: "it names no database" });
+  // What comes before that @ is part of the password. It must not be taken for a name that errors may tell.
+  if (pathname.includes("@"))
+    throw new RuntimeError("store.url", { problem: "a / in its user or password must be written as %2F" });
 }
 
 const NO_WAITS: readonly NewWait[] = [];
@@ -203,7 +197,7 @@ class Postgres implements PostgresStore {
 
   readonly #db: Database;
   /** Ours to close. */
-  readonly #pool: pg.Pool | undefined;
+  readonly #own: Connections | undefined;
   readonly #lines = new Lines();
   readonly #sessions = new Sessions();
   readonly #blobs: Blobs;
@@ -214,13 +208,15 @@ class Postgres implements PostgresStore {
   readonly #commits: Commits;
   readonly #sweeper: Sweeper;
   readonly #hints: Hints | undefined;
+  readonly hints?: NonNullable<Store["hints"]>;
 
-  constructor(db: Database, pool: pg.Pool | undefined, connect: (() => pg.Client) | undefined) {
+  constructor(db: Database, own: Connections | undefined, connect: (() => pg.Client) | undefined) {
     this.#db = db;
-    this.#pool = pool;
+    this.#own = own;
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
+    if (hints !== undefined) this.hints = (listener) => hints.listen(listener);
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);
@@ -413,6 +409,16 @@ class Postgres implements PostgresStore {
     occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) => listOccurrences(this.#db, page),
   };
 
+  readonly live = {
+    follow: (sessions: readonly SessionId[], now: number, forMs: number) => follow(this.#db, sessions, now, forMs),
+    show: async (lease: Lease, shown: Shown) => {
+      const run = await this.#journals.find(this.#db, lease.turnId);
+      if (run === undefined || run.sessionId !== lease.sessionId) return undefined;
+      return show(this.#db, { ...run, generation: lease.generation }, shown);
+    },
+    read: (session: SessionId, after: number) => readLive(this.#db, session, after),
+  };
+
   readonly blobs = {
     put: (hash: BlobHash, data: Uint8Array) => this.#blobs.put(hash, data),
     get: (hash: BlobHash) => this.#blobs.get(hash),
@@ -438,6 +444,6 @@ class Postgres implements PostgresStore {
   async close(): Promise<void> {
     if (!this.#db.close()) return; // It is closed already.
     await this.#hints?.close();
-    await this.#pool?.end();
+    await this.#own?.end();
   }
 }

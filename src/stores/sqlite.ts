@@ -34,6 +34,7 @@ import { linesOfJob, takeLines } from "./sqlite/job-lines.ts";
 import { changedJobs, countJobs, eventsOfJob, listJobs, loadJob } from "./sqlite/job-list.ts";
 import { Jobs } from "./sqlite/jobs.ts";
 import { Journals } from "./sqlite/journal.ts";
+import { follow, readShown, show } from "./sqlite/live.ts";
 import { attempt, note } from "./sqlite/notes.ts";
 import { listOccurrences } from "./sqlite/occurrences.ts";
 import { findOperation, noteOperation } from "./sqlite/operations.ts";
@@ -69,6 +70,7 @@ import {
   type PendingInput,
   type SessionChange,
   type SessionOptions,
+  type Shown,
   type Store,
   type ViewPage,
 } from "./store.ts";
@@ -412,6 +414,19 @@ class Sqlite implements SqliteStore {
       this.#db.write(true, () => this.#triggers.occur(occurrence, deliveries, max, moved)),
     occurrences: (page: Parameters<Store["triggers"]["occurrences"]>[0]) =>
       this.#db.readAll(() => listOccurrences(this.#db, page)),
+  };
+
+  readonly live = {
+    follow: (sessions: readonly SessionId[], now: number, forMs: number) =>
+      this.#db.write(false, () => follow(this.#db, sessions, now, forMs)),
+    show: (lease: Lease, shown: Shown) => {
+      const work = (): number | undefined => {
+        const run = this.#journals.find(lease.turnId);
+        return run?.sessionId === lease.sessionId ? show(this.#db, run, lease.generation, shown) : undefined;
+      };
+      return this.#db.write(false, work);
+    },
+    read: (session: SessionId, after: number) => this.#db.read(() => readShown(this.#db, session, after)),
   };
 
   readonly blobs = {

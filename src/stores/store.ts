@@ -2,6 +2,7 @@
 import type { Segment, ViewPage } from "../graph/segment.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
+import type { Preview } from "../model/event.ts";
 import type {
   BlobHash,
   Cursor,
@@ -200,6 +201,8 @@ export interface Mail extends Appended {
   readonly cancel?: CancelRequest;
   /** Every mail names all answered waits of the turn; the receiver drops those it has folded. */
   readonly resolved?: readonly { readonly key: WaitKey; readonly answer: WaitAnswer }[];
+  /** Somebody in another process follows the turn: what it shows is wanted there (`live`). */
+  readonly isFollowed?: true;
 }
 
 /** What a turn waits for. The row is written with the event that made it, or earlier inside the effect. */
@@ -361,6 +364,42 @@ export interface JobsPage {
   readonly after?: JobId;
   readonly max: number;
 }
+
+// ── Other processes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A part of what a running turn shows. */
+export interface Shown {
+  /**
+   * `first`: all that the turn has shown so far. `more`: what came since. `again`: nothing new, but all of it, so that
+   * whoever comes now has few parts to read.
+   */
+  readonly part: "first" | "more" | "again";
+  readonly previews: readonly Preview[];
+  /** Something was left out before these: there was too much of it. */
+  readonly isCut?: true;
+}
+export interface ShownRow extends Shown {
+  readonly n: number;
+}
+/** What the open turn of a session shows now. */
+export interface ShownTurn {
+  readonly rows: readonly ShownRow[];
+  /** The number of the newest part; left out when the open turn shows nothing, or there is none. */
+  readonly last?: number;
+  /** Whether more may come: a turn is open or waits to be opened; it is parked; or there is none. */
+  readonly has: "turn" | "parked" | "nothing";
+}
+
+/** What another process did. Of a session: `fact` is anything that `changes` tells, `followed` that somebody follows it. */
+export type Hint =
+  | {
+      readonly kind: "session";
+      readonly sessionId: SessionId;
+      readonly what: "input" | "cancel" | "resolved" | "fact" | "preview" | "followed";
+    }
+  | { readonly kind: "jobs" }
+  /** Anything: hints may have been lost. */
+  | { readonly kind: "all" };
 
 // ── Triggers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -591,6 +630,13 @@ export interface Store {
   readonly kind: string;
   /** Whether a killed process loses nothing. */
   readonly isDurable: boolean;
+  /** Throws what keeps the store from being used, such as a server that refuses. */
+  ready?(): Awaitable<void>;
+  /**
+   * Tells what other processes did, so that this one looks at once and not at its next poll; the answer ends it. Hints may
+   * be lost, come late or twice, and be about what this process did itself: whoever relies on one polls too.
+   */
+  hints?(listener: (hint: Hint) => void): () => void;
 
   /** Idempotent by id: an existing session is answered as it is. Throws `session.deleted` for a used id. */
   create(session: NewSession): Awaitable<StoredSession>;
@@ -916,6 +962,24 @@ export interface Store {
   };
 
   /**
+   * What running turns show, for those who follow them from other processes. Only a commit is a fact: all of this may be
+   * lost. A store without it shows a turn in its own process alone.
+   */
+  readonly live?: {
+    /** Somebody here follows these sessions, for so long; whoever runs their turns learns it with its mail. */
+    follow(sessions: readonly SessionId[], now: number, forMs: number): Awaitable<void>;
+    /**
+     * Shows a part of what a turn says now, and answers its number; undefined when the lease is lost, and nothing was
+     * shown. Parts have ascending numbers, also over all runs and turns of the session: the next one adds 1, unless another
+     * lease was taken meanwhile. With `first` and `again` the parts before it go, and old parts go when they are too many
+     * or too long (`SHOWN_MAX`).
+     */
+    show(lease: Lease, shown: Shown): Awaitable<number | undefined>;
+    /** The parts after a number, oldest first, of the turn that is open. */
+    read(session: SessionId, after: number): Awaitable<ShownTurn>;
+  };
+
+  /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn
    * is open, before that turn has ended: its tools may name them until then.
    */
@@ -935,6 +999,9 @@ export interface Store {
 
   close(): Awaitable<void>;
 }
+
+/** Of a turn that is shown to other processes, a store keeps no more parts than this, and no more characters. */
+export const SHOWN_MAX = { parts: 64, chars: 256 * 1024 };
 
 /** How long a lease holds without being renewed. */
 export const LEASE_MS = 30_000;

@@ -276,6 +276,7 @@ class Played {
       waiting: (key) => void this.asked.push(key),
       spawned: (jobs) => void this.begun.push(...jobs.map(({ id }) => id)),
       pending: () => {},
+      followed: () => {},
       trace,
     });
   }

@@ -76,6 +76,7 @@ import {
 import { jobLaws } from "./job-laws.ts";
 import { law, refused, type StoreLaw } from "./law.ts";
 import { lineLaws } from "./line-laws.ts";
+import { liveLaws } from "./live-laws.ts";
 import { triggerLaws } from "./trigger-laws.ts";
 
 export type { StoreLaw } from "./law.ts";
@@ -3896,5 +3897,6 @@ export const storeLaws: readonly StoreLaw[] = [
   ...jobLaws,
   ...lineLaws,
   ...triggerLaws,
+  ...liveLaws,
   ...closeLaws,
 ];

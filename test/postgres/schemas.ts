@@ -21,7 +21,7 @@ export class SharedSchema {
     await store.ready();
     const { rows } = await this.pool.query<{ names: string }>(
       `SELECT string_agg(schemaname || '.' || tablename, ', ') AS names FROM pg_tables
-         WHERE schemaname = $1 AND tablename NOT IN ('meta', 'counter')`,
+         WHERE schemaname = $1 AND tablename NOT IN ('meta', 'counter', 'era')`,
       [schema],
     );
     await this.pool.query(`TRUNCATE ${rows[0]!.names}; UPDATE ${schema}.counter SET value = 0`);

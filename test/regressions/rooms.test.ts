@@ -133,9 +133,9 @@ test("D5 a host may wrap another: what it is given can be spread, and taken apar
   };
   const takingApart: EffectHost = {
     ...inner,
-    open: (turn, perform, { store, world, waiting, spawned, pending, trace }) => {
+    open: (turn, perform, { store, world, waiting, spawned, pending, followed, trace }) => {
       trace("host.opened", {});
-      return inner.open(turn, perform, { store, world, waiting, spawned, pending, trace });
+      return inner.open(turn, perform, { store, world, waiting, spawned, pending, followed, trace });
     },
   };
   for (const host of [spreading, takingApart]) {

@@ -1,9 +1,11 @@
 import type { StoreLaw } from "../../src/testing/law.ts";
 import { lineLaws } from "../../src/testing/line-laws.ts";
+import { liveLaws } from "../../src/testing/live-laws.ts";
 import { triggerLaws } from "../../src/testing/trigger-laws.ts";
 
 /** The capabilities that a law is about, as they stand in the title of its test. */
 export function capabilitiesOf(law: StoreLaw): string {
   if (triggerLaws.includes(law)) return "D5 J7";
+  if (liveLaws.includes(law)) return "D5 S11";
   return lineLaws.includes(law) ? "D5 J4" : "D5";
 }

@@ -157,4 +157,4 @@ interface Resolved {
 type SessionEvent = Preview | FactEvent;
 /** Everything a reader of one turn is told: its previews, what it waits for, and at last its `committed` fact. */
 type TurnProgress = Preview | (Fact & (TurnCommitted | Waiting | Resolved));
-export { PreviewKey, SessionEvent, TurnProgress };
+export { Preview, PreviewKey, SessionEvent, TurnProgress };

@@ -19,6 +19,7 @@ import { Entry } from "../model/node.js";
 import { JobEvent, JobKind, JobRecord, NewJob } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Opened, PluginState, TurnEvent } from "../turn/event.js";
+import { Preview } from "../model/event.js";
 import { PromptPart } from "../model/prompt.js";
 import { Segment, ViewPage } from "../graph/segment.js";
 import { SessionConfig } from "../model/config.js";
@@ -214,6 +215,8 @@ interface Mail extends Appended {
     readonly key: WaitKey;
     readonly answer: WaitAnswer;
   }[];
+  /** Somebody in another process follows the turn: what it shows is wanted there (`live`). */
+  readonly isFollowed?: true;
 }
 /** What a turn waits for. The row is written with the event that made it, or earlier inside the effect. */
 interface NewWait {
@@ -368,6 +371,40 @@ interface JobsPage {
   readonly after?: JobId;
   readonly max: number;
 }
+/** A part of what a running turn shows. */
+interface Shown {
+  /**
+   * `first`: all that the turn has shown so far. `more`: what came since. `again`: nothing new, but all of it, so that
+   * whoever comes now has few parts to read.
+   */
+  readonly part: "first" | "more" | "again";
+  readonly previews: readonly Preview[];
+  /** Something was left out before these: there was too much of it. */
+  readonly isCut?: true;
+}
+interface ShownRow extends Shown {
+  readonly n: number;
+}
+/** What the open turn of a session shows now. */
+interface ShownTurn {
+  readonly rows: readonly ShownRow[];
+  /** The number of the newest part; left out when the open turn shows nothing, or there is none. */
+  readonly last?: number;
+  /** Whether more may come: a turn is open or waits to be opened; it is parked; or there is none. */
+  readonly has: "turn" | "parked" | "nothing";
+}
+/** What another process did. Of a session: `fact` is anything that `changes` tells, `followed` that somebody follows it. */
+type Hint = {
+  readonly kind: "session";
+  readonly sessionId: SessionId;
+  readonly what: "input" | "cancel" | "resolved" | "fact" | "preview" | "followed";
+} | {
+  readonly kind: "jobs";
+} |
+/** Anything: hints may have been lost. */
+{
+  readonly kind: "all";
+};
 interface NewDelivery extends Delivery {
   /** Of the subscription: its revision alone could be that of another one, which was made under the same id since. */
   readonly incarnation: string;
@@ -606,6 +643,13 @@ interface Store {
   readonly kind: string;
   /** Whether a killed process loses nothing. */
   readonly isDurable: boolean;
+  /** Throws what keeps the store from being used, such as a server that refuses. */
+  ready?(): Awaitable<void>;
+  /**
+   * Tells what other processes did, so that this one looks at once and not at its next poll; the answer ends it. Hints may
+   * be lost, come late or twice, and be about what this process did itself: whoever relies on one polls too.
+   */
+  hints?(listener: (hint: Hint) => void): () => void;
   /** Idempotent by id: an existing session is answered as it is. Throws `session.deleted` for a used id. */
   create(session: NewSession): Awaitable<StoredSession>;
   /** The session as last committed; undefined if there is none, also when it was deleted. */
@@ -904,6 +948,23 @@ interface Store {
       readonly before?: string;
       readonly max: number;
     }): Awaitable<readonly Occurrence[]>;
+  };
+  /**
+   * What running turns show, for those who follow them from other processes. Only a commit is a fact: all of this may be
+   * lost. A store without it shows a turn in its own process alone.
+   */
+  readonly live?: {
+    /** Somebody here follows these sessions, for so long; whoever runs their turns learns it with its mail. */
+    follow(sessions: readonly SessionId[], now: number, forMs: number): Awaitable<void>;
+    /**
+     * Shows a part of what a turn says now, and answers its number; undefined when the lease is lost, and nothing was
+     * shown. Parts have ascending numbers, also over all runs and turns of the session: the next one adds 1, unless another
+     * lease was taken meanwhile. With `first` and `again` the parts before it go, and old parts go when they are too many
+     * or too long (`SHOWN_MAX`).
+     */
+    show(lease: Lease, shown: Shown): Awaitable<number | undefined>;
+    /** The parts after a number, oldest first, of the turn that is open. */
+    read(session: SessionId, after: number): Awaitable<ShownTurn>;
   };
   /**
    * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn

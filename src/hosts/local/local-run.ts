@@ -375,6 +375,7 @@ export class LocalRun implements TurnRun {
 
   protected read(mail: Mail, sent: number): void {
     this.#heard(mail, sent);
+    this.context.followed(mail.isFollowed === true);
     if (mail.cancel !== undefined && !this.#cancelSeen) {
       this.#cancelSeen = true;
       this.arrive({ kind: "cancelled", ...mail.cancel });

@@ -23,6 +23,7 @@ export function announce(live: LiveTurn, done: CommittedTurn): Promise<void> | u
   const { session, core, hooks } = live;
   const { turn, committed, isSalvaged } = done;
   session.running = undefined;
+  if (live.show.publisher !== undefined) live.show.unpublish();
   core.readers.moved(session);
   core.spenders.delete(live); // From now on the ledger has its spending.
   if (committed.branch === undefined)
@@ -61,6 +62,7 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
 export async function lose(session: LiveSession, lease: Lease, error: unknown): Promise<void> {
   const { turnId } = lease;
   const run = session.running?.run;
+  session.running?.show.unpublish();
   session.running = undefined;
   session.kept.isStale = true; // Nothing that the turn changed here was stored.
   try {
@@ -70,6 +72,7 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
   } catch (problem) {
     session.core.trace("turn.leave", { problem: describeThrown(problem) }, session.asPlace);
   }
+  session.core.live?.heard(session.id); // Whoever reads it here is shown what another process does with it.
   // Whoever waits for the turn here is told when it ends elsewhere.
   if (session.followers.of(turnId).length > 0) session.core.watch.follow(session.id, session.followers, turnId);
   if (hasCode(error, "lease.lost")) {

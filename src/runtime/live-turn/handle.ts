@@ -1,6 +1,6 @@
 import type { Issue } from "../../kernel/hook-runner.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import type { TurnProgress } from "../../model/event.ts";
+import type { Preview, TurnProgress } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -9,6 +9,7 @@ import type { CancelAnswer } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
+import { attemptOf, type Previews } from "../readers/previews.ts";
 import { tellWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
 import type { LiveSession } from "../session/session.ts";
@@ -90,6 +91,7 @@ export class TurnHandle implements Turn {
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     const read = this.feed.read();
+    if (this.#core.watch.followed.has(this.#sessionId)) this.#core.live?.heard(this.#sessionId);
     if (this.isResting && this.#turnId !== undefined) {
       this.isResting = false;
       tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
@@ -116,6 +118,21 @@ export class TurnHandle implements Turn {
     this.isResting = true;
   }
 
+  /** The turn runs elsewhere, and shows more. What was lost before that is not told: the end will be. */
+  toldElsewhere(events: readonly Preview[], isLost: boolean): void {
+    const own = events.filter(({ turnId }) => turnId === this.#turnId);
+    // All of it comes again, or its beginning is missing: what was shown under the same keys does not go on.
+    if (isLost)
+      for (const { key, sessionId, turnId } of latestOf(own))
+        this.feed.push({ fact: false, sessionId, turnId, key, kind: "retracted" });
+    for (const event of own) this.feed.push(event);
+  }
+
+  /** The iteration began in the middle of a turn elsewhere. */
+  joinElsewhere(said: Previews): void {
+    this.toldElsewhere(said.list(), false);
+  }
+
   accepted(id: TurnId): void {
     this.#turnId = id;
     this.#id?.resolve(id);
@@ -135,3 +152,7 @@ export class TurnHandle implements Turn {
     this.#result?.reject(error);
   }
 }
+
+/** One preview of each attempt. */
+const latestOf = (previews: readonly Preview[]): Iterable<Preview> =>
+  new Map(previews.map((event) => [attemptOf(event), event])).values();

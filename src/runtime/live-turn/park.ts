@@ -56,6 +56,7 @@ export async function parkTurn(live: LiveTurn): Promise<boolean> {
     return false;
   }
   session.running = undefined;
+  live.show.unpublish();
   session.parked = turnId;
   session.kept.shed();
   core.watch.parked(live);

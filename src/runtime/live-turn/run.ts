@@ -143,6 +143,7 @@ function open(live: LiveTurn, { lease, until, journal, isResumed }: OpenedTurn):
     waiting: (key) => live.show.asked(key),
     spawned: (jobs) => core.jobs.begin(jobs),
     pending: (is, sent) => told(live.pending, is, sent),
+    followed: (is) => live.show.followed(is),
     trace: (name, about) => live.trace(name, about),
   });
 }

@@ -17,6 +17,7 @@ import { Previews } from "../readers/previews.ts";
 import { askedFact, waitFact } from "../readers/wait-facts.ts";
 import type { TurnHandle, WaitFact } from "./handle.ts";
 import { LivePrinting } from "./printing.ts";
+import { Publisher } from "./publish.ts";
 import type { LiveTurn } from "./turn.ts";
 
 const CHILD = name("child");
@@ -57,6 +58,8 @@ export class TurnShow implements CallShow {
   /** The ends of calls that are told again once their round is over. */
   #plain: (() => void)[] | undefined;
   #printing: LivePrinting | undefined;
+  /** While somebody in another process follows the turn. */
+  publisher: Publisher | undefined = undefined;
 
   constructor(live: LiveTurn) {
     this.#live = live;
@@ -71,6 +74,18 @@ export class TurnShow implements CallShow {
   rest(folded: number): void {
     this.#shown = folded;
     this.#printing = undefined;
+  }
+
+  /** Mail says whether somebody in another process follows the turn. */
+  followed(is: boolean): void {
+    if (is) this.publisher ??= new Publisher(this.#live, this.said);
+    else this.unpublish();
+  }
+
+  /** The turn is over, or not here any more: nothing is shown to others. */
+  unpublish(): void {
+    this.publisher?.end();
+    this.publisher = undefined;
   }
 
   /** Another run goes on. Handles that nobody had read yet begin anew. */
@@ -88,6 +103,7 @@ export class TurnShow implements CallShow {
   tell(event: Preview): void {
     const { handles, session, core } = this.#live;
     this.said.add(event);
+    if (this.publisher !== undefined) this.publisher.add(event);
     for (let index = 0; index < handles.length; index++) handles[index]?.feed.push(event);
     if (!core.readers.isEmpty) core.readers.preview(session, event);
     if (session.ancestors.length > 0) session.tellParent(event);

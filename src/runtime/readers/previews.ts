@@ -1,4 +1,4 @@
-import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { Preview, PreviewKey, SessionEvent } from "../../model/event.ts";
 
 type Delta = Extract<SessionEvent, { readonly delta: string }>;
 const isDelta = (event: SessionEvent): event is Delta =>
@@ -27,6 +27,66 @@ export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
   return kept;
 }
 
+/** The newest of these that have room, and their length as text; of a delta that does not fit, its end. */
+export function newest(
+  events: readonly Preview[],
+  charsMax: number,
+): { readonly previews: readonly Preview[]; readonly chars: number; readonly isCut: boolean } {
+  const kept: Preview[] = [];
+  let chars = 0;
+  for (const event of events.toReversed()) {
+    const { length } = JSON.stringify(event);
+    const room = charsMax - chars;
+    if (length <= room) kept.push(event);
+    else {
+      // Half of it, because some characters are written as several.
+      const end = isDelta(event) ? endOf(event.delta, Math.floor(room / 2)) : "";
+      if (isDelta(event) && end !== "") kept.push({ ...event, delta: end });
+      return { previews: kept.reverse(), chars: charsMax, isCut: true };
+    }
+    chars += length;
+  }
+  return { previews: kept.reverse(), chars, isCut: false };
+}
+
+/** The last characters of a text, and no half of a pair. */
+const endOf = (text: string, length: number): string =>
+  length <= 0 ? "" : text.slice(-length).replace(/^[\udc00-\udfff]/u, "");
+
+/** What a preview belongs to, as text: its turn and the attempt. */
+export const attemptOf = ({ turnId, key }: Preview): string =>
+  `${turnId} ${key.effect} ${key.generation} ${key.attempt}`;
+
+/** What comes after `known`, where that is the beginning of `all`; else undefined. Both are joined. */
+export function restOf(known: readonly Preview[], all: readonly Preview[]): readonly Preview[] | undefined {
+  if (known.length > all.length) return undefined;
+  const at = known.length - 1;
+  for (const [index, event] of known.entries()) {
+    const other = all[index] as Preview;
+    if (JSON.stringify(event) === JSON.stringify(other)) continue;
+    if (index < at || !isDelta(event) || !isDelta(other) || event.kind !== other.kind) return undefined;
+    if (attemptOf(event) !== attemptOf(other) || !other.delta.startsWith(event.delta)) return undefined;
+    return [{ ...other, delta: other.delta.slice(event.delta.length) }, ...all.slice(index + 1)];
+  }
+  return all.slice(known.length);
+}
+
+/** Previews from elsewhere, with one key for each attempt, so that they can be joined. */
+export class Keys {
+  readonly #keys = new Map<string, PreviewKey>();
+
+  own(previews: readonly Preview[]): readonly Preview[] {
+    return joined(
+      previews.map((event) => {
+        const name = attemptOf(event);
+        const known = this.#keys.get(name);
+        if (known === undefined) this.#keys.set(name, event.key);
+        return known === undefined ? event : { ...event, key: known };
+      }),
+    );
+  }
+}
+
 const EVENTS_MAX = 2_048;
 
 /** What a running turn has shown, up to `EVENTS_MAX` events, for handles and readers that join late. */
@@ -35,6 +95,10 @@ export class Previews {
   #isJoined = false;
   /** The beginning was dropped: a reader that joins now gets a `gap`. */
   isTrimmed = false;
+
+  get isEmpty(): boolean {
+    return this.#events.length === 0;
+  }
 
   add(event: Preview): void {
     this.#events.push(event);

@@ -17,6 +17,7 @@ import { joined, type Previews } from "./previews.ts";
 import { waitFact } from "./wait-facts.ts";
 
 const PAGE = 256;
+const ENDED_MAX = 1_024;
 
 const numberOf = (cursor: Cursor): number => Number.parseInt(cursor, 10);
 
@@ -27,8 +28,10 @@ interface ReaderOptions {
   readonly isTree: boolean;
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
-  /** What turns that run here have shown so far. */
-  readonly shown: () => readonly Previews[];
+  /** What turns that run here have shown so far; after a gap also those that run elsewhere. */
+  readonly shown: (elsewhere: boolean) => readonly Previews[];
+  /** Called with a session of which facts were read. */
+  readonly heard: (session: SessionId) => void;
   /** Called when this reader begins (1) or stops (-1) to wait: a waiting one keeps the process alive. */
   readonly waits: (change: 1 | -1) => void;
   readonly left: () => void;
@@ -66,9 +69,9 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   }
 
   /** Queues what running turns have shown so far: a reader that joins in the middle of a turn sees its beginning. */
-  join(): void {
+  join(isAfterGap = false): void {
     const { shown, max, isTree } = this.#of;
-    for (const each of shown()) {
+    for (const each of shown(isAfterGap)) {
       const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // A tree has the child's own.
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       for (const event of events.slice(-max)) this.#line.push(event);
@@ -79,6 +82,22 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   preview(event: Preview): void {
     if (this.#line.length - this.#head >= this.#of.max) this.#shrink();
     this.#line.push(event);
+    this.#wake?.();
+  }
+
+  /** A turn elsewhere shows more; before it, previews may have been lost (F2). */
+  toldElsewhere(events: readonly Preview[], isLost: boolean): void {
+    if (isLost) return this.#lost();
+    for (const event of events) if (!this.#of.isTree || event.kind !== "child") this.preview(event);
+  }
+
+  /** The reader came in the middle of a turn elsewhere. */
+  joinElsewhere(said: Previews): void {
+    this.toldElsewhere(said.list(), said.isTrimmed);
+  }
+
+  #lost(): void {
+    this.#hasGap = true; // What the turn has shown comes after it (F4).
     this.#wake?.();
   }
 
@@ -135,7 +154,6 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       if (!this.#hasGap && !this.#ended.has(step.turnId)) return step; // F2, F3
     }
     if (this.#gap !== undefined) return this.#closeGap(this.#gap);
-    this.#ended.clear();
     return undefined;
   }
 
@@ -194,6 +212,12 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#last = changes.at(-1)?.cursor ?? this.#last;
     for (const change of changes)
       if (change.kind === "committed" && change.by === "turn") this.#ended.add(change.turnId);
+    for (const id of changedIn(changes)) this.#of.heard(id);
+    // What is shown elsewhere may come after the end: the latest ends are remembered.
+    for (const turnId of this.#ended) {
+      if (this.#ended.size <= Math.max(ENDED_MAX, PAGE)) break;
+      this.#ended.delete(turnId);
+    }
   }
 
   /** How many events of the first fact to skip: the cursor may point inside it. */
@@ -230,7 +254,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#line = [MOVED];
     this.#head = 0;
     this.#joined = 0;
-    this.join();
+    this.join(true);
     this.#hasGap = false;
     return gap;
   }
@@ -253,6 +277,17 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   [Symbol.asyncIterator](): this {
     return this;
   }
+}
+
+/** The sessions of these facts in which a turn may be open now. */
+function changedIn(changes: readonly Change[]): ReadonlySet<SessionId> {
+  const open = new Set<SessionId>();
+  for (const change of changes) {
+    const isEnd = change.kind === "committed" && change.by === "turn";
+    if (isEnd && changes.length === PAGE) open.delete(change.sessionId);
+    else open.add(change.sessionId);
+  }
+  return open;
 }
 
 /** The events of one fact. Their cursors name the observed session; all but the last count the events given so far. */

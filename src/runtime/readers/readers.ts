@@ -8,6 +8,7 @@ import { requireSignal } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { LiveSession } from "../session/session.ts";
 import { parsedCursor } from "./cursor.ts";
+import type { LiveElsewhere } from "./live.ts";
 import type { Previews } from "./previews.ts";
 import { SessionReader } from "./reader.ts";
 
@@ -23,6 +24,9 @@ export interface ObserveOptions {
 /** How often to look for facts of other processes, and after how many looks to notice a deletion. */
 const LOOK_MS = 250;
 const GONE_LOOKS = 4;
+/** So long after readers were told of what happened here, a hint is taken to be about that. */
+const OWN_MS = 50;
+const NOTED_MAX = 1_000;
 
 /** The readers of all sessions in this process: passes them previews, and says when to look for facts. */
 export class Readers {
@@ -31,13 +35,23 @@ export class Readers {
   readonly #trace: Core["trace"];
   readonly #own = new Map<SessionId, Set<SessionReader>>();
   readonly #trees = new Map<SessionId, Set<SessionReader>>();
+  /** When readers were last told of what this process did in a session. */
+  readonly #movedAt = new Map<SessionId, number>();
   #count = 0;
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #latest: Cursor | undefined;
   readonly #open: () => Iterable<LiveSession>;
+  readonly #live: LiveElsewhere | undefined;
 
-  constructor(store: Store, unreadMax: number, open: () => Iterable<LiveSession>, trace: Core["trace"]) {
+  constructor(
+    store: Store,
+    unreadMax: number,
+    open: () => Iterable<LiveSession>,
+    trace: Core["trace"],
+    live: LiveElsewhere | undefined,
+  ) {
+    this.#live = live;
     this.#store = store;
     this.#unreadMax = unreadMax;
     this.#open = open;
@@ -46,6 +60,14 @@ export class Readers {
 
   get isEmpty(): boolean {
     return this.#count === 0;
+  }
+  get hasTrees(): boolean {
+    return this.#trees.size > 0;
+  }
+  /** The readers of a session, and of the trees that it is in. */
+  *of(session: Pick<LiveSession, "id" | "ancestors">): Iterable<SessionReader> {
+    yield* this.#own.get(session.id) ?? [];
+    if (this.#trees.size > 0) yield* this.#above(session);
   }
 
   /** Whether somebody reads the session, or a tree that it is in. */
@@ -65,9 +87,27 @@ export class Readers {
   /** A fact is in the store: readers look for it there. */
   moved(session: LiveSession): void {
     if (this.#count === 0) return;
+    if (this.#store.hints !== undefined) this.#noteMoved(session.id);
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.moved();
     if (this.#trees.size > 0) for (const reader of this.#above(session)) reader.moved();
+  }
+
+  #noteMoved(id: SessionId): void {
+    if (this.#movedAt.size >= NOTED_MAX) this.#movedAt.clear();
+    this.#movedAt.set(id, performance.now());
+  }
+
+  /** Whether a hint about the session is news for a reader here: this process may just have told of what it did itself. */
+  isConcerned(id: SessionId): boolean {
+    if (this.#trees.size === 0 && !this.#own.has(id)) return false;
+    return performance.now() - (this.#movedAt.get(id) ?? -Infinity) > OWN_MS;
+  }
+
+  /** There may be facts of other processes, of this session or any. */
+  hinted(id?: SessionId): void {
+    const own = id === undefined ? [...this.#own.values()] : [this.#own.get(id) ?? []];
+    for (const readers of [...own, ...this.#trees.values()]) for (const reader of readers) reader.moved();
   }
 
   /** The session was deleted here: its readers find out when they look. */
@@ -76,7 +116,7 @@ export class Readers {
       for (const reader of readers ?? []) reader.moved();
   }
 
-  *#above({ id, ancestors }: LiveSession): Iterable<SessionReader> {
+  *#above({ id, ancestors }: Pick<LiveSession, "id" | "ancestors">): Iterable<SessionReader> {
     yield* this.#trees.get(id) ?? [];
     for (const ancestor of ancestors) yield* this.#trees.get(ancestor) ?? [];
   }
@@ -98,7 +138,8 @@ export class Readers {
       isTree: tree === true,
       from,
       view,
-      shown: () => this.#shownIn(session.id, tree === true),
+      shown: (elsewhere) => this.#shownIn(session.id, tree === true, elsewhere),
+      heard: (id) => this.#live?.heard(id),
       waits: (change) => {
         this.#waiting += change;
         if (this.#waiting > 0) this.#timer?.ref();
@@ -117,6 +158,8 @@ export class Readers {
     where.set(session.id, readers.add(reader));
     if (this.#count++ === 0 && this.#store.isDurable) this.#look();
     reader.join();
+    this.#live?.heard(session.id);
+    if (tree === true && from !== undefined) this.#live?.heardTree(session.id);
     if (signal?.aborted === true) reader.end();
     else signal?.addEventListener("abort", leave, { once: true });
     return reader;
@@ -125,9 +168,10 @@ export class Readers {
     }
   }
 
-  #shownIn(id: SessionId, isTree: boolean): readonly Previews[] {
+  #shownIn(id: SessionId, isTree: boolean, elsewhere: boolean): readonly Previews[] {
     const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
-    return [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
+    const here = [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
+    return here.concat(elsewhere ? (this.#live?.shown(id, isTree) ?? []) : []);
   }
 
   #look(): void {

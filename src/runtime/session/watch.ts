@@ -21,6 +21,8 @@ import type { LiveSession } from "./session.ts";
 /** How often to look: while somebody here waits for turns that others run or that have not begun, and else. */
 const BUSY_MS = 250;
 const LOOK_MS = 1_000;
+/** How long after a look hints bring about another. */
+const HINTED_MS = 100;
 const LEFT_MS = 10_000;
 const HOLD_MS = 2_147_483_647;
 const PAGE = 256;
@@ -79,6 +81,7 @@ export class Watch {
     if (this.#isClosed) return;
     this.followed.set(id, followers);
     this.#pending.set(turnId, id);
+    this.#core().live?.heard(id);
     this.#soonest(BUSY_MS);
   }
 
@@ -174,6 +177,27 @@ export class Watch {
     } else if (core.recovers && !core.door.isClosed) this.#begin(id).catch((error: unknown) => this.#trace(error, id));
   }
 
+  // ── Hints ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether a handle here waits for a turn of the session, or an input that came through here waits in it. */
+  isWaitedFor(id: SessionId): boolean {
+    return this.followed.has(id) || this.#awaited.has(id);
+  }
+
+  /** Whether this process would take up sessions that nobody has, or look after jobs. */
+  hasUse(of: "sessions" | "jobs"): boolean {
+    const { recovers, store, jobs } = this.#core();
+    return (recovers && store.isDurable) || (of === "jobs" && jobs.isBusy);
+  }
+
+  /** Others did something: looks now, or once more after the look that is under way; but not all the time. */
+  hinted(ms = 0): void {
+    if (this.#looking !== undefined) this.#looksAgain = true;
+    else this.#soonest(Math.max(ms, this.#lookedAt + HINTED_MS - performance.now(), 0));
+  }
+  #looksAgain = false;
+  #lookedAt = -Infinity;
+
   async #begin(id: SessionId): Promise<boolean> {
     const taken = await this.#takeUp(id);
     if (taken === undefined) return false;
@@ -211,8 +235,12 @@ export class Watch {
 
   /** A1: a second caller joins the look that is under way. */
   #look(seen?: Set<SessionId>): Promise<number> {
+    if (this.#looking === undefined) this.#lookedAt = performance.now();
     this.#looking ??= this.#lookOnce(seen).finally(() => {
       this.#looking = undefined;
+      if (!this.#looksAgain) return;
+      this.#looksAgain = false;
+      this.hinted();
     });
     return this.#looking;
   }

@@ -1,9 +1,9 @@
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
 import { keyText } from "../rows/codec.ts";
-import { isCut, isPassing, isPreparedLost, typed } from "./faults.ts";
+import { isCut, isPassing, isPreparedLost, isUnknownHost, typed } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
@@ -13,13 +13,17 @@ export interface Pool {
   connect(): Promise<Client>;
 }
 export interface Client {
-  query(statement: Statement): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
+  query(statement: Statement): Promise<Answered>;
   release(broken?: Error | boolean): void;
   on?(event: "error", listener: () => void): unknown;
   /** Statements are sent without waiting for the answers to those before. */
   readonly pipeline?: boolean;
 }
-interface Statement {
+export interface Answered {
+  readonly rows: unknown[];
+  readonly rowCount: number | null;
+}
+export interface Statement {
   readonly text: string;
   readonly name?: string;
   readonly values?: readonly unknown[];
@@ -51,13 +55,27 @@ const types = {
 
 /** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
 export const clock = (parameter: number): string =>
-  `coalesce($${parameter}::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)`;
+  `coalesce($${parameter}::float8, date_part('epoch', clock_timestamp()) * 1000)`;
 
 /** No text of a row has NUL, which the server refuses: such a name is asked for in the form in which it would be kept. */
 const hasNul = (value: Value): boolean => typeof value === "string" && value.includes("\0");
 const withoutNul = (value: Value): Value => (typeof value === "string" && hasNul(value) ? keyText(value) : value);
 
 const PREPARED_TRIES = 5;
+/** A transaction, and the era of the server in which it has this number. */
+interface Numbered {
+  readonly id: string;
+  readonly era: string | null;
+}
+const NUMBER = "SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) AS era";
+const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status($1::xid8) END AS status";
+const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
+
+/** Connections whose errors are heard: once each, though several stores may share a pool. */
+const HEARD = new WeakSet<Client>();
+/** How much longer than the server a pool may take. */
+const POOL_MS = 500;
+
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
@@ -67,16 +85,22 @@ const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
  * 1. Work that failed because a connection was lost, or because two transactions were in each other's way, is done again
  *    from its beginning: it may change nothing but the database. When the answer to a COMMIT was lost, the server is asked
  *    what became of that transaction, so that none is kept twice. A statement by itself has no such number: it is sent
- *    again, and must bear that.
+ *    again, and must bear that. So must all work after a crash of the server (4), and is told which attempt it is.
  * 2. Lock, then read: a transaction that decides something locks the row of its session first (`FOR UPDATE`), and reads in
  *    later statements. A statement sees what was there when it began, which may be before it got its lock.
  * 3. Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of facts.
+ * 4. A server that crashed gives out the numbers of transactions again which it had not yet written down, and whoever has
+ *    such a number would be told of another's transaction. So a number counts only in its era: the name of the era is in an
+ *    unlogged table, which a crash empties, and so does a server that takes the place of another.
  */
 export class Database {
   readonly schema: string;
   readonly name: string;
   readonly leaseMs: number;
   readonly patienceMs: number;
+  readonly answerMs: number;
+  /** Begins a transaction that writes. */
+  readonly begin: string;
   /** The patience of whoever holds a lease: it is tried as long as the lease may hold. */
   readonly heldMs: number;
   /** Where hints are told; hints are short texts that say what to look at. */
@@ -88,8 +112,8 @@ export class Database {
   /** Whether the server remembers statements by name; a pooler between may not. */
   #isPrepared = true;
   #isClosed = false;
-  readonly #heard = new WeakSet<Client>();
   #setUp: Promise<void> | undefined;
+  #wasReady = false;
 
   constructor(pool: Pool, options: DatabaseOptions) {
     this.#pool = pool;
@@ -99,6 +123,10 @@ export class Database {
     this.channel = `bowline_${hash("sha1", options.schema, "hex").slice(0, 16)}`;
     this.leaseMs = options.leaseMs;
     this.patienceMs = options.patienceMs;
+    this.answerMs = options.answerMs;
+    // A process that hangs with its transaction open would keep others from the rows that it has locked.
+    this.begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${options.answerMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${options.answerMs}`;
     this.heldMs = Math.max(options.patienceMs, options.leaseMs);
     this.#prefix = `"${options.schema.replaceAll('"', '""')}".`;
   }
@@ -110,10 +138,15 @@ export class Database {
 
   /** Brings the schema up to date, once; a failure is tried again by the next call. */
   ready(): Promise<void> {
-    this.#setUp ??= this.#options.setUp(this).catch((error: unknown) => {
-      this.#setUp = undefined;
-      throw error;
-    });
+    this.#setUp ??= this.#options.setUp(this).then(
+      () => {
+        this.#wasReady = true;
+      },
+      (error: unknown) => {
+        this.#setUp = undefined;
+        throw error;
+      },
+    );
     return this.#setUp;
   }
 
@@ -138,30 +171,28 @@ export class Database {
 
   /** Keeps all of the work or nothing, once. */
   write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs = this.patienceMs): Promise<T> {
-    const { answerMs } = this.#options;
-    // A process that hangs with its transaction open would keep others from the rows that it has locked.
-    const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${answerMs};
-      SET LOCAL idle_in_transaction_session_timeout = ${answerMs}`;
     /** The transaction whose COMMIT was sent and not answered. */
-    let last: { readonly id: string; readonly result: T } | undefined;
+    let last: (Numbered & { readonly result: T }) | undefined;
     return this.patiently(patienceMs, async (client, attempt) => {
-      if (last !== undefined && (await this.#isKept(client, last.id))) return last.result;
-      return this.#within(client, begin, async (tx) => {
-        const id = tx.row<{ id: string }>("SELECT pg_current_xact_id()::text AS id");
-        id.catch(() => {});
+      if (last !== undefined && (await this.#isKept(client, last))) return last.result;
+      return this.#within(client, this.begin, async (tx) => {
+        const numbered = tx.row<Numbered>(NUMBER);
+        numbered.catch(() => {});
         const result = await work(tx, attempt);
-        last = { id: (await id)!.id, result };
+        last = { ...(await numbered)!, result };
+        if (last.era === null) tx.queue(NEW_ERA, randomUUID());
         return result;
       });
     });
   }
 
-  async #isKept(client: Client, id: string): Promise<boolean> {
-    const [row] = await this.send<{ status: string }>(client, "SELECT pg_xact_status($1::xid8) AS status", [id]);
+  /** Whether a transaction is known to be kept. Of one before a crash of the server nothing is known (4). */
+  async #isKept(client: Client, { id, era }: Numbered): Promise<boolean> {
+    const [row] = await this.send<{ status: string | null }>(client, STATUS, [id, era]);
     if (row!.status !== "in progress") return row!.status === "committed";
     // The server ends it when it has been idle for too long, and until then it may still be kept.
     await sleep(100);
-    return this.#isKept(client, id);
+    return this.#isKept(client, { id, era });
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -185,7 +216,7 @@ export class Database {
     work: (client: Client, attempt: number) => Promise<T>,
     isReady = true,
   ): Promise<T> {
-    const end = performance.now() + patienceMs;
+    let end: number | undefined; // Counted from the first failure: a connection that is dead takes its time to show it.
     for (let attempt = 1, waitMs = 20; ; attempt++, waitMs = Math.min(waitMs * 1.6, 1_000)) {
       try {
         if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
@@ -197,7 +228,9 @@ export class Database {
           this.#isPrepared = false; // From now on; calls that were under way with a name come here, too.
           continue;
         }
-        if (!isPassing(error) || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        end ??= performance.now() + patienceMs;
+        const mayPass = isPassing(error) || (this.#wasReady && isUnknownHost(error));
+        if (!mayPass || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));
       }
@@ -205,10 +238,10 @@ export class Database {
   }
 
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
-    const client = await this.#pool.connect();
-    if (!this.#heard.has(client)) {
+    const client = await this.#connect();
+    if (!HEARD.has(client)) {
       // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
-      this.#heard.add(client);
+      HEARD.add(client);
       client.on?.("error", () => {});
     }
     let isBroken = false;
@@ -222,6 +255,22 @@ export class Database {
     }
   }
 
+  /** A pool that is handed in may let callers wait for ever. Our own speaks first, and knows what it waited for. */
+  async #connect(): Promise<Client> {
+    const connecting = this.#pool.connect();
+    const given = new AbortController();
+    const late = sleep(this.answerMs + POOL_MS, undefined, { signal: given.signal }).then(() => {
+      connecting.then((client) => client.release()).catch(() => {});
+      throw new Error("timeout exceeded when trying to connect");
+    });
+    late.catch(() => {});
+    try {
+      return await Promise.race([connecting, late]);
+    } finally {
+      given.abort();
+    }
+  }
+
   /** Sends a statement over a connection that `patiently` gave. */
   async send<Row>(client: Client, sql: string, values: readonly Value[]): Promise<Row[]> {
     const { rows } = await client.query(this.#statement(sql, values));
@@ -230,7 +279,7 @@ export class Database {
 
   #statement(sql: string, values: readonly Value[]): Statement {
     const known = this.#statements.get(sql) ?? this.#prepare(sql);
-    const query_timeout = this.#options.answerMs;
+    const query_timeout = this.answerMs;
     if (values.some(hasNul)) return this.#statement(sql, values.map(withoutNul));
     // Without values several statements can be sent as one text, which cannot be prepared.
     if (values.length === 0) return { text: known.text, types, query_timeout };

@@ -32,6 +32,8 @@ const CUT_WORDS =
 export function isCut(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
+  // The socket of a server on this machine is not there while the server is down.
+  if (code === "ENOENT") return (error as NodeJS.ErrnoException).syscall === "connect";
   return CUT.has(code) || code.startsWith("08") || CUT_WORDS.test(error.message);
 }
 
@@ -43,11 +45,25 @@ const isExhausted = (error: Error): boolean =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error));
 
+/** Whether there is no such host. Where there was one before, its name is missing for a moment: it is being replaced. */
+export const isUnknownHost = (error: unknown): boolean => codeOf(error) === "ENOTFOUND";
+
 /** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
 const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
 
 /** Whether a pooler gave the statement to a connection that does not know it, or knows another of its name. */
 export const isPreparedLost = (error: unknown): boolean => ["26000", "42P05"].includes(codeOf(error));
+
+/** Whether something has the name that a table or an index is to have. */
+export const isTaken = (error: unknown): boolean => ["42P07", "42710"].includes(codeOf(error));
+
+/** Whether a table, a column or the whole schema is gone. */
+const isMissing = (error: unknown): boolean => ["42P01", "42703", "3F000"].includes(codeOf(error));
+
+/** The driver has no codes for these: a password that it was not given, and TLS that the server does not speak. */
+const REFUSED_WORDS = /^SASL|password must be a string|support SSL connections|establishing an SSL connection/;
+/** TLS has codes in words: of certificates that are not trusted, and of protocols. */
+const REFUSED_CODES = /CERT|^ERR_(?:TLS|SSL)/;
 
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505";
 
@@ -58,13 +74,15 @@ export function typed(error: unknown, store: string, ms: number): unknown {
   const problem = describeThrown(error);
   const code = codeOf(error);
   if (isExhausted(error)) return new RuntimeError("store.exhausted", { store, problem }, cause);
-  if (code === "ENOTFOUND" || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
+  if (isUnknownHost(error) || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
   if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
   if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
   if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
-  if (code.startsWith("28") || code === "3D000" || code === "42501")
+  const isRefused = code.startsWith("28") || code === "3D000" || code === "42501";
+  if (isRefused || REFUSED_CODES.test(code) || (code === "" && REFUSED_WORDS.test(error.message)))
     return new RuntimeError("store.refused", { store, problem }, cause);
-  if (code.startsWith("XX")) return new RuntimeError("store.corrupt", { item: store, problem }, cause);
+  if (code.startsWith("XX") || isMissing(error))
+    return new RuntimeError("store.corrupt", { item: store, problem }, cause);
   // What is left with a code of the server is one of its failures, or a defect of ours.
   return /^[0-9A-Z]{5}$/.test(code) ? new RuntimeError("store.failed", { path: store, problem }, cause) : error;
 }

@@ -8,7 +8,8 @@ import { startProxy } from "../../../test/kit/proxy.ts";
 import { eventually, passed, within } from "../../../test/kit/reading.ts";
 import { describePostgres, freshSchema, sharedPostgres } from "../../../test/kit/shared-postgres.ts";
 import { asSessionId } from "../../model/ids.ts";
-import { type Hint, Hints, hintIn, payloadOf } from "./hints.ts";
+import type { Hint } from "../store.ts";
+import { Hints, hintIn, payloadOf } from "./hints.ts";
 
 const ALL: Hint = { kind: "all" };
 const news = (id: string, what: "input" | "fact" | "preview" = "input"): Hint => ({

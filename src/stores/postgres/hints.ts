@@ -1,15 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { SessionId } from "../../model/ids.ts";
+import type { Hint } from "../store.ts";
 
-/** What other processes tell: where to look, and never what is to be found there. */
-export type Hint =
-  | { readonly kind: "session"; readonly sessionId: SessionId; readonly what: SessionNews }
-  | { readonly kind: "jobs" }
-  /** Anything may have happened: some hints were not heard. */
-  | { readonly kind: "all" };
-const SESSION_NEWS = ["input", "cancel", "resolved", "fact", "preview"] as const;
-type SessionNews = (typeof SESSION_NEWS)[number];
+const SESSION_NEWS = ["input", "cancel", "resolved", "fact", "preview", "followed"] as const;
 
 // ── As texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

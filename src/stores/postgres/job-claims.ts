@@ -34,6 +34,7 @@ const DUE = `SELECT j.* FROM unnest($1::text[]) AS t (operation) CROSS JOIN LATE
     ORDER BY due, n LIMIT $3 FOR UPDATE SKIP LOCKED) j`;
 const LEFT = `SELECT * FROM @job WHERE owner = ANY ($1::text[]) AND operation = ANY ($2::text[])
   ORDER BY n LIMIT $3 FOR UPDATE SKIP LOCKED`;
+const TAKEN = "SELECT * FROM @job WHERE n = ANY ($1::bigint[]) AND owner = $2 ORDER BY n FOR UPDATE";
 
 export async function claimJobs(
   db: Database,
@@ -42,11 +43,17 @@ export async function claimJobs(
   max: number,
   operations: readonly string[],
 ): Promise<readonly ClaimedJob[]> {
+  // What an attempt took of which, after a crash of the server, nobody knows whether it was kept. If it was, the jobs are
+  // this owner's, and no later claim would give them to it.
+  let tried: readonly JobRow[] = [];
   const { jobs, changes } = await db.write(async (tx) => {
     // First: an owner that was slow still holds its jobs, and must not be given them a second time.
     prolong(tx, db, owner, now);
-    const found = await claimable(tx, db.time(now), now, max, takes(operations));
-    const taken = (await readable(tx, found)).map((job) => take(job, owner, now));
+    const kept = await keptOf(tx, tried, owner);
+    const found = kept.length > 0 ? kept : await claimable(tx, db.time(now), now, max, takes(operations));
+    const read = await readable(tx, found);
+    const taken = kept.length > 0 ? read.map(takenBefore) : read.map((job) => take(job, owner, now));
+    if (kept.length === 0) tried = taken.map(({ draft }) => draft.row);
     for (const { draft } of taken) draft.keep(tx);
     forgetOwners(tx, db.time(now));
     const drafts = taken.map(({ draft }) => draft);
@@ -59,6 +66,14 @@ export async function claimJobs(
     const job = { ...shownJob(row, first, numbers.get(row.n)), lease, events };
     return isOrphan ? { ...job, isOrphan } : job;
   });
+}
+
+/** Those of these jobs that stand as they were taken. */
+async function keptOf(tx: Transaction, tried: readonly JobRow[], owner: Owner): Promise<readonly JobRow[]> {
+  if (tried.length === 0) return [];
+  const generations = new Map(tried.map(({ n, generation }) => [n, generation]));
+  const rows = await tx.rows<JobRow>(TAKEN, [...generations.keys()], owner.id);
+  return rows.filter(({ n, generation }) => generations.get(n) === generation);
 }
 
 async function claimable(
@@ -124,6 +139,11 @@ function take({ row, events, first }: Readable, owner: Owner, now: number): Take
   while (keys.has(key)) key += "+"; // Others may send events of any key.
   const started = draft.tell({ key, event: { kind: "started", generation, at: now } });
   return { draft, events: [...events, started], first, isOrphan: false };
+}
+
+function takenBefore({ row, events, first }: Readable): Taken {
+  const draft = new JobDraft(row, [], []);
+  return { draft, events, first, isOrphan: draft.isOrphan };
 }
 
 type Renewed = Pick<Awaited<ReturnType<Store["jobs"]["renew"]>>, "changed" | "cursor"> & { readonly heldMs: number };

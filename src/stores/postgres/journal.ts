@@ -42,7 +42,8 @@ interface HeldRow {
   readonly pending: boolean;
 }
 const RENEW = `UPDATE @session SET until = greatest(until, ${clock(4)} + $5) WHERE ${HELD}
-  RETURNING until - ${clock(4)} AS held, waiting > 0 OR has_more AS pending, has_more, is_cancelled, followed`;
+  RETURNING until - ${clock(4)} AS held, waiting > 0 OR has_more AS pending, has_more, is_cancelled,
+    followed > ${clock(4)} AS is_followed`;
 const RELEASE = `UPDATE @session SET until = 0 WHERE ${HELD}`;
 const FIND = `SELECT t.n AS turn, t.session, s.id AS "sessionId", t.input_id AS "inputId"
   FROM @turn t JOIN @session s ON s.n = t.session WHERE t.id = $1`;
@@ -167,7 +168,7 @@ export class Journals {
     const { session, turn } = await this.requireRun(db, lease);
     const [row] = await db.heldRows<RenewedRow>(RENEW, session, turn, lease.generation, db.time(now), db.leaseMs);
     if (row === undefined) throw leaseLost(lease);
-    const mail = this.#held(row);
+    const mail = { ...this.#held(row), ...(row.is_followed ? { isFollowed: true as const } : {}) };
     return row.is_cancelled || row.has_more ? { ...mail, ...(await db.read((tx) => this.mail(tx, turn))) } : mail;
   }
 
@@ -226,7 +227,7 @@ export class Journals {
 interface RenewedRow extends HeldRow {
   readonly has_more: boolean;
   readonly is_cancelled: boolean;
-  readonly followed: number;
+  readonly is_followed: boolean;
 }
 
 /** The first event of a journal, as it is kept. */

@@ -1,5 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { Client, Database } from "./database.ts";
+import { isTaken } from "./faults.ts";
 
 /** Says whose schema it is before anything else in it is believed. */
 const APP = "bowline";
@@ -176,70 +177,93 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX delivery_session ON @delivery (session);
 
+  -- Named anew after each crash of the server, which empties it.
+  CREATE UNLOGGED TABLE @era (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), id text NOT NULL);
+  INSERT INTO @era (id) VALUES (gen_random_uuid()::text);
+
   -- What runs now, for those who follow it from another process. Lost in a crash of the server, and no loss.
   CREATE UNLOGGED TABLE @preview (session bigint NOT NULL, n bigint NOT NULL, body text NOT NULL, PRIMARY KEY (session, n));
   `,
 ];
+
+/** How long a step of a migration may take: on large tables it is no matter of seconds. */
+const MIGRATION_MS = 10 * 60_000;
 
 /**
  * Makes the schema or brings it to today's version, by whichever process comes first; or refuses it unchanged: another
  * program's, or a later version's. All of it is one transaction under a lock of the schema's name.
  */
 export async function setUp(db: Database): Promise<void> {
-  await db.patiently(db.heldMs, (client) => migrate(db, client), false);
+  await db.patiently(db.patienceMs, (client) => migrate(db, client), false);
 }
 
+type Run = <Row>(text: string, ...values: string[]) => Promise<Row[]>;
+
 async function migrate(db: Database, client: Client): Promise<void> {
-  const run = async <Row>(text: string, ...values: unknown[]): Promise<Row[]> => {
-    const { rows } = await client.query(values.length === 0 ? { text } : { text, values });
-    return rows as Row[];
+  const runFor = (query_timeout: number): Run => {
+    return async <Row>(text: string, ...values: string[]): Promise<Row[]> => {
+      const { rows } = await client.query({ text, query_timeout, ...(values.length === 0 ? {} : { values }) });
+      return rows as Row[];
+    };
   };
+  const run = runFor(db.answerMs);
+  const runLong = runFor(Math.max(db.answerMs, MIGRATION_MS));
+  const quoted = `"${db.schema}"`;
   const within = (text: string): string => text.replaceAll("'@", `'${quoted}.`).replaceAll("@", `${quoted}.`);
-  const quoted = `"${db.schema.replaceAll('"', '""')}"`;
 
   const [server] = await run<{ version: string }>("SELECT current_setting('server_version_num') AS version");
   const found = Number(server!.version);
   if (found < SERVER_MIN) throw new RuntimeError("store.old", { store: db.name, found, needed: SERVER_MIN });
   if ((await versionOf(db, run)) === MIGRATIONS.length) return;
   try {
-    await run("BEGIN");
+    await run(db.begin);
     await run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `bowline ${db.schema}`);
-    let version = await versionOf(db, run); // Another process may have made it meanwhile.
-    if (version === undefined) {
-      await run(`CREATE SCHEMA IF NOT EXISTS ${quoted}`);
-      await run(within("CREATE TABLE @meta (app text NOT NULL, version integer NOT NULL)"));
-      await run(within(`INSERT INTO @meta VALUES ('${APP}', 0)`));
-    }
-    for (version ??= 0; version < MIGRATIONS.length; version++) await run(within(MIGRATIONS[version]!));
-    await run(within("UPDATE @meta SET version = $1"), MIGRATIONS.length);
+    const before = await versionOf(db, run); // Another process may have made it meanwhile.
+    if (before === undefined) await begin(db, run);
+    for (let version = before ?? 0; version < MIGRATIONS.length; version++) await runLong(within(MIGRATIONS[version]!));
+    await run(within(`UPDATE @meta SET version = ${MIGRATIONS.length}`));
     await run("COMMIT");
   } catch (error) {
     await run("ROLLBACK").catch(() => {});
-    throw error;
+    // A view, a sequence or a type of somebody has a name that a table of ours would have.
+    throw isTaken(error) ? foreign(db) : error;
   }
 }
 
+async function begin(db: Database, run: Run): Promise<void> {
+  const quoted = `"${db.schema}"`;
+  const [there] = await run("SELECT 1 FROM pg_namespace WHERE nspname = $1", db.schema);
+  // Only where there is none: whoever was given a schema need not have the right to create another.
+  if (there === undefined) await run(`CREATE SCHEMA ${quoted}`);
+  await run(`CREATE TABLE ${quoted}.meta (app text NOT NULL, version integer NOT NULL)`);
+  await run(`INSERT INTO ${quoted}.meta VALUES ('${APP}', 0)`);
+}
+
+const foreign = (db: Database): RuntimeError => new RuntimeError("store.foreign", { path: db.name });
+
+// From the catalog itself: the views of the standard leave out what the user has no rights to.
+const COLUMNS = `SELECT a.attname AS name, a.atttypid::regtype::text AS type FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace s ON s.oid = c.relnamespace
+  WHERE s.nspname = $1 AND c.relname = 'meta' AND a.attnum > 0 AND NOT a.attisdropped`;
+
 /** The version of the schema that is there; undefined while there is none, or an empty one. */
-async function versionOf(
-  db: Database,
-  run: <Row>(text: string, ...values: unknown[]) => Promise<Row[]>,
-): Promise<number | undefined> {
+async function versionOf(db: Database, run: Run): Promise<number | undefined> {
   const tables = await run<{ name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",
     db.schema,
   );
   if (tables.length === 0) return undefined;
-  const foreign = new RuntimeError("store.foreign", { path: db.name });
-  if (!tables.some(({ name }) => name === "meta")) throw foreign;
-  const columns = await run<{ name: string }>(
-    "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'meta'",
-    db.schema,
-  );
-  if (!columns.some(({ name }) => name === "app")) throw foreign;
-  const quoted = `"${db.schema.replaceAll('"', '""')}"`;
-  const [meta] = await run<{ app: string; version: number }>(`SELECT app, version FROM ${quoted}.meta`);
-  if (meta?.app !== APP) throw foreign;
+  if (!tables.some(({ name }) => name === "meta")) throw foreign(db);
+  const columns = new Map((await run<Column>(COLUMNS, db.schema)).map(({ name, type }) => [name, type]));
+  if (columns.get("app") !== "text" || columns.get("version") !== "integer") throw foreign(db);
+  const [meta] = await run<{ app: string; version: number }>(`SELECT app, version FROM "${db.schema}".meta`);
+  if (meta?.app !== APP) throw foreign(db);
   if (meta.version > MIGRATIONS.length)
     throw new RuntimeError("store.newer", { path: db.name, found: meta.version, known: MIGRATIONS.length });
   return meta.version;
+}
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
 }

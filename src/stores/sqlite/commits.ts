@@ -16,6 +16,7 @@ import { addRow, countWaiting, removeRow, settle } from "./inputs.ts";
 import { turnAsParent } from "./job-row.ts";
 import type { Jobs } from "./jobs.ts";
 import { forgetJournal } from "./journal.ts";
+import { forgetShown } from "./live.ts";
 import { addOperation, appliedOf, forgetNotes, hasPart, keepParts, operationRow } from "./operations.ts";
 import { countRows } from "./own-rows.ts";
 import { bookSpent, headId, headOf, type Memo, type SessionRow, type Sessions } from "./sessions.ts";
@@ -37,7 +38,8 @@ const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.st
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n) AS has_claims,
     EXISTS (SELECT 1 FROM turn a WHERE a.session = t.session AND a.state = 0 AND a.is_aside = ${APPEND}) AS has_appends,
     EXISTS (SELECT 1 FROM wait WHERE turn = t.n AND key IS NOT NULL) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)
-      OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) AS has_more,
+      OR EXISTS (SELECT 1 FROM attempt WHERE turn = t.n) OR EXISTS (SELECT 1 FROM preview WHERE session = t.session)
+      AS has_more,
     EXISTS (SELECT 1 FROM job WHERE parent = '${turnAsParent("")}' || t.id) AS has_jobs
   FROM turn t JOIN session s ON s.n = t.session WHERE t.id = ?`;
 
@@ -93,6 +95,7 @@ export class Commits {
     const givesAppendsBack = row.has_claims === 1 && settle(db, row.n, inputs);
     forgetJournal(db, row.session);
     if (row.has_more === 1) {
+      forgetShown(db, row.session);
       endWaits(db, openWaits(db, row.n));
       for (const table of ["note", "attempt"])
         countRows(db, row.session, -db.run(`DELETE FROM ${table} WHERE turn = ?`, row.n));

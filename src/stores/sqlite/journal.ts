@@ -9,6 +9,7 @@ import { seal, unseal } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { isConstraint } from "./faults.ts";
 import { inputOf, type Run } from "./inputs.ts";
+import { IS_FOLLOWED } from "./live.ts";
 import { addWaits, resolvedOf } from "./waits.ts";
 
 /**
@@ -27,10 +28,11 @@ const RENEW = `UPDATE session SET until = max(until, ?), written = max(written, 
   WHERE n = ? AND generation = ? AND turn IS NOT NULL
   RETURNING (SELECT cancel FROM turn t WHERE t.n = session.turn) AS cancel,
     EXISTS (SELECT 1 FROM wait w WHERE w.turn = session.turn AND w.key IS NOT NULL
-      AND (w.answer IS NOT NULL OR w.is_turns = 1)) AS could_be_resolved`;
+      AND (w.answer IS NOT NULL OR w.is_turns = 1)) AS could_be_resolved, ${IS_FOLLOWED} AS is_followed`;
 interface MailRow {
   readonly cancel: string | null;
   readonly could_be_resolved: number;
+  readonly is_followed: number;
 }
 // The condition is the fence (3). Rows are counted and not returned, which would cost a third more.
 const INSERT_NEXT =
@@ -144,18 +146,21 @@ export class Journals {
   renew(lease: Lease, now: number): Mail {
     const { leaseMs: heldMs } = this.#db;
     const { turn } = this.requireRun(lease);
-    const { cancel, could_be_resolved: couldBe } = this.#renewed(lease, now + heldMs);
+    const { cancel, could_be_resolved: couldBe, is_followed: isFollowed } = this.#renewed(lease, now + heldMs);
     const resolved = couldBe === 0 ? [] : resolvedOf(this.#db, turn);
     return {
       heldMs,
       ...(cancel === null ? {} : { cancel: unseal(cancel, turn, `The cancel of turn ${turn}`) }),
       ...(resolved.length === 0 ? {} : { resolved }),
+      ...(isFollowed === 1 ? { isFollowed: true } : {}),
     };
   }
 
   #renewed(lease: Lease, until: number): MailRow {
     const run = this.requireRun(lease);
-    const [row] = this.#db.rows<MailRow>(RENEW, until, writtenUnder(lease, run), run.session, lease.generation);
+    const written = writtenUnder(lease, run);
+    const now = until - this.#db.leaseMs;
+    const [row] = this.#db.rows<MailRow>(RENEW, until, written, run.session, lease.generation, now);
     if (row === undefined) throw leaseLost(lease);
     return row;
   }

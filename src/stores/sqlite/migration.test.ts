@@ -17,12 +17,14 @@ import {
   type TurnId,
   type WaitKey,
 } from "../../model/ids.ts";
+import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import {
   ann,
   ben,
   commit,
   inputId,
+  LAPSED,
   NOW,
   newInput,
   newSession,
@@ -38,6 +40,7 @@ import { type Database, type SqliteStore, sqlite } from "../sqlite.ts";
 import type {
   Agenda,
   Change,
+  JobLines,
   NewInput,
   Segment,
   StoredJob,
@@ -434,6 +437,45 @@ test("D8 J7 J4 sqlite: a file of schema 8 is brought to today's, says what it sa
     kind: "occurred",
   });
   expect(await store.jobs.load(jobId("tick-clock"))).toMatchObject({ record: { sessionId: main } });
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.delete(main);
+  expect(await store.check({ deep: true })).toEqual([]);
+  await store.close();
+  expect(schemaOf(path)).toEqual(await newSchema());
+});
+
+test("D8 S11 sqlite: a file of schema 9 is brought to today's, says what it said, and shows turns to other processes", async () => {
+  const path = ofVersion(9);
+  const before = JSON.parse(fixture("v9.json")) as Answers & {
+    readonly changes: readonly Change[];
+    readonly waits: readonly StoredWait[];
+    readonly jobs: readonly StoredJob[];
+    readonly events: { readonly [job: string]: readonly StoredJobEvent[] };
+    readonly lines: JobLines;
+    readonly subscriptions: readonly Subscription[];
+    readonly occurrences: readonly Occurrence[];
+    readonly agenda: Agenda;
+  };
+  const store = sqlite(path);
+  await expectAnswers(store, before);
+  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
+  expect(await store.jobs.list({ max: 100 })).toEqual(before.jobs);
+  for (const [id, events] of Object.entries(before.events))
+    expect(await store.jobs.events(asJobId(id), 0)).toEqual(events);
+  expect(await store.jobs.lines(jobId("held"))).toEqual(before.lines);
+  expect(await store.triggers.list({ max: 10 })).toEqual(before.subscriptions);
+  expect(await store.triggers.occurrences({ max: 10 })).toEqual(before.occurrences);
+  expect(await store.agenda(NOW, 10, ["notes.index", "acme/notes.sum"])).toEqual(before.agenda);
+
+  // A turn that was open then is followed, and shows something.
+  const { live } = store;
+  await live!.follow([main], NOW, 60_000);
+  const found = await store.open(main, ben, LAPSED, opening);
+  if (found.kind !== "resumed") throw new Error(`The session is ${found.kind}.`);
+  expect(await store.renew(found.lease, NOW)).toMatchObject({ isFollowed: true });
+  await live!.show(found.lease, { part: "first", previews: [] });
+  expect(await live!.read(main, 0)).toMatchObject({ rows: [{ part: "first", previews: [] }], has: "turn" });
   expect(await store.check({ deep: true })).toEqual([]);
   await store.delete(main);
   expect(await store.check({ deep: true })).toEqual([]);

@@ -423,7 +423,7 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
   await store.delete(carol);
   const db = new DatabaseSync(path);
   const tables = ["session", "config", "options", "ledger", "state", "segment", "turn", "operation", "operation_note"];
-  tables.push("journal", "wait", "parked", "note", "attempt");
+  tables.push("journal", "wait", "parked", "note", "attempt", "preview", "follower");
   for (const table of tables)
     expect(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 });
   db.close();

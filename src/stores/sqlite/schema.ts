@@ -244,6 +244,13 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     taken INTEGER NOT NULL, seal INTEGER NOT NULL
   ) STRICT;
   `,
+  // Version 10 has what running turns show, for other processes, and until when these follow a session.
+  `
+  CREATE TABLE preview (
+    session INTEGER NOT NULL, n INTEGER NOT NULL, turn INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, n)
+  ) STRICT;
+  CREATE TABLE follower (session INTEGER PRIMARY KEY, until REAL NOT NULL) STRICT;
+  `,
 ];
 type Step = string | ((db: Connection) => void);
 

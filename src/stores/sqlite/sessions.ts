@@ -291,7 +291,17 @@ export class Sessions {
       release(db, branch.n);
     for (const table of ["note", "attempt"])
       db.run(`DELETE FROM ${table} WHERE turn IN (SELECT n FROM turn WHERE session = ?)`, n);
-    for (const table of ["turn", "operation", "operation_note", "ledger", "options", "wait", "parked"])
+    for (const table of [
+      "turn",
+      "operation",
+      "operation_note",
+      "ledger",
+      "options",
+      "wait",
+      "parked",
+      "preview",
+      "follower",
+    ])
       db.run(`DELETE FROM ${table} WHERE session = ?`, n);
     db.run("DELETE FROM config WHERE session = ?", n);
     forgetJournal(db, n);
