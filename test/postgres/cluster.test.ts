@@ -28,7 +28,7 @@ describePostgres("a cluster on Postgres", () => {
   test("E7 D1 D2 the server is killed while two workers run turns: what it had said is there, and they go on", async () => {
     await using server = await startPostgres({ fsync: true });
     const report = await new Cluster({
-      ...{ workers: 2, sessions: 4, turns: 10, leaseMs: 5_000, execArgv, timeoutMs: 60_000 },
+      ...{ workers: 2, sessions: 4, turns: 6, leaseMs: 5_000, execArgv, timeoutMs: 60_000 },
       url: server.url,
       async disturb(_, nth) {
         await sleep(400);
@@ -38,6 +38,6 @@ describePostgres("a cluster on Postgres", () => {
       },
     }).run();
     expect(faultsIn(report)).toEqual([]);
-    expect(report.counts.turns).toBe(80);
+    expect(report.counts.turns).toBe(48);
   }, 90_000);
 });
