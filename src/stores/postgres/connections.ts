@@ -16,6 +16,7 @@ const EXHAUSTED = "timeout exceeded when trying to connect";
  * 2. A connection at hand keeps the process alive, for that moment. In the pool it does not.
  */
 export class Connections implements Pool {
+  readonly isTimed = true;
   readonly #pool: pg.Pool;
   readonly #max: number;
   readonly #waitMs: number;
@@ -49,19 +50,23 @@ export class Connections implements Pool {
       if (!last.isBroken) return Promise.resolve(last);
       this.#drop(last);
     }
-    if (this.#out < this.#max) return this.#open();
+    if (this.#out < this.#max)
+      return this.#open().catch((error: unknown) => {
+        this.#serve();
+        throw error;
+      });
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject, until: performance.now() + this.#waitMs });
       this.#watch();
     });
   }
 
-  async #open(): Promise<Client> {
+  async #open(): Promise<Connection> {
     this.#out++;
     try {
       return new Connection(await this.#pool.connect(), (connection) => this.#take(connection));
     } catch (error) {
-      this.#left();
+      this.#out--;
       throw error;
     }
   }
@@ -77,14 +82,20 @@ export class Connections implements Pool {
 
   #drop(connection: Connection): void {
     connection.leave();
-    this.#left();
+    this.#out--;
+    this.#serve();
   }
 
-  /** There is room for another connection; whoever waits for one has it opened. */
-  #left(): void {
-    this.#out--;
-    const next = this.#waiting.shift();
-    if (next !== undefined) this.#open().then(next.resolve, next.reject);
+  /** Opens a connection for those who wait, if there is room for another. Until it is open any other will do, too. */
+  #serve(): void {
+    if (this.#waiting.length === 0 || this.#out >= this.#max) return;
+    this.#open().then(
+      (connection) => this.#take(connection),
+      (error: unknown) => {
+        this.#waiting.shift()?.reject(error);
+        this.#serve();
+      },
+    );
   }
 
   #watch(): void {

@@ -11,6 +11,8 @@ export type Value = string | number | boolean | null | Uint8Array | readonly (st
 /** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
 export interface Pool {
   connect(): Promise<Client>;
+  /** It lets nobody wait for longer than for a server. */
+  readonly isTimed?: boolean;
 }
 export interface Client {
   query(statement: Statement): Promise<Answered>;
@@ -255,8 +257,9 @@ export class Database {
     }
   }
 
-  /** A pool that is handed in may let callers wait for ever. Our own speaks first, and knows what it waited for. */
+  /** A pool that is handed in may let callers wait for ever. Our own knows what it waited for. */
   async #connect(): Promise<Client> {
+    if (this.#pool.isTimed === true) return this.#pool.connect();
     const connecting = this.#pool.connect();
     const given = new AbortController();
     const late = sleep(this.answerMs + POOL_MS, undefined, { signal: given.signal }).then(() => {
