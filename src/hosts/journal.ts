@@ -138,6 +138,7 @@ class JournalRun extends LocalRun {
       at: world.now(),
       step: STEP_VERSION,
       generation: this.turn.lease.generation,
+      ...(this.turn.isFault === true ? { isFault: true } : {}),
     };
     this.#unwritten.push(resumed);
     return andThen(this.#append(), () => resumed);

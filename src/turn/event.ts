@@ -256,7 +256,14 @@ export interface Applied {
 export type TurnEvent =
   | Opened
   | Answer
-  | { readonly kind: "resumed"; readonly at: number; readonly step: number; readonly generation: number }
+  | {
+      readonly kind: "resumed";
+      readonly at: number;
+      readonly step: number;
+      readonly generation: number;
+      /** The process had let the turn go because its store failed: that is no crash, however often it happens. */
+      readonly isFault?: true;
+    }
   /** An operation ran while the turn did nothing but wait. */
   | Applied
   | { readonly kind: "cancelled"; readonly at: number; readonly requestId: string; readonly reason: string };

@@ -82,7 +82,7 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
     case "opened":
       throw new RuntimeError("turn.diverged", { effect: "the beginning", kind: "opened" });
     case "resumed":
-      resume(move);
+      resume(move, event.isFault === true);
       break;
     case "cancelled":
       cancel(move, event.requestId, event.reason);
@@ -510,12 +510,12 @@ function executed(move: Move, output: CellOutput): void {
 // ── Endings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Counts the resume and nothing else: the host performs what was open again. */
-function resume(move: Move): void {
+function resume(move: Move, isFault: boolean): void {
   const { resumesMax: max } = move.state.limits;
   move.state.skips = NOTHING; // Plugins may have been installed since: no stage is passed by until the next `prepared`.
   // A turn that only waits cannot have crashed the process, so this does not count as a failed try.
   if (move.state.open.every(({ kind }) => kind === "wait" || kind === "sleep")) return;
-  move.state.resumes++;
+  if (!isFault) move.state.resumes++;
   // The model call under way at the crash may have been billed.
   if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined);
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;

@@ -30,7 +30,7 @@ function working(url: string, fill: () => Promise<void>): Promise<Runtime> {
   const store = postgres(url, { leaseMs: 1_500, patienceMs: 1_000, listen: false });
   const model = scripted(calls("work"), says("Done."), says("Again."));
   // What is small still finds room, such as the event that the turn was resumed: each try counts.
-  return createRuntime({ store, model, tools: [work], limits: { resumesMax: 1_000 } });
+  return createRuntime({ store, model, tools: [work] });
 }
 
 /** A turn meets a full disk, is left, and the same runtime ends it when there is room. */

@@ -20,6 +20,8 @@ interface TurnRef {
   readonly journal: readonly TurnEvent[];
   /** Another run held the turn before this one. */
   readonly isResumed?: true;
+  /** That run was in this process, and ended because the store failed. */
+  readonly isFault?: true;
 }
 /** What the runtime gives to a host. */
 interface HostContext {

@@ -299,6 +299,8 @@ type TurnEvent = Opened | Answer | {
   readonly at: number;
   readonly step: number;
   readonly generation: number;
+  /** The process had let the turn go because its store failed: that is no crash, however often it happens. */
+  readonly isFault?: true;
 } |
 /** An operation ran while the turn did nothing but wait. */
 Applied | {

@@ -79,7 +79,10 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
     session.queue.mayHaveMore = true; // Another process has the turn: handles here get its result.
     return;
   }
-  if (passingFault(error, session.core.store) !== undefined) throw error;
+  const fault = passingFault(error, session.core.store);
+  // `store.failed` may be the turn's own doing, and then it must not be tried for ever.
+  if (fault !== undefined && fault.code !== "store.failed") session.core.watch.failed(turnId);
+  if (fault !== undefined) throw error;
   session.fail(turnId, error);
   if (hasCode(error, "turn.host")) session.gaveUp(error);
 }

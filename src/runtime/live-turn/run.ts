@@ -39,6 +39,8 @@ export interface OpenedTurn {
   /** `opened`, then the events that an earlier run recorded. */
   readonly journal: readonly TurnEvent[];
   readonly isResumed?: true;
+  /** This process had let it go because the store failed. */
+  readonly isFault?: true;
   /** Accepted some time ago: a cancel may be waiting in the store. */
   readonly hasWaited?: true;
   /** Recovery began it and no caller: its model may be missing here. */
@@ -131,11 +133,12 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
 }
 
 /** Opens the turn in its host; from here on it is the session's running turn. */
-function open(live: LiveTurn, { lease, until, journal, isResumed }: OpenedTurn): Awaitable<TurnRun> {
+function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: OpenedTurn): Awaitable<TurnRun> {
   const { core, session } = live;
   session.running = live;
   if (live.isBudgeted) core.spenders.add(live);
-  const turn = isResumed === true ? { lease, until, journal, isResumed } : { lease, until, journal };
+  const how = isFault === true ? ({ isResumed: true, isFault } as const) : ({ isResumed: true } as const);
+  const turn = isResumed === true ? { lease, until, journal, ...how } : { lease, until, journal };
   // A plain object: a host that wraps another may spread it.
   return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {
     store: core.store,

@@ -22,7 +22,10 @@ async function openTurn({ core, id, opening }: LiveSession, forOperation?: true)
   const until = sent + lease.heldMs;
   return answer.kind === "opened"
     ? { lease, until, journal: [answer.opened], hasWaited: true }
-    : { lease, until, journal: answer.journal, isResumed: true, hasWaited: true };
+    : {
+        ...{ lease, until, journal: answer.journal, isResumed: true, hasWaited: true },
+        ...(core.watch.faulted.delete(lease.turnId) ? { isFault: true } : {}),
+      };
 }
 
 // ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,7 @@ const LOOK_MS = 1_000;
 /** How long after a look hints bring about another. */
 const HINTED_MS = 100;
 const LEFT_MS = 10_000;
+const FAULTED_MAX = 10_000;
 const HOLD_MS = 2_147_483_647;
 const PAGE = 256;
 const AT_ONCE = 8;
@@ -52,6 +53,8 @@ export class Watch {
   readonly #pending = new Map<TurnId, SessionId>();
   /** Sessions whose inputs came through here: they are run here when nobody else has them, also without recovery. */
   readonly #awaited = new Set<SessionId>();
+  /** Turns that were let go here because the store failed: to go on with them is no sign of a crash. */
+  readonly faulted = new Set<TurnId>();
   /** A3: until when. */
   readonly #left = new Map<SessionId, number>();
   /** What was shown here of parked turns that somebody looks on. */
@@ -101,6 +104,12 @@ export class Watch {
   /** A3 */
   leave(id: SessionId): void {
     this.#left.set(id, this.#core().world.now() + LEFT_MS);
+  }
+
+  /** A turn was let go because the store failed. */
+  failed(turnId: TurnId): void {
+    if (this.faulted.size >= FAULTED_MAX) this.faulted.clear();
+    this.faulted.add(turnId);
   }
 
   /** A turn was parked here. */

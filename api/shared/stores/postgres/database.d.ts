@@ -1,6 +1,8 @@
 /** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
 interface Pool {
   connect(): Promise<Client>;
+  /** It lets nobody wait for longer than for a server. */
+  readonly isTimed?: boolean;
 }
 interface Client {
   query(statement: Statement): Promise<Answered>;
