@@ -8,6 +8,7 @@ const programs = [
   "test/mcp/{server,raw}.ts",
   "test/crash/{scenarios,mutants,places}/*.ts",
   "test/power/child.ts",
+  "test/postgres/worker.ts",
 ];
 
 const config: KnipConfig = {

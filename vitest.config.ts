@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const ALONE = [
   "test/{cli,crash,kit,monitors,power}/**/*.test.ts",
+  "test/postgres/{cluster,network,starved}.test.ts",
   "test/triggers/processes.test.ts",
   "test/path.test.ts",
   "test/sessions/handles.test.ts",

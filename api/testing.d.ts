@@ -14,6 +14,7 @@ import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
 import { amnesiac } from "./shared/testing/amnesiac.js";
 import { places } from "./shared/testing/crash/places.js";
+import { postgresPlace } from "./shared/testing/crash/places/postgres.js";
 import { recited } from "./shared/testing/crash/recited.js";
 import { sandboxLaws } from "./shared/testing/sandbox-laws.js";
 import { storeLaws } from "./shared/testing/store-laws.js";
@@ -50,6 +51,7 @@ export {
   ends,
   hostLaws,
   places,
+  postgresPlace,
   protocolLaws,
   providerLaws,
   recited,

@@ -3,7 +3,8 @@ import { CheckOptions, Finding } from "../shared/stores/sqlite/check.js";
 import { Database } from "../shared/stores/sqlite/database.js";
 import { Store } from "../shared/stores/store.js";
 import { Strength } from "../shared/stores/sqlite/connection.js";
-import { SweepOptions, Swept, VacuumOptions, Vacuumed } from "../shared/stores/sqlite/sweep.js";
+import { SweepOptions, Swept } from "../shared/stores/rows/sweep.js";
+import { VacuumOptions, Vacuumed } from "../shared/stores/sqlite/sweep.js";
 interface SqliteOptions {
   /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
   readonly strength?: Strength | undefined;

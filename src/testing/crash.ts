@@ -14,6 +14,7 @@ export type { ViolationKind } from "./crash/judge.ts";
 export type { CrashWorld } from "./crash/life.ts";
 export type { Picture } from "./crash/picture.ts";
 export type { OpenedPlace, Place, TrialPlace } from "./crash/places/place.ts";
+export { postgresPlace } from "./crash/places/postgres.ts";
 export { places } from "./crash/places.ts";
 export type { Trial } from "./crash/plan.ts";
 export { recited } from "./crash/recited.ts";

@@ -12,6 +12,7 @@ export {
   type Picture,
   type Place,
   places,
+  postgresPlace,
   recited,
   type Scenario,
   type Trial,

@@ -3,8 +3,9 @@ import { calls, says, scripted } from "bowline/testing";
 import pg from "pg";
 import { expect, test, vi } from "vitest";
 import { RuntimeError } from "../../src/model/errors.ts";
+import type { Preview } from "../../src/model/event.ts";
 import { postgres } from "../../src/stores/postgres.ts";
-import { alice, bob, newSession, send } from "../../src/testing/cast.ts";
+import { alice, begin, bob, newSession, send } from "../../src/testing/cast.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { startProxy, type TcpProxy } from "../kit/proxy.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
@@ -47,6 +48,25 @@ describePostgres("connections that say nothing", () => {
     expect(since(start)).toBeGreaterThan(250);
     proxy.strand("closed");
     expect((await store.load(bob))?.id).toBe("bob");
+    await store.close();
+  });
+
+  test("E7 S11 postgres: what a turn shows is not shown twice when its answer is lost", async () => {
+    const url = await freshDatabase();
+    await using proxy = await startProxy(url);
+    const store = postgres(proxy.url(url), { listen: false });
+    await store.create(newSession());
+    const lease = await begin(store, "hello");
+    const said = (delta: string): Preview => ({ kind: "text", delta }) as unknown as Preview;
+    await store.live!.show(lease, { part: "first", previews: [said("One")] });
+    const cut = proxy.cutWhen({ client: /INSERT INTO|bowline_/, when: "answered" });
+    expect(await codeOf(store.live!.show(lease, { part: "more", previews: [said(", two")] }))).toBe(
+      "store.unreachable",
+    );
+    await cut;
+    expect((await store.live!.read(alice, 0)).rows.length).toBe(2);
+    await store.live!.show(lease, { part: "first", previews: [said("One, two")] });
+    expect((await store.live!.read(alice, 0)).rows.length).toBe(1);
     await store.close();
   });
 
@@ -141,6 +161,23 @@ describePostgres("connections that are all in use", () => {
 });
 
 describePostgres("servers that go and come back", () => {
+  test("E7 postgres: hints of others are heard again after a restart, and whoever listens is told to look", async () => {
+    await using server = await startPostgres();
+    const [here, there] = [postgres(server.url), postgres(server.url, { listen: false })];
+    await here.ready();
+    const heard: string[] = [];
+    const stop = here.hints!((hint) => heard.push(hint.kind === "session" ? hint.what : hint.kind));
+    const all = () => heard.filter((each) => each === "all").length;
+    await vi.waitFor(() => expect(all()).toBe(1), { timeout: 5_000 });
+    await server.restart();
+    await vi.waitFor(() => expect(all()).toBe(2), { timeout: 5_000 });
+    await there.create(newSession());
+    await send(there, "hello");
+    await vi.waitFor(() => expect(heard).toContain("fact"), { timeout: 5_000 });
+    stop();
+    await Promise.all([here.close(), there.close()]);
+  });
+
   test("E7 postgres: the name of a server that was there may be unknown for a moment", async () => {
     const pool = new pg.Pool({ connectionString: await freshDatabase() });
     let misses = 0;

@@ -296,6 +296,27 @@ declare const ERRORS: {
     found: number;
     known: number;
   }) => Said;
+  readonly "store.old": (d: {
+    store: string;
+    found: number;
+    needed: number;
+  }) => Said;
+  readonly "store.url": (d: {
+    problem: string;
+  }) => Said;
+  readonly "store.unreachable": (d: {
+    store: string;
+    problem: string;
+    ms: number;
+  }) => Said;
+  readonly "store.exhausted": (d: {
+    store: string;
+    problem: string;
+  }) => Said;
+  readonly "store.refused": (d: {
+    store: string;
+    problem: string;
+  }) => Said;
   readonly "store.locked": (d: {
     path: string;
     ms: number;

@@ -55,7 +55,8 @@ const COMMIT = `WITH s AS (
     UPDATE @session SET revision = revision + 1, turns = turns + 1, head = $2, head_index = $5, usage = $6, turn = NULL,
       owner = NULL, process = NULL, until = 0, length = 0
     WHERE n = $1 AND turn = $2 AND generation = $3 AND revision = $4 AND NOT has_more AND NOT is_cancelled
-    RETURNING n, revision),
+    RETURNING n, revision, CASE WHEN followed > 0 THEN n END AS shown),
+  v AS (DELETE FROM @preview WHERE session = (SELECT shown FROM s)),
   g AS (INSERT INTO @segment (${SEGMENT_COLUMNS}) SELECT ${SEGMENT} FROM s),
   p AS (INSERT INTO @state SELECT s.n, c.plugin, s.revision, c.body
     FROM s, unnest($${STATES_FROM}::text[], $${STATES_FROM + 1}::text[]) AS c(plugin, body)),
@@ -178,6 +179,7 @@ export class Commits {
     const back = await settle(tx, row.n, turn.inputs);
     tx.queue(END_LEASE, session.n, back);
     tx.queue("DELETE FROM @journal WHERE session = $1", session.n);
+    if (session.followed > 0) tx.queue("DELETE FROM @preview WHERE session = $1", session.n);
     endWaits(tx, await openWaits(tx, row.n));
     for (const table of ["note", "attempt"]) tx.queue(`DELETE FROM @${table} WHERE turn = $1`, row.n);
     const { spawns = [], parts = [], at } = turn;

@@ -49,11 +49,8 @@ export interface FoundRow extends TurnRow {
 const FOUND = `SELECT s.id AS "sessionId", ${TURN_COLUMNS} FROM @turn t JOIN @session s ON s.n = t.session`;
 const BY_ID = `${FOUND} WHERE t.id = $1`;
 const BY_NUMBER = `${FOUND} WHERE t.n = $1`;
-const BY_NUMBERS = `${FOUND} WHERE t.n = ANY ($1::bigint[])`;
 
 const turnById = (tx: Transaction, id: TurnId): Promise<FoundRow | undefined> => tx.row(BY_ID, id);
-export const turnsByNumber = (tx: Transaction, numbers: readonly number[]): Promise<FoundRow[]> =>
-  numbers.length === 0 ? Promise.resolve([]) : tx.rows(BY_NUMBERS, numbers);
 
 export async function cancel(
   tx: Transaction,

@@ -46,7 +46,9 @@ export async function show(
   const body = `${turn} ${JSON.stringify(shown)}`;
   const hint = payloadOf({ kind: "session", sessionId, what: "preview" });
   const startsAnew = shown.part !== "more";
-  const row = await db.row<{ n: number }>(SHOW, session, turn, generation, startsAnew, body, db.channel, hint);
+  const values = [session, turn, generation, startsAnew, body, db.channel, hint];
+  // Without patience: a part whose answer was lost would be shown twice. Whoever shows begins anew after a failure.
+  const [row] = await db.patiently(0, (client) => db.send<{ n: number }>(client, SHOW, values));
   return row?.n;
 }
 

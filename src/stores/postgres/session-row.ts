@@ -32,17 +32,11 @@ export interface SessionRow {
 
 const LOCK = "SELECT * FROM @session WHERE id = $1 FOR UPDATE";
 const LOCK_NUMBER = "SELECT * FROM @session WHERE n = $1 FOR UPDATE";
-// One by one in the order of their numbers, which is the order of locks.
-const LOCK_NUMBERS = "SELECT * FROM @session WHERE n = ANY ($1::bigint[]) ORDER BY n FOR UPDATE";
 
 /** Locks a session to the end of the transaction. What is read in later statements holds until then. */
 export const lockSession = (tx: Transaction, id: SessionId): Promise<SessionRow | undefined> => tx.row(LOCK, id);
 
 export const lockNumber = (tx: Transaction, n: number): Promise<SessionRow | undefined> => tx.row(LOCK_NUMBER, n);
-
-/** Those that are there of several sessions, in the order of their numbers. */
-export const lockNumbers = (tx: Transaction, numbers: readonly number[]): Promise<SessionRow[]> =>
-  tx.rows(LOCK_NUMBERS, numbers);
 
 export async function requireLocked(tx: Transaction, id: SessionId): Promise<SessionRow> {
   const row = await lockSession(tx, id);

@@ -94,7 +94,7 @@ export class Stage {
     const life = this.#begun.length + 1;
     const whole: Orders = {
       place: where,
-      at: this.#at,
+      at: this.#clock === undefined ? this.#at : { ...this.#at, isHastened: true },
       folder: this.#folder,
       ledger: this.#ledger,
       life,

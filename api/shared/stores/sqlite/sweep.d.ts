@@ -1,21 +1,4 @@
-interface SweepOptions {
-  /** Younger blobs stay, named or not: most are put again soon. An hour unless given. */
-  readonly olderThanMs?: number;
-  /** How many blobs to decide on. */
-  readonly max?: number;
-  /** How long to search; a page under way is finished. */
-  readonly ms?: number;
-}
-interface Swept {
-  /** Nothing removed, because the search for names was not finished in time; another call goes on with it. */
-  readonly isPartial: boolean;
-  readonly deleted: number;
-  readonly bytes: number;
-  /** Old blobs that something names. */
-  readonly kept: number;
-  /** Old blobs not decided on. */
-  readonly remaining: number;
-}
+import { SweepOptions, Swept } from "../rows/sweep.js";
 interface VacuumOptions extends SweepOptions {
   /**
    * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
@@ -31,4 +14,4 @@ interface Vacuumed extends Swept {
   /** Whether the write-ahead log could be emptied; not while another process reads. */
   readonly isLogEmptied: boolean;
 }
-export { SweepOptions, Swept, VacuumOptions, Vacuumed };
+export { VacuumOptions, Vacuumed };
