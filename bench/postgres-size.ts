@@ -1,6 +1,6 @@
 // What is on the server after many turns, table by table: rows, old versions of rows that nobody has cleared away yet, and
-// room. Old versions are cleared by autovacuum, with the settings of a new installation, while the turns are made.
-
+// room. Autovacuum has the settings of a new installation, and comes once a minute: a run that is shorter than that shows
+// what pages clear by themselves, and all that is left for it.
 import type { Row } from "./report.ts";
 import * as script from "./script.ts";
 import { serve } from "./server.ts";
