@@ -55,6 +55,8 @@ export class TaskJobRun extends HeldJob {
   #active = 0;
   #isLeaving = false;
   #idle: AbortController | undefined;
+  /** It is being given up. Nothing begins before the store has said whether it was: else it would be done here and elsewhere. */
+  #parking: Promise<void> | undefined;
   /** Starts in a row after which nothing was recorded. */
   #loops = 0;
   #stop!: () => void;
@@ -214,9 +216,10 @@ export class TaskJobRun extends HeldJob {
 
   /** T2: looked at once more when it was not: the process may have slept meanwhile, and nothing may come in between. */
   get #isReady(): boolean {
-    return this.core.jobs.isInTime && !this.isOver;
+    return this.#parking === undefined && this.core.jobs.isInTime && !this.isOver;
   }
   async #ready(): Promise<void> {
+    await this.#parking;
     if (!this.core.jobs.isInTime) await this.core.jobs.renew();
     if (this.isOver) await forever();
   }
@@ -286,7 +289,12 @@ export class TaskJobRun extends HeldJob {
     const quietMs = jobs.isFull || this.#isLeaving ? 0 : limits.parkAfterMs;
     if (quietMs === Infinity) return;
     void world.rest(quietMs, idle.signal).then(() => {
-      if (!idle.signal.aborted) this.#park().catch((error) => jobs.giveUp(this, error));
+      if (idle.signal.aborted || this.#parking !== undefined) return;
+      this.#parking = this.#park()
+        .catch((error: unknown) => jobs.giveUp(this, error))
+        .finally(() => {
+          this.#parking = undefined;
+        });
     });
   }
 
