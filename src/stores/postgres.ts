@@ -201,7 +201,7 @@ class Postgres implements PostgresStore {
   /** Ours to close. */
   readonly #own: Connections | undefined;
   readonly #lines = new Lines();
-  readonly #sessions = new Sessions();
+  readonly #sessions: Sessions;
   readonly #blobs: Blobs;
   readonly #journals: Journals;
   readonly #turns: Turns;
@@ -219,6 +219,7 @@ class Postgres implements PostgresStore {
     const hints = connect && new Hints(connect, db.channel, () => {});
     this.#hints = hints;
     if (hints !== undefined) this.hints = (listener) => hints.listen(listener);
+    this.#sessions = new Sessions(db);
     this.#blobs = new Blobs(db, Date.now);
     this.#jobs = new Jobs(db, this.#blobs);
     this.#journals = new Journals(db, this.#jobs);

@@ -26,7 +26,7 @@ const READY = `SELECT id FROM @session s WHERE turn IS NULL AND wake IS NULL AND
 
 // Of a turn or a job that is not over its row says so; of one that is, there may be none. A text with escapes of its own may
 // be one that the server cannot take apart: such a turn counts as woken, and whoever opens its session looks closely.
-const IS_OVER = `CASE WHEN strpos(w.about, '\\u') > 0 THEN true ELSE (
+const IS_OVER = `CASE WHEN strpos(w.about, chr(92) || 'u') > 0 THEN true ELSE (
     SELECT CASE WHEN w.about::json ->> 'need' = 'all' THEN coalesce(bool_and(each.is_over), true)
       ELSE coalesce(bool_or(each.is_over), false) END
     FROM (

@@ -26,7 +26,7 @@ import {
 import { payloadOf } from "./hints.ts";
 import { addAppend, appendRow, settle, waitingAppends } from "./inputs.ts";
 import type { Jobs } from "./jobs.ts";
-import type { Journals, Run } from "./journal.ts";
+import { isHeldBy, type Journals, type Run } from "./journal.ts";
 import { addOperation, appliedOf, forgetNotes, hasPart, keepParts, operationRow } from "./operations.ts";
 import { lockNumber, requireLocked, type SessionRow } from "./session-row.ts";
 import { bookSpent, bookStatement, bookValues, headId, headOf, type Memo, type Sessions } from "./sessions.ts";
@@ -43,7 +43,7 @@ import { endWaits, openWaits } from "./waits.ts";
  */
 
 // The parameters: session, turn, generation, revision; head index, usage; the columns of the segment; how it ended; the
-// states that changed; the ledger; the hint.
+// states that changed; the ledger; the hint; the owner.
 const SEGMENT_FROM = 7;
 const ENDED_AT = SEGMENT_FROM + 12;
 const STATES_FROM = ENDED_AT + 1;
@@ -54,7 +54,7 @@ const SEGMENT = SEGMENT_TYPES.map((type, index) => `$${SEGMENT_FROM + index}::${
 const COMMIT = `WITH s AS (
     UPDATE @session SET revision = revision + 1, turns = turns + 1, head = $2, head_index = $5, usage = $6, turn = NULL,
       owner = NULL, process = NULL, until = 0, length = 0
-    WHERE n = $1 AND turn = $2 AND generation = $3 AND revision = $4 AND NOT has_more AND NOT is_cancelled
+    WHERE n = $1 AND turn = $2 AND generation = $3 AND owner = $${HINT_FROM + 2} AND revision = $4 AND NOT has_more AND NOT is_cancelled
     RETURNING n, revision, CASE WHEN followed > 0 THEN n END AS shown),
   v AS (DELETE FROM @preview WHERE session = (SELECT shown FROM s)),
   g AS (INSERT INTO @segment (${SEGMENT_COLUMNS}) SELECT ${SEGMENT} FROM s),
@@ -118,11 +118,12 @@ export class Commits {
       ...[row.n, run.turn, lease.generation, row.revision, entries.length - 1, text],
       ...segmentRow(segment, session, headOf(row), entries),
       JSON.stringify(encodeEnded(ended)),
-      states.map(([plugin]) => plugin),
+      states.map(([plugin]) => keyText(plugin)),
       states.map(([, body]) => body),
       ...bookValues(turn.spent),
       this.#db.channel,
       payloadOf({ kind: "session", sessionId: row.id, what: "fact" }),
+      lease.owner.id,
     ];
     const [found] = await this.#db.heldRows<{ done: number }>(COMMIT, ...values);
     if (found === undefined) return undefined;
@@ -156,7 +157,7 @@ export class Commits {
       if (receipt === "conflict") throw new RuntimeError("store.conflict", { turnId: turn.turnId });
       if (receipt !== undefined) return { answer: receipt };
     }
-    const isHeld = session.turn === row.n && session.generation === lease.generation && session.id === lease.sessionId;
+    const isHeld = session.turn === row.n && isHeldBy(session, lease) && session.id === lease.sessionId;
     if (!isHeld || lease.turnId !== turn.turnId) throw leaseLost(lease);
     const cancel = row.cancel === null ? undefined : requestOf(row);
     if (cancel !== undefined && cancel.requestId !== turn.cancel) return { answer: { kind: "reopen", cancel } };
@@ -324,7 +325,7 @@ export class Commits {
   ): Promise<{ readonly committed: Committed; readonly memo: Memo }> {
     const { row: session } = before;
     const { operation, plugins, config, spent = [], by, receipt, parts = [], spawns = [] } = change;
-    const { n } = (await tx.row<{ n: number }>("SELECT nextval('@number') AS n"))!;
+    const { n } = (await tx.row<{ n: number }>("SELECT pg_catalog.nextval('@number'::regclass) AS n"))!;
     const { place, tip } = await this.#extended(tx, before, n, change);
     forgetNotes(tx, session.n, operation);
     keepParts(tx, session.n, parts);

@@ -43,6 +43,8 @@ export class Connections implements Pool {
     } as pg.PoolConfig);
     // A connection that breaks while nobody uses it is no failure of anybody's call. Without a listener it would end the process.
     this.#pool.on("error", () => {});
+    // Before anybody is given it: the server may end it in the same breath in which it greets.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
 
   connect(): Promise<Client> {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
 import { keyText } from "../rows/codec.ts";
-import { isCut, isPassing, isPreparedLost, isUnknownHost, typed } from "./faults.ts";
+import { isCut, isOutdated, isPassing, isPreparedLost, isUnknownHost, typed, Undecided } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
@@ -11,7 +11,6 @@ export type Value = string | number | boolean | null | Uint8Array | readonly (st
 /** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
 export interface Pool {
   connect(): Promise<Client>;
-  on?(event: "error", listener: () => void): unknown;
   /** It lets nobody wait for longer than for a server. */
   readonly isTimed?: boolean;
 }
@@ -61,8 +60,13 @@ export const clock = (parameter: number): string =>
   `coalesce($${parameter}::float8, date_part('epoch', clock_timestamp()) * 1000)`;
 
 /** No text of a row has NUL, which the server refuses: such a name is asked for in the form in which it would be kept. */
-const hasNul = (value: Value): boolean => typeof value === "string" && value.includes("\0");
-const withoutNul = (value: Value): Value => (typeof value === "string" && hasNul(value) ? keyText(value) : value);
+const hasNul = (value: Value): boolean =>
+  Array.isArray(value) ? value.some(hasNul) : typeof value === "string" && value.includes("\0");
+const withoutNul = (value: Value): Value => {
+  if (Array.isArray(value))
+    return value.map((each) => (typeof each === "string" && hasNul(each) ? keyText(each) : each));
+  return typeof value === "string" && hasNul(value) ? keyText(value) : value;
+};
 
 const PREPARED_TRIES = 5;
 /** A transaction, and the era of the server in which it has this number. */
@@ -76,6 +80,20 @@ const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
 
 /** Connections whose errors are heard: once each, though several stores may share a pool. */
 const HEARD = new WeakSet<object>();
+
+/** A pool tells of connections that broke while nobody used them. Without a listener that would end the process. */
+function listenTo(pool: object): void {
+  const heard = pool as { on?(event: string, listener: (client: unknown) => void): unknown };
+  if (HEARD.has(pool) || typeof heard.on !== "function") return;
+  HEARD.add(pool);
+  heard.on("error", () => {});
+  // Before anybody is given the connection: the server may end it in the same breath in which it greets.
+  heard.on("connect", (client) => {
+    HEARD.add(client as Client);
+    (client as Client).on?.("error", () => {});
+  });
+}
+
 /** How much longer than the server a pool may take. */
 const POOL_MS = 500;
 
@@ -115,16 +133,16 @@ export class Database {
   /** Whether the server remembers statements by name; a pooler between may not. */
   #isPrepared = true;
   #isClosed = false;
+  readonly #memories: { clear(): void }[] = [];
+  /** Connections over which the era was asked for. */
+  readonly #greeted = new WeakSet<Client>();
+  #era: string | undefined;
   #setUp: Promise<void> | undefined;
   #wasReady = false;
 
   constructor(pool: Pool, options: DatabaseOptions) {
     this.#pool = pool;
-    if (!HEARD.has(pool)) {
-      // The pool tells of a connection that broke while nobody used it. Without a listener that would end the process.
-      HEARD.add(pool);
-      pool.on?.("error", () => {});
-    }
+    listenTo(pool);
     this.#options = options;
     this.schema = options.schema;
     this.name = options.name;
@@ -197,10 +215,8 @@ export class Database {
   /** Whether a transaction is known to be kept. Of one before a crash of the server nothing is known (4). */
   async #isKept(client: Client, { id, era }: Numbered): Promise<boolean> {
     const [row] = await this.send<{ status: string | null }>(client, STATUS, [id, era]);
-    if (row!.status !== "in progress") return row!.status === "committed";
-    // The server ends it when it has been idle for too long, and until then it may still be kept.
-    await sleep(100);
-    return this.#isKept(client, { id, era });
+    if (row!.status === "in progress") throw new Undecided();
+    return row!.status === "committed";
   }
 
   async #within<T>(client: Client, begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -230,7 +246,7 @@ export class Database {
       try {
         if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
         if (isReady) await this.ready();
-        return await this.#once(work, attempt);
+        return await this.#once(work, attempt, isReady);
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
         if (isPreparedLost(error) && attempt < PREPARED_TRIES) {
@@ -247,18 +263,37 @@ export class Database {
     }
   }
 
-  async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number): Promise<T> {
+  /** Names something that remembers rows, to be cleared when the server may have lost some (4). */
+  remembers<M extends { clear(): void }>(memory: M): M {
+    this.#memories.push(memory);
+    return memory;
+  }
+
+  /** A server that crashed ends all connections. So whoever opens one looks whether it is still the same era. */
+  async #greet(client: Client): Promise<void> {
+    const [row] = await this.send<{ id: string }>(client, "SELECT id FROM @era", []);
+    if (row !== undefined && row.id === this.#era) return;
+    this.#era = row?.id;
+    for (const memory of this.#memories) memory.clear();
+  }
+
+  async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number, isReady: boolean): Promise<T> {
     const client = await this.#connect();
-    if (!HEARD.has(client)) {
+    const isNew = !this.#greeted.has(client);
+    if (isNew && !HEARD.has(client)) {
       // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
       HEARD.add(client);
       client.on?.("error", () => {});
     }
     let isBroken = false;
     try {
+      if (isNew && isReady) {
+        await this.#greet(client);
+        this.#greeted.add(client);
+      }
       return await work(client, attempt);
     } catch (error) {
-      isBroken = isCut(error) || isPreparedLost(error);
+      isBroken = isCut(error) || isPreparedLost(error) || isOutdated(error);
       throw error;
     } finally {
       client.release(isBroken);

@@ -43,13 +43,21 @@ const isExhausted = (error: Error): boolean =>
 
 /** Whether the same may succeed a moment later. */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error));
+  error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error) || isOutdated(error));
 
 /** Whether there is no such host. Where there was one before, its name is missing for a moment: it is being replaced. */
 export const isUnknownHost = (error: unknown): boolean => codeOf(error) === "ENOTFOUND";
 
 /** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
-const isAgainstAnother = (error: unknown): boolean => ["40001", "40P01", "55P03"].includes(codeOf(error));
+const isAgainstAnother = (error: unknown): boolean =>
+  error instanceof Undecided || ["40001", "40P01", "55P03", "57014"].includes(codeOf(error));
+
+/** The answer to a COMMIT was lost, and the server is still at it: its disk or a replica takes its time. */
+export class Undecided extends Error {}
+
+/** Whether the tables have changed since the connection prepared the statement: another connection plans it anew. */
+export const isOutdated = (error: unknown): boolean =>
+  error instanceof Error && codeOf(error) === "0A000" && /cached plan/.test(error.message);
 
 /** Whether a pooler gave the statement to a connection that does not know it, or knows another of its name. */
 export const isPreparedLost = (error: unknown): boolean => ["26000", "42P05"].includes(codeOf(error));

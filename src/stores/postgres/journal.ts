@@ -30,20 +30,23 @@ export interface Run {
   readonly inputId: InputId;
 }
 
-/** The condition of the fence: the parameters 1 to 3 are session, turn and generation. */
-const HELD = "n = $1 AND turn = $2 AND generation = $3";
+/**
+ * The condition of the fence: the parameters 1 to 4 are session, turn, generation and owner. Numbers alone would do if no
+ * server ever lost what it had acknowledged; one that did gives out the same numbers again, but to another worker.
+ */
+const HELD = "n = $1 AND turn = $2 AND generation = $3 AND owner = $4";
 const APPEND = `WITH s AS (
-    UPDATE @session SET until = greatest(until, ${clock(4)} + $5), length = length + $7 WHERE ${HELD} AND length = $6
+    UPDATE @session SET until = greatest(until, ${clock(5)} + $6), length = length + $8 WHERE ${HELD} AND length = $7
     RETURNING n, until, waiting > 0 OR has_more AS pending)
-  INSERT INTO @journal SELECT n, $6, $7, $8 FROM s
-  RETURNING (SELECT until - ${clock(4)} FROM s) AS held, (SELECT pending FROM s) AS pending`;
+  INSERT INTO @journal SELECT n, $7, $8, $9 FROM s
+  RETURNING (SELECT until - ${clock(5)} FROM s) AS held, (SELECT pending FROM s) AS pending`;
 interface HeldRow {
   readonly held: number;
   readonly pending: boolean;
 }
-const RENEW = `UPDATE @session SET until = greatest(until, ${clock(4)} + $5) WHERE ${HELD}
-  RETURNING until - ${clock(4)} AS held, waiting > 0 OR has_more AS pending, has_more, is_cancelled,
-    followed > ${clock(4)} AS is_followed`;
+const RENEW = `UPDATE @session SET until = greatest(until, ${clock(5)} + $6) WHERE ${HELD}
+  RETURNING until - ${clock(5)} AS held, waiting > 0 OR has_more AS pending, has_more, is_cancelled,
+    followed > ${clock(5)} AS is_followed`;
 const RELEASE = `UPDATE @session SET until = 0 WHERE ${HELD}`;
 const FIND = `SELECT t.n AS turn, t.session, s.id AS "sessionId", t.input_id AS "inputId"
   FROM @turn t JOIN @session s ON s.n = t.session WHERE t.id = $1`;
@@ -55,10 +58,11 @@ const RUNS = 5_000;
 export class Journals {
   readonly #db: Database;
   readonly #jobs: Jobs;
-  readonly #runs = new Map<TurnId, Run>();
+  readonly #runs: Map<TurnId, Run>;
 
   constructor(db: Database, jobs: Jobs) {
     this.#db = db;
+    this.#runs = db.remembers(new Map());
     this.#jobs = jobs;
   }
 
@@ -89,7 +93,7 @@ export class Journals {
   async requireHeld(tx: Transaction, lease: Lease): Promise<SessionRow & { readonly turn: number }> {
     const run = await this.requireRun(tx, lease);
     const session = await lockNumber(tx, run.session);
-    if (session?.turn !== run.turn || session.generation !== lease.generation) throw leaseLost(lease);
+    if (session?.turn !== run.turn || !isHeldBy(session, lease)) throw leaseLost(lease);
     return { ...session, turn: run.turn };
   }
 
@@ -105,7 +109,8 @@ export class Journals {
     if (waits.length === 0 && spawns.length === 0 && events.length > 0 && seq > 0) {
       const { session, turn } = await this.requireRun(db, lease);
       const text = JSON.stringify(encodeEvents(events));
-      const values = [session, turn, lease.generation, db.time(now), db.leaseMs, seq, events.length, text];
+      const { generation, owner } = lease;
+      const values = [session, turn, generation, owner.id, db.time(now), db.leaseMs, seq, events.length, text];
       const [row] = await db.heldRows<HeldRow>(APPEND, ...values);
       if (row !== undefined) return this.#held(row);
     }
@@ -166,7 +171,10 @@ export class Journals {
   async renew(lease: Lease, now: number): Promise<Mail> {
     const db = this.#db;
     const { session, turn } = await this.requireRun(db, lease);
-    const [row] = await db.heldRows<RenewedRow>(RENEW, session, turn, lease.generation, db.time(now), db.leaseMs);
+    const [row] = await db.heldRows<RenewedRow>(
+      RENEW,
+      ...[session, turn, lease.generation, lease.owner.id, db.time(now), db.leaseMs],
+    );
     if (row === undefined) throw leaseLost(lease);
     const mail = { ...this.#held(row), ...(row.is_followed ? { isFollowed: true as const } : {}) };
     return row.is_cancelled || row.has_more ? { ...mail, ...(await db.read((tx) => this.mail(tx, turn))) } : mail;
@@ -188,7 +196,7 @@ export class Journals {
   /** Lets another worker take the turn at once. A lease that is lost changes nothing. */
   async release(lease: Lease): Promise<void> {
     const run = await this.find(this.#db, lease.turnId);
-    if (run !== undefined) await this.#db.rows(RELEASE, run.session, run.turn, lease.generation);
+    if (run !== undefined) await this.#db.rows(RELEASE, run.session, run.turn, lease.generation, lease.owner.id);
   }
 
   /** The events of the open turn of a session, without the first `after`. */
@@ -229,6 +237,10 @@ interface RenewedRow extends HeldRow {
   readonly is_cancelled: boolean;
   readonly is_followed: boolean;
 }
+
+/** Whether a locked session is under this lease. */
+export const isHeldBy = (session: SessionRow, { generation, owner }: Lease): boolean =>
+  session.generation === generation && session.owner === owner.id;
 
 /** The first event of a journal, as it is kept. */
 export const firstEvents = (opened: Opened, input: NewInput): string => JSON.stringify([encodeOpened(opened, input)]);

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { EffectName, TurnId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import { keyText } from "../rows/codec.ts";
@@ -18,6 +19,10 @@ const NOTED = `SELECT o.value FROM @note o JOIN @turn t ON t.n = o.turn JOIN @se
 const ATTEMPT = `WITH open AS (${OPEN})
   INSERT INTO @attempt SELECT turn, $2 FROM open ON CONFLICT DO NOTHING RETURNING turn`;
 
+/** A key as it is kept: an index takes no more than some 2,700 bytes. */
+const shortText = (key: string): string =>
+  key.length <= 600 ? keyText(key) : `${keyText(key.slice(0, 64).toWellFormed())}…${hash("sha256", key, "base64url")}`;
+
 /** Keeps a note unless it is there, and answers the one that is kept. A turn that is not open keeps none. */
 export async function note(
   db: Database,
@@ -26,7 +31,7 @@ export async function note(
   key: string,
   value: Json | undefined,
 ): Promise<Json | undefined> {
-  const kept = keyText(key);
+  const kept = shortText(key);
   if (value !== undefined) {
     const [added] = await db.heldRows(NOTE, turn, effect, kept, JSON.stringify(value));
     if (added !== undefined) return value;

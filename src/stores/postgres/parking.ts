@@ -3,7 +3,7 @@ import { leaseLost } from "../rows/faults.ts";
 import type { Lease, ParkAnswer, ParkedTurn } from "../store.ts";
 import type { Transaction } from "./database.ts";
 import { requestOf, type TurnRow } from "./endings.ts";
-import type { Journals } from "./journal.ts";
+import { isHeldBy, type Journals } from "./journal.ts";
 import { parkedWaits } from "./parked.ts";
 import { lockNumber, type SessionRow } from "./session-row.ts";
 import { isAnswered, isOver, openWaits } from "./waits.ts";
@@ -29,7 +29,7 @@ export async function park(
   const session = await lockNumber(tx, run.session);
   if (session?.turn !== run.turn || lease.turnId !== turnId) throw leaseLost(lease);
   if (session.generation === lease.generation + 1 && session.wake !== null) return { kind: "parked" }; // Again.
-  if (session.generation !== lease.generation) throw leaseLost(lease);
+  if (!isHeldBy(session, lease)) throw leaseLost(lease);
   const ids = new Set(waits.map(waitIdOf));
   const cancelled = "SELECT id, cancel FROM @turn WHERE n = $1 AND cancel IS NOT NULL";
   const request = await tx.row<Pick<TurnRow, "id" | "cancel">>(cancelled, run.turn);

@@ -211,9 +211,17 @@ async function migrate(db: Database, client: Client): Promise<void> {
   const quoted = `"${db.schema}"`;
   const within = (text: string): string => text.replaceAll("'@", `'${quoted}.`).replaceAll("@", `${quoted}.`);
 
-  const [server] = await run<{ version: string }>("SELECT current_setting('server_version_num') AS version");
+  const [server] = await run<{ version: string; encoding: string }>(
+    "SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding",
+  );
   const found = Number(server!.version);
   if (found < SERVER_MIN) throw new RuntimeError("store.old", { store: db.name, found, needed: SERVER_MIN });
+  // Else a turn would be paid for whose answer cannot be kept.
+  if ((server!.encoding ?? "UTF8") !== "UTF8")
+    throw new RuntimeError("store.refused", {
+      store: db.name,
+      problem: `its encoding is ${server!.encoding}, not UTF8`,
+    });
   if ((await versionOf(db, run)) === MIGRATIONS.length) return;
   try {
     await run(db.begin);

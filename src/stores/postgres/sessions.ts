@@ -45,7 +45,11 @@ const ADD = `INSERT INTO @session (id, head, head_index, usage) SELECT $1, $2, $
 const ADD_PROFILE = "INSERT INTO @profile VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
 export class Sessions {
-  readonly #memos = new Map<SessionId, Memo>();
+  readonly #memos: Map<SessionId, Memo>;
+
+  constructor(db: Database) {
+    this.#memos = db.remembers(new Map());
+  }
 
   find(tx: Transaction | Database, id: SessionId): Promise<SessionRow | undefined> {
     return tx.row(FIND, id);

@@ -67,7 +67,7 @@ const IS_MORE = `SELECT EXISTS (SELECT 1 FROM @blob WHERE sweep = ${SWEEPS} AND 
 // Those who have read the latest number are waited for, and others wait. Not for long: a dump of the database reads the
 // table too, and as long as this waits for that, no turn is opened.
 const SHUT_OUT = "SET LOCAL lock_timeout = 100; LOCK TABLE @sweep IN ACCESS EXCLUSIVE MODE";
-const BEGIN = `INSERT INTO @sweep (n, number) VALUES (${SWEEPS} + 1, nextval('@number'))`;
+const BEGIN = `INSERT INTO @sweep (n, number) VALUES (${SWEEPS} + 1, pg_catalog.nextval('@number'::regclass))`;
 // The latest sweep, or the one that the oldest open turn, parked or not, certainly knew of (3).
 const FLOOR = `WITH oldest AS (SELECT least((SELECT min(turn) FROM @session WHERE turn IS NOT NULL AND wake IS NULL),
     (SELECT min(turn) FROM @session WHERE wake IS NOT NULL)) AS turn)

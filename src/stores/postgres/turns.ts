@@ -22,7 +22,7 @@ const SWEEPS = "(SELECT max(n) FROM @sweep) AS sweeps";
 // condition. A key that is known is refused by an index. The parameters: session, revision, generation, options; owner,
 // process, now, lease; what is said of the input; the first event; the hint.
 const ACCEPT = `WITH s AS (
-    UPDATE @session SET generation = generation + 1, turn = nextval('@number'), owner = $5, process = $6,
+    UPDATE @session SET generation = generation + 1, turn = pg_catalog.nextval('@number'::regclass), owner = $5, process = $6,
       until = ${clock(7)} + $8, length = 1, has_more = false, is_cancelled = false
     WHERE n = $1 AND revision = $2 AND generation = $3 AND optioned = $4 AND turn IS NULL AND waiting = 0
     RETURNING n, turn),
