@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { RuntimeError } from "../index.ts";
 import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
-import type { Io } from "./io.ts";
+import { type Io, UsageError } from "./io.ts";
 
 /** The file in which conversations are kept. */
 export interface Place {
@@ -19,6 +19,11 @@ const DEFAULT = join(".bowline", "agent.db");
 /** The file of `--db`, else of BOWLINE_DB, else one in the working directory. */
 export function placeOf({ cwd, env }: Pick<Io, "cwd" | "env">, given?: string): Place {
   const chosen = given ?? (env.BOWLINE_DB || undefined);
+  if (chosen !== undefined && /^postgres(ql)?:\/\//.test(chosen))
+    throw new UsageError(
+      "The commands of bowline look at SQLite files, not at Postgres.",
+      "Give your own runtime on Postgres with --app <file>.",
+    );
   if (chosen === MEMORY || chosen === "") return { path: chosen, shown: chosen, isDefault: false };
   const path = resolve(cwd, chosen ?? DEFAULT);
   const near = relative(cwd, path);

@@ -384,7 +384,7 @@ const ERRORS = {
   "store.foreign": (d: { path: string }) =>
     said(
       `${d.path} is the database of something else.`,
-      "Nothing was changed. Give the store a place of its own: a file under another path, or another schema.",
+      "Give the store a file of its own, under another path, or another schema; nothing was changed.",
     ),
   "store.newer": (d: { path: string; found: number; known: number }) =>
     said(
@@ -416,7 +416,7 @@ const ERRORS = {
   "store.refused": (d: { store: string; problem: string }) =>
     said(
       `${d.store} refused: ${d.problem}.`,
-      "Nothing was written. Check user, password and database, and that the user may create and use the schema.",
+      "Nothing was written. Check user, password, database and TLS (sslmode), and that the user may create and use the schema.",
       "unchanged",
     ),
   "store.locked": (d: { path: string; ms: number }) =>

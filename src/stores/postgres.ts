@@ -155,7 +155,9 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   };
   if (typeof where === "string") requireUrl(where);
   else if (typeof (Object(where) as Partial<Pool>).connect !== "function")
-    throw new RuntimeError("store.url", { problem: `it is ${where === null ? "null" : `a ${typeof where}`}` });
+    throw new RuntimeError("store.url", {
+      problem: where == null ? `it is ${where}; is the variable set that it comes from?` : `it is a ${typeof where}`,
+    });
   if (typeof options !== "object" || options === null) wrong("options", "they are no object");
   requireKnown("postgres()", options, OPTIONS);
   const { schema = "bowline", clock = "server" } = options;

@@ -9,7 +9,7 @@ import type { CancelAnswer } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
-import { attemptOf, type Previews } from "../readers/previews.ts";
+import { attemptOf, LastText, type Previews } from "../readers/previews.ts";
 import { tellWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
 import type { LiveSession } from "../session/session.ts";
@@ -42,6 +42,8 @@ export class TurnHandle implements Turn {
   readonly #core: Core;
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
+  /** What was shown of a turn that runs in another process. */
+  elsewhere: LastText | undefined;
   #told: Set<string> | undefined;
   /** Its turn is parked, and nobody has begun to read here. A run that goes on here ends this, and tells it all. */
   isResting = false;
@@ -125,7 +127,17 @@ export class TurnHandle implements Turn {
     if (isLost)
       for (const { key, sessionId, turnId } of latestOf(own))
         this.feed.push({ fact: false, sessionId, turnId, key, kind: "retracted" });
-    for (const event of own) this.feed.push(event);
+    this.elsewhere ??= new LastText();
+    for (const event of own) {
+      this.elsewhere.add(event);
+      this.feed.push(event);
+    }
+  }
+
+  /** The turn has ended elsewhere: what nobody was shown of its answer is shown now. */
+  endedElsewhere({ turnId, outcome }: TurnResult): void {
+    const rest = this.elsewhere?.rest(this.#sessionId, turnId, outcome);
+    if (rest !== undefined) this.feed.push(rest);
   }
 
   /** The iteration began in the middle of a turn elsewhere. */

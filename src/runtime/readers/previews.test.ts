@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Preview } from "../../model/event.ts";
-import { asEffectName, asSessionId, asTurnId } from "../../model/ids.ts";
-import { joined, Keys, newest, restOf } from "./previews.ts";
+import { asEffectName, asSessionId, asTurnId, nodeId } from "../../model/ids.ts";
+import { joined, Keys, LastText, newest, restOf } from "./previews.ts";
 
 const text = (delta: string, attempt = 1): Preview => ({
   fact: false,
@@ -50,4 +50,20 @@ test("S11 the newest previews are those that fit, and of a text that does not it
   const [cut] = newest([text("😀".repeat(1_000))], 1_001).previews;
   expect(said([cut!])).toMatch(/^1(😀)+$/u);
   expect(newest([text("x")], 0)).toEqual({ previews: [], chars: 0, isCut: true });
+});
+
+test("S11 what is missing of an answer when its turn ends elsewhere is told, and nothing twice", () => {
+  const restAfter = (answer: string, ...shown: readonly Preview[]) => {
+    const last = new LastText();
+    for (const event of shown) last.add(event);
+    const message = { id: nodeId("t", 0), role: "assistant", parts: [] } as const;
+    const rest = last.rest(asSessionId("s"), asTurnId("t"), { kind: "answered", message, text: answer });
+    return rest?.kind === "text" ? [rest.key.effect, rest.delta] : undefined;
+  };
+  expect(restAfter("I waited.", text("I "), text("waited."))).toBeUndefined();
+  expect(restAfter("I waited.", text("I "))).toEqual(["r1.model", "waited."]);
+  expect(restAfter("I waited.", text("I sl"), text("I ", 2))).toEqual(["r1.model", "waited."]);
+  expect(restAfter("I waited.", text("I "), { ...text(""), kind: "retracted" })).toEqual(["answer", "I waited."]);
+  expect(restAfter("I waited.", text("Let me see."))).toEqual(["answer", "I waited."]);
+  expect(restAfter("", text(""))).toBeUndefined();
 });

@@ -1,4 +1,6 @@
 import type { Preview, PreviewKey, SessionEvent } from "../../model/event.ts";
+import { asEffectName, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { TurnOutcome } from "../../model/outcome.ts";
 
 type Delta = Extract<SessionEvent, { readonly delta: string }>;
 const isDelta = (event: SessionEvent): event is Delta =>
@@ -86,6 +88,36 @@ export class Keys {
     );
   }
 }
+
+/**
+ * The text that was shown last of a turn that runs elsewhere. A turn's end may overtake its last previews: what is then
+ * missing of the answer is told before the end, so that whoever prints deltas has printed all of it.
+ */
+export class LastText {
+  #key: PreviewKey | undefined;
+  #text = "";
+
+  add(event: Preview): void {
+    if (event.kind !== "text" && event.kind !== "retracted") return;
+    const { effect, generation, attempt } = event.key;
+    const isSame = this.#key?.effect === effect && this.#key.generation === generation && this.#key.attempt === attempt;
+    if (event.kind === "text") {
+      this.#text = (isSame ? this.#text : "") + event.delta;
+      this.#key = event.key;
+    } else if (isSame) this.#text = "";
+  }
+
+  /** What is missing of the answer. One that does not go on with what was shown is told whole, under a key of its own. */
+  rest(sessionId: SessionId, turnId: TurnId, outcome: TurnOutcome): Preview | undefined {
+    if (outcome.kind !== "answered" || outcome.text === this.#text) return undefined;
+    const isBegun = this.#text !== "" && outcome.text.startsWith(this.#text);
+    const whole = { effect: ANSWER, generation: this.#key?.generation ?? 1, attempt: 1 };
+    const key = isBegun ? (this.#key ?? whole) : whole;
+    const delta = isBegun ? outcome.text.slice(this.#text.length) : outcome.text;
+    return delta === "" ? undefined : { fact: false, sessionId, turnId, key, kind: "text", delta };
+  }
+}
+const ANSWER = asEffectName("answer");
 
 const EVENTS_MAX = 2_048;
 

@@ -5,6 +5,7 @@
 // F3 A preview is passed over once the fact that ends its turn was read.
 // F4 A `gap` comes after the facts that its view contains and before all others. What running turns have shown follows.
 // F5 What a running turn has shown comes before the facts that it waits.
+// F6 Of a turn that ran elsewhere, what is missing of its answer comes before its end.
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -13,7 +14,7 @@ import type { SessionView } from "../../model/view.ts";
 import type { Change, Store, StoredSession } from "../../stores/store.ts";
 import { cursorFor, type ReadCursor } from "./cursor.ts";
 import { DONE } from "./feed.ts";
-import { joined, type Previews } from "./previews.ts";
+import { joined, LastText, type Previews } from "./previews.ts";
 import { waitFact } from "./wait-facts.ts";
 
 const PAGE = 256;
@@ -51,6 +52,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   readonly #ended = new Set<TurnId>();
   /** F5: how many previews in the line were shown before the reader joined. */
   #joined = 0;
+  /** F6: turns that run elsewhere, and what was given of each. */
+  readonly #elsewhere = new Map<TurnId, LastText>();
   /** F2: no preview is given until the gap was. */
   #hasGap = false;
   #gap: FactEvent | undefined;
@@ -88,7 +91,11 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   /** A turn elsewhere shows more; before it, previews may have been lost (F2). */
   toldElsewhere(events: readonly Preview[], isLost: boolean): void {
     if (isLost) return this.#lost();
-    for (const event of events) if (!this.#of.isTree || event.kind !== "child") this.preview(event);
+    for (const event of events) {
+      if (this.#of.isTree && event.kind === "child") continue;
+      if (!this.#elsewhere.has(event.turnId)) this.#elsewhere.set(event.turnId, new LastText());
+      this.preview(event);
+    }
   }
 
   /** The reader came in the middle of a turn elsewhere. */
@@ -144,6 +151,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
         const shown = this.#shownBefore(fact.turnId);
         if (shown !== undefined) return shown;
       }
+      const rest = this.#restBefore(fact);
+      if (rest !== undefined) return rest;
       this.#nextFact++;
       return fact;
     }
@@ -151,10 +160,20 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       const step = this.#line[this.#head] as Step;
       if (step === MOVED) return undefined;
       this.#advance();
-      if (!this.#hasGap && !this.#ended.has(step.turnId)) return step; // F2, F3
+      if (this.#hasGap || this.#ended.has(step.turnId)) continue; // F2, F3
+      this.#elsewhere.get(step.turnId)?.add(step);
+      return step;
     }
     if (this.#gap !== undefined) return this.#closeGap(this.#gap);
     return undefined;
+  }
+
+  /** F6 */
+  #restBefore(fact: FactEvent): Preview | undefined {
+    if (fact.kind !== "committed" || fact.by !== "turn") return undefined;
+    const shown = this.#elsewhere.get(fact.turnId);
+    this.#elsewhere.delete(fact.turnId);
+    return this.#hasGap ? undefined : shown?.rest(fact.sessionId, fact.turnId, fact.outcome);
   }
 
   /** F5: a reader that joins late sees a call begin before it is told that the call waits. */

@@ -11,6 +11,7 @@ export type Value = string | number | boolean | null | Uint8Array | readonly (st
 /** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
 export interface Pool {
   connect(): Promise<Client>;
+  on?(event: "error", listener: () => void): unknown;
   /** It lets nobody wait for longer than for a server. */
   readonly isTimed?: boolean;
 }
@@ -74,7 +75,7 @@ const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status(
 const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
 
 /** Connections whose errors are heard: once each, though several stores may share a pool. */
-const HEARD = new WeakSet<Client>();
+const HEARD = new WeakSet<object>();
 /** How much longer than the server a pool may take. */
 const POOL_MS = 500;
 
@@ -119,6 +120,11 @@ export class Database {
 
   constructor(pool: Pool, options: DatabaseOptions) {
     this.#pool = pool;
+    if (!HEARD.has(pool)) {
+      // The pool tells of a connection that broke while nobody used it. Without a listener that would end the process.
+      HEARD.add(pool);
+      pool.on?.("error", () => {});
+    }
     this.#options = options;
     this.schema = options.schema;
     this.name = options.name;
@@ -218,6 +224,7 @@ export class Database {
     work: (client: Client, attempt: number) => Promise<T>,
     isReady = true,
   ): Promise<T> {
+    const began = performance.now();
     let end: number | undefined; // Counted from the first failure: a connection that is dead takes its time to show it.
     for (let attempt = 1, waitMs = 20; ; attempt++, waitMs = Math.min(waitMs * 1.6, 1_000)) {
       try {
@@ -232,7 +239,8 @@ export class Database {
         }
         end ??= performance.now() + patienceMs;
         const mayPass = isPassing(error) || (this.#wasReady && isUnknownHost(error));
-        if (!mayPass || performance.now() + waitMs > end) throw typed(error, this.name, patienceMs);
+        if (!mayPass || performance.now() + waitMs > end)
+          throw typed(error, this.name, Math.round(performance.now() - began));
         // By chance, so that two transactions which met once do not go on meeting.
         await sleep(waitMs * (0.5 + Math.random()));
       }
