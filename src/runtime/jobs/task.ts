@@ -392,7 +392,8 @@ export class TaskJobRun extends HeldJob {
   ): Promise<readonly JobRecord[] | undefined> {
     const watching = this.core.jobs.feed.watch(ids, () => this.nudge());
     this.#watching.add(watching);
-    const waiting: Waiting = { until };
+    // Until it was looked at nobody knows what would wake it: parked then, it would sleep until its time is over.
+    const waiting: Waiting = { until, stays: true };
     try {
       return await this.wait(waiting, async () => {
         const [records, others] = await Promise.all([load(), ended()]);
