@@ -316,8 +316,9 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
       const isReturn = (events: unknown) => JSON.stringify(events).includes('"returned"');
       const first = await all.next(app, {
         append: async (append, ...events) => {
-          await append();
+          const answer = await append();
           if (isReturn(events)) neighbour.resolve();
+          return answer;
         },
       });
       void (await first.runtime.session("s")).turn("Go.", { key: "go" }).id;
