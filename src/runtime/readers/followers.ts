@@ -48,7 +48,6 @@ export class Followers {
     const whole = branch === undefined ? result : { ...result, branch };
     const fact = committedFact(sessionId, whole, committed, nodes);
     for (const handle of this.#forget(result.turnId)) {
-      if (handle.elsewhere !== undefined) handle.endedElsewhere(whole);
       handle.feed.push(fact);
       handle.done(whole);
     }

@@ -105,7 +105,9 @@ async function tellEnd(
   const at = committed.branch ?? committed.head;
   const [last] = at === undefined ? [] : await core.store.view(id, { from: at, max: 1 });
   const nodes = last?.commit === by ? last.entries.map((_, index) => nodeId(by, index)) : [];
-  followers.done(id, committed, { turnId, outcome, usage, issues: [] }, nodes);
+  const result = { turnId, outcome, usage, issues: [] };
+  for (const handle of followers.of(turnId)) handle.endedElsewhere(result);
+  followers.done(id, committed, result, nodes);
 }
 
 /**
