@@ -11,7 +11,8 @@ export default defineConfig({
   tsconfig: "tsconfig.build.json",
   plugins: [plainPrivates()],
   fixedExtension: false, // `.js`, as package.json says
-  outputOptions: { chunkFileNames: "shared/[name]-[hash].js" },
+  // Comments are a fifth of the code. What users read is in the types.
+  outputOptions: { chunkFileNames: "shared/[name]-[hash].js", comments: false },
   dts: true,
   checks: { bundlerTimings: false }, // A renaming of private names is most of what plugins do here.
   logLevel: "warn",

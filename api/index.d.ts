@@ -63,7 +63,7 @@ import {
   MonitorUpdate,
   Monitors,
 } from "./shared/kernel/monitor.js";
-import { OpenInput, OpenWait, SessionView } from "./shared/model/view.js";
+import { OpenCall, OpenInput, OpenTurn, OpenWait, SessionView } from "./shared/model/view.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";
@@ -91,7 +91,7 @@ import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { TranscriptOptions, shortened, transcriptText, transcriptTexts } from "./shared/model/transcript-text.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import { WaitKind } from "./shared/model/wait.js";
-import { WebhookOptions } from "./shared/runtime/triggers/webhook.js";
+import { WebhookOptions } from "./shared/runtime/triggers/webhook-options.js";
 import { World } from "./shared/model/world.js";
 import {
   abort,
@@ -110,7 +110,7 @@ import {
 } from "./shared/kernel/directive.js";
 import { defineTool, defineToolProvider } from "./shared/tools/define.js";
 import { jsonSchema } from "./shared/tools/validator.js";
-/** Opens a runtime. The defaults are bound here: the journal host where the store keeps things and the inline one elsewhere, the tool-calls protocol, the AI SDK adapter. */
+/** Opens a runtime. Its code is loaded by the first call; the default host, protocol and model adapter are bound there. */
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Allowance,
@@ -185,7 +185,9 @@ export {
   type Node,
   type NodeId,
   type Occurrence,
+  type OpenCall,
   type OpenInput,
+  type OpenTurn,
   type OpenWait,
   type OperationDefinition,
   type Origin,

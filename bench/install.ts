@@ -40,13 +40,31 @@ function npm(cwd: string, ...args: readonly string[]): void {
 }
 
 /** Milliseconds that a fresh process needs to import the package. */
-export function importMs(specifier: string, folder: string): number {
-  const code = `
-    const before = performance.now();
-    await import(${JSON.stringify(specifier)});
-    console.log(performance.now() - before);`;
-  const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", code];
+export const importMs = (specifier: string, folder: string): number =>
+  msOf(`await import(${JSON.stringify(specifier)});`, folder);
+
+/** Milliseconds from nothing loaded to the end of the first turn, in memory with a scripted model. */
+export const firstTurnMs = (folder: string): number =>
+  msOf(
+    `const { createRuntime } = await import("bowline");
+    const { memory } = await import("bowline/stores/memory");
+    const { says, scripted } = await import("bowline/providers/scripted");
+    const runtime = await createRuntime({ store: memory(), model: scripted(says("Hello.")) });
+    await (await runtime.session()).turn("Hi").result();`,
+    folder,
+  );
+
+function msOf(code: string, folder: string): number {
+  const timed = `const before = performance.now(); ${code} console.log(performance.now() - before);`;
+  const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", timed];
   return Number(run(process.execPath, args, folder));
+}
+
+/** Milliseconds that a whole process takes. */
+export function processMs(args: readonly string[], folder: string): number {
+  const before = performance.now();
+  run(process.execPath, args, folder);
+  return performance.now() - before;
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {

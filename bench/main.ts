@@ -8,7 +8,7 @@ import { codeWorkloads } from "./code.ts";
 import { CODE_MODE_WORKLOADS } from "./code-mode.ts";
 import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
-import { importMs, install } from "./install.ts";
+import { firstTurnMs, importMs, install, processMs } from "./install.ts";
 import { jobWorkloads } from "./jobs.ts";
 import { METERS, median } from "./meters.ts";
 import { parkedWorkloads } from "./parked.ts";
@@ -22,7 +22,8 @@ import type { Side } from "./sides.ts";
 import { TOOL_WORKLOADS } from "./tools.ts";
 import { WORKLOADS, type Workload, type Workloads } from "./workloads.ts";
 
-const IMPORT_MS_MAX = 50;
+const IMPORT_MS_MAX = 40;
+const HELP_MS_MAX = 120;
 const MEGABYTES_MAX = 10;
 const PACKAGES_MAX = 10;
 const SIZES = "PG-size";
@@ -134,13 +135,19 @@ function cell(side: Side, id: string): number {
 
 function measureInstallation(): Row[] {
   using installation = install();
+  const { megabytes, packages, folder } = installation;
   const floor: number[] = [];
   const bowline: number[] = [];
+  const turn: number[] = [];
+  const node: number[] = [];
+  const help: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    floor.push(importMs("node:sqlite", installation.folder));
-    bowline.push(importMs("bowline", installation.folder));
+    floor.push(importMs("node:sqlite", folder));
+    bowline.push(importMs("bowline", folder));
+    turn.push(firstTurnMs(folder));
+    node.push(processMs(["--eval", "0"], folder));
+    help.push(processMs(["node_modules/bowline/dist/cli/main.js", "--help"], folder));
   }
-  const { megabytes, packages } = installation;
   const alone = { floor: 0, ratio: null };
   return [
     {
@@ -151,6 +158,16 @@ function measureInstallation(): Row[] {
       bowline: median(bowline),
       ratio: null,
       goal: IMPORT_MS_MAX,
+    },
+    { workload: "W8.turn", about: "import and first turn, in memory", unit: "ms", ...alone, bowline: median(turn) },
+    {
+      workload: "W8.help",
+      about: "`bowline --help`, whole process; the floor is an empty one",
+      unit: "ms",
+      floor: median(node),
+      bowline: median(help),
+      ratio: null,
+      goal: HELP_MS_MAX,
     },
     { workload: "W8.size", about: "installed", unit: "MB", ...alone, bowline: megabytes, goal: MEGABYTES_MAX },
     { workload: "W8.packages", about: "installed", unit: "packages", ...alone, bowline: packages, goal: PACKAGES_MAX },

@@ -1,17 +1,9 @@
-import { inline } from "./hosts/inline.ts";
-import { journal } from "./hosts/journal.ts";
-import { toolCalls } from "./protocols/tool-calls/index.ts";
-import { aiSdk } from "./providers/ai-sdk.ts";
-import { isProvider } from "./providers/provider.ts";
-import { openRuntime, type Runtime, type RuntimeOptions } from "./runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
 
-/** Opens a runtime. The defaults are bound here: the journal host where the store keeps things and the inline one elsewhere, the tool-calls protocol, the AI SDK adapter. */
-export function createRuntime(options: RuntimeOptions): Promise<Runtime> {
-  return openRuntime(options, {
-    host: (store) => (store.isDurable ? journal() : inline()),
-    protocol: toolCalls,
-    adapt: (model) => (isProvider(model) ? model : aiSdk(model)),
-  });
+/** Opens a runtime. Its code is loaded by the first call; the default host, protocol and model adapter are bound there. */
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const { openWithDefaults } = await import("./defaults.ts");
+  return openWithDefaults(options);
 }
 
 // The handles
@@ -109,7 +101,7 @@ export {
 export { shortened, type TranscriptOptions, transcriptText, transcriptTexts } from "./model/transcript-text.ts";
 export type { MissedRuns, Occurrence, Subscription } from "./model/trigger.ts";
 export type { Price, PriceTable, Spent, Usage } from "./model/usage.ts";
-export type { OpenInput, OpenWait, SessionView } from "./model/view.ts";
+export type { OpenCall, OpenInput, OpenTurn, OpenWait, SessionView } from "./model/view.ts";
 export type { WaitKind } from "./model/wait.ts";
 export type { World } from "./model/world.ts";
 export type { Protocol } from "./protocols/protocol.ts";
@@ -121,7 +113,7 @@ export type { Session, SessionInputs, TurnOptions } from "./runtime/session/hand
 export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";
 export type { AppTriggers } from "./runtime/triggers/app.ts";
-export type { WebhookOptions } from "./runtime/triggers/webhook.ts";
+export type { WebhookOptions } from "./runtime/triggers/webhook-options.ts";
 export type { Approval, Delivery, PendingWait, Waits } from "./runtime/waits.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";

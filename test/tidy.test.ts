@@ -38,6 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
   plugins: ["a public door"],
   client: ["model"],
   index: "all",
+  defaults: "all",
   server: "all",
   testing: "all",
   cli: "all",
@@ -48,7 +49,8 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
  * `session: LiveSession` instead of declaring the five methods of it that it happens to use.
  */
 const ROOMS: Record<string, readonly string[]> = {
-  runtime: ["triggers", "monitors", "jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
+  runtime: ["background", "session", "live-turn", "services", "toolset", "readers", "core"],
+  background: ["triggers", "monitors", "jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   triggers: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   monitors: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   jobs: ["session", "live-turn", "services", "toolset", "readers", "core"],

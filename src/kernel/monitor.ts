@@ -4,6 +4,9 @@ import type { JobError, JobWake } from "../model/job.ts";
 import { defined, isObject } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 
+/** The task of the jobs that monitors are. Every process can run it. */
+export const WATCH = "bowline/monitors.watch";
+
 /** A shell command that is watched line by line. */
 export interface MonitorSpec {
   /** For `/bin/sh -c`. */

@@ -45,6 +45,13 @@ export function defineTrigger<P extends ToolSchema = JsonSchema>(
   };
 }
 
+/** The name of an event, by itself or in its declaration. */
+export function triggerName(event: unknown): string {
+  const name = isObject(event) ? event.name : event;
+  if (typeof name === "string") return name;
+  throw new RuntimeError("trigger.invalid", { problem: "an event is a name, or what defineTrigger made" });
+}
+
 /** What a subscription waits for. */
 export type TriggerOn =
   /** An event, by its name or declaration; with `source` only from there. */

@@ -1,7 +1,7 @@
 import type { SessionConfig } from "./config.ts";
 import type { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Draft, Message } from "./message.ts";
-import type { ToolCall } from "./tool.ts";
+import type { ToolCall, ToolOutput } from "./tool.ts";
 import type { Spent, Usage } from "./usage.ts";
 import type { WaitKind } from "./wait.ts";
 
@@ -31,6 +31,25 @@ export interface OpenWait {
   readonly until: number;
 }
 
+/** A call of the open turn whose result is in no message yet. */
+export interface OpenCall {
+  /** The position of the call in the turn, such as `r1.call.0`. */
+  readonly effect: EffectName;
+  readonly call: ToolCall;
+  /** `returned`: the tool is done, and hooks look at its result. `ended`: it has its output. */
+  readonly state: "running" | "returned" | "ended";
+  readonly output?: ToolOutput;
+}
+
+/** The turn that is not committed yet, as far as it is recorded, in whatever process it runs, or if it is parked. */
+export interface OpenTurn {
+  readonly id: TurnId;
+  /** What was said in it so far, its inputs included. They keep their ids when the turn is committed. */
+  readonly messages: readonly Message[];
+  /** The calls of the last reply, or of the code that runs, in their order; empty while there are none. */
+  readonly calls: readonly OpenCall[];
+}
+
 /** The session as it stands: what is committed, and what is not answered yet. */
 export interface SessionView {
   readonly id: SessionId;
@@ -40,8 +59,10 @@ export interface SessionView {
   readonly head?: NodeId;
   /** The node at which the active frame begins; left out in the first frame. */
   readonly frame?: NodeId;
-  /** The messages of the active frame only. */
+  /** The committed messages, of the active frame only. */
   readonly messages: readonly Message[];
+  /** The turn that is not committed yet; left out when there is none. */
+  readonly openTurn?: OpenTurn;
   /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
   readonly inputs: readonly OpenInput[];
   /** What the open turn waits for and nobody has answered, oldest first. */

@@ -17,16 +17,14 @@ import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
-import type { Desk } from "./jobs/desk.ts";
+import type { Background } from "./background/background.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
-import type { MonitorDesk } from "./monitors/desk.ts";
 import type { LiveElsewhere } from "./readers/live.ts";
 import type { Readers } from "./readers/readers.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { Watch } from "./session/watch.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
-import type { TriggerDesk } from "./triggers/desk.ts";
 
 /** Everything that the sessions of one runtime share. */
 export interface Core {
@@ -48,10 +46,8 @@ export interface Core {
   /** What turns show that run in other processes, where the store tells it. */
   readonly live: LiveElsewhere | undefined;
   readonly watch: Watch;
-  /** Background work that runs here. */
-  readonly jobs: Desk;
-  readonly monitors: MonitorDesk;
-  readonly triggers: TriggerDesk;
+  /** Jobs, monitors and triggers. */
+  readonly background: Background;
   /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 

@@ -31,6 +31,7 @@ import { APP } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import { Listings } from "../tools/source.ts";
 import type { TraceSink } from "../trace/trace.ts";
+import { appJobs, appMonitors, appTriggers, Background } from "./background/background.ts";
 import {
   checkedId,
   checkedLimits,
@@ -43,11 +44,8 @@ import {
   requireWords,
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
-import { type AppJobs, appJobs } from "./jobs/app.ts";
-import { Desk } from "./jobs/desk.ts";
+import type { AppJobs } from "./jobs/app.ts";
 import { Memo } from "./live-turn/memo.ts";
-import { MonitorDesk } from "./monitors/desk.ts";
-import { MonitorRun, WATCH } from "./monitors/run.ts";
 import { ownStore } from "./own-store.ts";
 import { LiveElsewhere } from "./readers/live.ts";
 import { Readers } from "./readers/readers.ts";
@@ -60,8 +58,7 @@ import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
 import { type Recovered, Watch } from "./session/watch.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
-import { type AppTriggers, appTriggers } from "./triggers/app.ts";
-import { TriggerDesk } from "./triggers/desk.ts";
+import type { AppTriggers } from "./triggers/app.ts";
 import { type Waits, waitsOf } from "./waits.ts";
 import { processName, realWorld } from "./world.ts";
 
@@ -245,13 +242,10 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
       () => core,
       (id) => sessions.takeUp(id),
     ),
-    jobs: new Desk(
+    background: new Background(
       () => core,
       () => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace)),
-      { [WATCH]: (...claimed) => new MonitorRun(...claimed) },
     ),
-    monitors: new MonitorDesk(() => core),
-    triggers: new TriggerDesk(() => core),
     spenders: new Set(),
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
@@ -358,12 +352,7 @@ class RuntimeHandle implements Runtime {
 
   readonly waits: Waits = waitsOf(() => this.#open());
   readonly jobs: AppJobs = appJobs(() => this.#open());
-  readonly monitors = {
-    of: (session: string): Monitors => {
-      if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-      return this.#open().monitors.ofApp(asSessionId(session));
-    },
-  };
+  readonly monitors = appMonitors(() => this.#open());
   readonly triggers: AppTriggers = appTriggers(() => this.#open());
 
   async recover(): Promise<Recovered> {
@@ -383,12 +372,12 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(): Promise<void> {
-    const { door, jobs, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
+    const { door, background, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
     this.#hints.close();
     readers.close();
     live?.close();
-    await Promise.all([jobs.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
+    await Promise.all([background.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();
     listings.close();

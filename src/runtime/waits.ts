@@ -150,8 +150,9 @@ async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accep
   if (said === "unknown") throw new RuntimeError("wait.unknown", {});
   if (said === "expired") throw new RuntimeError("wait.expired", {});
   if (jobId !== undefined) {
-    const held = core.jobs.find(jobId);
-    if (held === undefined) core.jobs.kick();
+    const { jobs } = await core.background.load();
+    const held = jobs.find(jobId);
+    if (held === undefined) jobs.kick();
     else await held.look();
   }
   if (sessionId !== undefined) {

@@ -1,10 +1,10 @@
-import { type InputId, nodeId } from "../model/ids.ts";
+import { asEffectName, type EffectName, type InputId, nodeId } from "../model/ids.ts";
 import { isObject, type Json } from "../model/json.ts";
-import { callsOf, type Draft, type Message, type ToolResultPart, text } from "../model/message.ts";
+import { callsOf, type Draft, type Message, type ToolCallPart, type ToolResultPart, text } from "../model/message.ts";
 import type { Addition, Entry } from "../model/node.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 import { TEXTS } from "../model/texts.ts";
-import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolOutput } from "../model/tool.ts";
+import { BATCH_TOOL, projectOutput, type ResultPart, statusOf, type ToolCall, type ToolOutput } from "../model/tool.ts";
 import { addUsage, NO_USAGE, type Spent, type Usage } from "../model/usage.ts";
 import type { WaitAnswer } from "../model/wait.ts";
 import { delivered } from "./asked.ts";
@@ -33,6 +33,31 @@ export function salvage(opened: Opened, journal: readonly TurnEvent[], why: stri
   for (const event of journal) salvaging.take(event);
   return salvaging.done();
 }
+
+/** A call of a turn that is not over, and its result if that is known and no hook is to see it first. */
+interface CallSoFar {
+  readonly effect: EffectName;
+  readonly call: ToolCall;
+  readonly state: "running" | "returned" | "ended";
+  readonly output?: ToolOutput;
+}
+
+/** What a journal holds of a turn that is still open. Calls whose results are not in the entries come beside them. */
+export function soFar(
+  opened: Opened,
+  journal: readonly TurnEvent[],
+): { readonly entries: readonly Entry[]; readonly calls: readonly CallSoFar[] } {
+  const salvaging = new Salvaging(opened, { kind: "unknown", reason: "" });
+  for (const event of journal) salvaging.take(event);
+  return salvaging.soFar();
+}
+
+export const callIn = ({ callId: id, name, input, malformed }: ToolCallPart): ToolCall =>
+  malformed === undefined ? { id, name, input } : { id, name, input, malformed };
+
+/** The place of a call that code has made in this segment: `r1.exec.call.0`. */
+export const placeIn = (segment: EffectName, at: string): EffectName =>
+  asEffectName(`${segment.replace(/\.d\d+$/, "")}.call.${at}`);
 
 type Decided = { readonly approved?: Json; readonly reason?: Json; readonly args?: Json };
 
@@ -64,6 +89,8 @@ class Salvaging {
   #asks = 0;
   #spent: readonly Spent[] = [];
   #inputs: readonly InputId[];
+  /** Calls that the code of this round has made. */
+  #called: readonly { readonly effect: EffectName; readonly call: ToolCall }[] = [];
 
   constructor(opened: Opened, interrupted: ToolOutput) {
     this.#opened = opened;
@@ -134,7 +161,14 @@ class Salvaging {
           if (settlement !== null) this.#results.set(place, { ...before, ...settlement });
         }
         return this.#say(event.messages, at);
+      case "called":
+        this.#called = [
+          ...this.#called,
+          ...event.calls.map(({ at: place, call }) => ({ effect: placeIn(event.effect, place), call })),
+        ];
+        return;
       case "executed": {
+        this.#called = [];
         const { state: status, parts } = event.output;
         this.#pair(at);
         return this.#add(
@@ -190,6 +224,21 @@ class Salvaging {
       ...(this.#applied.length === 0 ? {} : { applied: this.#applied }),
       ...(this.#config === undefined ? {} : { config: this.#config }),
     };
+  }
+
+  soFar(): ReturnType<typeof soFar> {
+    const last = this.#entries.at(-1);
+    const open = last?.kind === "message" && last.message.role === "assistant" ? callsOf(last.message.parts) : [];
+    const own = open.map((part, nth) => ({
+      effect: asEffectName(`${this.#round}.call.${nth}`),
+      call: callIn(part),
+    }));
+    const calls = [...own, ...this.#called].map(({ effect, call }): CallSoFar => {
+      const output = this.#results.get(effect)?.output;
+      if (output === undefined) return { effect, call, state: "running" };
+      return this.#isToSettle ? { effect, call, state: "returned" } : { effect, call, state: "ended", output };
+    });
+    return { entries: this.#entries, calls };
   }
 
   /** What hooks and tools appended; while calls have no result it waits for them. */

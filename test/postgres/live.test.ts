@@ -1,8 +1,10 @@
 import { createRuntime, type ModelPart, type Provider, type SessionEvent } from "bowline";
+import { both, calls, recited, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { postgres } from "../../src/stores/postgres.ts";
 import { echo, end, text } from "../kit/models.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
+import { approve, inShort, parked, shop, shownIn, toldIn } from "../sessions/open-turns.ts";
 import { isEnd, Watcher, watch } from "../sessions/watching.ts";
 
 const said = (events: readonly SessionEvent[]): string =>
@@ -41,4 +43,37 @@ describePostgres("what observers in other processes see, on Postgres", () => {
     },
     15_000,
   );
+
+  test("E7 S11 D4 a parked turn is shown in other processes, and after a restart, as it is recorded", async () => {
+    const url = await freshDatabase();
+    const model = () =>
+      recited(both(says("Let me see."), calls("look")), both(says("I pay."), calls("pay", { eur: 5 })), says("Done."));
+    const start = async () => {
+      const store = postgres(url);
+      const limits = { parkAfterMs: 20 };
+      return { store, runtime: await createRuntime({ store, ...shop, model: model(), limits, recover: "manual" }) };
+    };
+    const one = await start();
+    const session = await one.runtime.session("s");
+    await session.send("Go.");
+    await parked(one.runtime, one.store);
+    const { openTurn, waits } = await session.read();
+    const here = watch(session);
+    await here.until(isWhole);
+    const two = await start();
+    const other = await two.runtime.session("s");
+    const { openTurn: read, ...view } = await other.read();
+    expect({ read, waits: view.waits }).toEqual({ read: openTurn, waits });
+    const late = [watch(other), watch(other, { after: view.cursor! })];
+    for (const each of late) expect(shownIn(await each.until(isWhole))).toEqual(shownIn(here.events));
+    await one.runtime.close();
+    await approve(two.runtime);
+    for (const each of late) expect(toldIn(await each.until(isEnd()))).toBe("Let me see.I pay.Done.");
+    const { messages } = await other.read();
+    expect(messages.slice(0, openTurn?.messages.length)).toEqual(openTurn?.messages);
+    await two.runtime.close();
+  }, 15_000);
 });
+
+const isWhole = (events: readonly SessionEvent[]): boolean =>
+  inShort(events).join() === "text: Let me see.,look ended,text: I pay.,pay running";

@@ -2,7 +2,7 @@ import { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, 
 import { Draft, Message } from "./message.js";
 import { SessionConfig } from "./config.js";
 import { Spent, Usage } from "./usage.js";
-import { ToolCall } from "./tool.js";
+import { ToolCall, ToolOutput } from "./tool.js";
 import { WaitKind } from "./wait.js";
 /** An input that is in no committed turn yet. */
 interface OpenInput {
@@ -28,6 +28,23 @@ interface OpenWait {
   /** When it can no longer be answered: milliseconds since 1970. */
   readonly until: number;
 }
+/** A call of the open turn whose result is in no message yet. */
+interface OpenCall {
+  /** The position of the call in the turn, such as `r1.call.0`. */
+  readonly effect: EffectName;
+  readonly call: ToolCall;
+  /** `returned`: the tool is done, and hooks look at its result. `ended`: it has its output. */
+  readonly state: "running" | "returned" | "ended";
+  readonly output?: ToolOutput;
+}
+/** The turn that is not committed yet, as far as it is recorded, in whatever process it runs, or if it is parked. */
+interface OpenTurn {
+  readonly id: TurnId;
+  /** What was said in it so far, its inputs included. They keep their ids when the turn is committed. */
+  readonly messages: readonly Message[];
+  /** The calls of the last reply, or of the code that runs, in their order; empty while there are none. */
+  readonly calls: readonly OpenCall[];
+}
 /** The session as it stands: what is committed, and what is not answered yet. */
 interface SessionView {
   readonly id: SessionId;
@@ -40,8 +57,10 @@ interface SessionView {
   readonly head?: NodeId;
   /** The node at which the active frame begins; left out in the first frame. */
   readonly frame?: NodeId;
-  /** The messages of the active frame only. */
+  /** The committed messages, of the active frame only. */
   readonly messages: readonly Message[];
+  /** The turn that is not committed yet; left out when there is none. */
+  readonly openTurn?: OpenTurn;
   /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
   readonly inputs: readonly OpenInput[];
   /** What the open turn waits for and nobody has answered, oldest first. */
@@ -56,4 +75,4 @@ interface SessionView {
   /** The last fact that is in this view: observe after it. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }
-export { OpenInput, OpenWait, SessionView };
+export { OpenCall, OpenInput, OpenTurn, OpenWait, SessionView };

@@ -4,6 +4,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
+import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import { asItIs } from "./await.ts";
 import { changesOf, pageOf } from "./service.ts";
@@ -30,7 +31,7 @@ const LIST_MAX = 1_000;
 export function appJobs(open: () => Core): AppJobs {
   const of = (session: string): Jobs => {
     if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-    return open().jobs.ofApp(asSessionId(session));
+    return open().background.jobs.at({ core: open(), sessionId: asSessionId(session), plugin: APP });
   };
   const ofJob = async (id: string): Promise<Jobs> => {
     const found = typeof id === "string" ? await open().store.jobs.load(asJobId(id)) : undefined;

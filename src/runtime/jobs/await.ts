@@ -34,12 +34,12 @@ export async function awaitJobs(
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): Promise<readonly JobRecord[]> {
-  const { world, jobs } = core;
+  const { world, background } = core;
   const until = world.now() + timeoutMs;
   const records = new Map<JobId, JobRecord | undefined>();
   let changed = new Set(ids);
   let nudged = Promise.withResolvers<void>();
-  const watching = jobs.feed.watch(ids, (id) => {
+  const watching = background.jobs.feed.watch(ids, (id) => {
     changed.add(id);
     nudged.resolve();
   });

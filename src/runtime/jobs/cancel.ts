@@ -21,16 +21,16 @@ export async function requestCancel(
   reason: string,
   closing: Closing = new Set(),
 ): Promise<JobSent> {
-  const { store, world, jobs, monitors } = core;
+  const { store, world, background } = core;
   const before = await store.jobs.load(id);
   if (before === undefined) return { said: "unknown" };
   if (isOver(before.record)) return { said: "over", job: before };
   const { kind, childId } = before.record;
   if (kind === "subagent" && childId !== undefined) await closeTree(core, childId, reason, closing);
-  if (kind === "monitor") await monitors.endLeft(before.record);
+  if (kind === "monitor") await background.monitors.endLeft(before.record);
   const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
   const answer = await store.jobs.send(id, sent, world.now());
-  await jobs.wasCancelled(id, reason);
+  await background.jobs.wasCancelled(id, reason);
   return answer;
 }
 
@@ -56,10 +56,10 @@ async function stopJobs(core: Core, session: SessionId, reason: string, closing:
 
 /** Cancels a job and waits for its end, for a moment. */
 export async function cancelJob(core: Core, id: JobId, reason: string): Promise<StoredJob> {
-  const { store, limits, world, jobs } = core;
+  const { store, limits, world, background } = core;
   const end = world.now() + limits.cancelGraceMs + END_MS;
   let nap = new AbortController();
-  const watching = jobs.feed.watch([id], () => nap.abort());
+  const watching = background.jobs.feed.watch([id], () => nap.abort());
   try {
     let { job } = await requestCancel(core, id, reason);
     if (job === undefined) throw new RuntimeError("job.unknown", { id });

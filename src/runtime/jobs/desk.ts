@@ -5,8 +5,6 @@
 // D3 One claim at a time, and no more tasks at once than `parallelJobsMax`. Those that only wait are given up instead.
 // D4 A job that could not be gone on with is given back: it is tried again a while later, here or elsewhere.
 // D5 Whoever awaits jobs is told by those that end here, and by the feed of the store for all others: one read for all.
-import type { Composition } from "../../kernel/compose.ts";
-import { wireName } from "../../kernel/operation.ts";
 import { type Jobs, unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
@@ -15,9 +13,7 @@ import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../stores/store.ts";
-import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
-import type { SessionSite } from "../services/site.ts";
 import { requestCancel } from "./cancel.ts";
 import { abandon, deliver, endOf } from "./ends.ts";
 import { JobFeed } from "./feed.ts";
@@ -46,7 +42,6 @@ const LEFT_MS = 10_000;
 
 export class Desk {
   readonly #core: () => Core;
-  readonly #compose: () => Composition;
   readonly #builtIn: BuiltIn;
   /** D1 */
   readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
@@ -58,7 +53,6 @@ export class Desk {
   readonly #registered: Registered;
   /** D5 */
   readonly feed: JobFeed;
-  #operations: readonly string[] | undefined;
   /** D2: until when, by our own clock from before it asked, and since when; and up to which event its mail is read. */
   #until = 0;
   #renewed = 0;
@@ -67,9 +61,8 @@ export class Desk {
   #claimsAgain = false;
   #isClosed = false;
 
-  constructor(core: () => Core, compose: () => Composition, builtIn: BuiltIn = {}) {
+  constructor(core: () => Core, builtIn: BuiltIn = {}) {
     this.#core = core;
-    this.#compose = compose;
     this.#builtIn = builtIn;
     this.sessions = new JobSessions(core);
     this.feed = new JobFeed(core);
@@ -79,24 +72,6 @@ export class Desk {
   /** Work that no plugin has: nobody names it but what made it. */
   isBuiltIn(operation: string): boolean {
     return Object.hasOwn(this.#builtIn, operation);
-  }
-
-  /** What the plugins give to a session without options of its own. */
-  get composition(): Composition {
-    this.#composition ??= this.#compose();
-    return this.#composition;
-  }
-  #composition: Composition | undefined;
-
-  /** The tasks that this process can run. Asked for when there is a job: plugins are composed for it. */
-  get operations(): readonly string[] {
-    this.#operations ??= [
-      ...Object.keys(this.#builtIn),
-      ...[...this.composition.operations.values()].flatMap(({ plugin, name, operation }) =>
-        operation.kind === "task" ? [wireName(plugin, name)] : [],
-      ),
-    ];
-    return this.#operations;
   }
 
   /** Whether something here wants to be looked after. */
@@ -110,15 +85,8 @@ export class Desk {
     return this.#tasks.size >= this.#core().limits.parallelJobsMax;
   }
 
-  /** The service at a place of a session. */
-  of(site: SessionSite, plugin: string): Jobs {
-    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
-  }
-  ofApp(sessionId: SessionId): Jobs {
-    return this.#at({ core: this.#core(), sessionId, plugin: APP });
-  }
-  /** A store of before there were jobs has none. */
-  #at(place: JobsPlace): Jobs {
+  /** The service at a place of a session. A store of before there were jobs has none. */
+  at(place: JobsPlace): Jobs {
     const { jobs } = place.core.store as Partial<Store>;
     return jobs === undefined ? unavailable("jobs", place.plugin) : new SessionJobs(place);
   }
@@ -284,7 +252,7 @@ export class Desk {
       if (this.#isClosed) return;
       if (room <= 0) this.#makeRoom();
       // What takes no place is claimed in any case: inputs whose time has come, and built-in work.
-      const operations = room > 0 ? this.operations : Object.keys(this.#builtIn);
+      const operations = room > 0 ? this.#core().background.operations : Object.keys(this.#builtIn);
       const claimed = await store.jobs.claim(owner, world.now(), room > 0 ? Math.min(room, PAGE) : PAGE, operations);
       for (const each of claimed) {
         if (each.isOrphan === true) await this.#surely(each, () => abandon(this.#core(), each));

@@ -21,8 +21,8 @@ export async function endOf(
   const wake = endWake(core, record, ended);
   const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
   await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, more);
-  if (wake !== undefined) core.jobs.woke(record.sessionId);
-  core.jobs.moved(record.id, true);
+  if (wake !== undefined) core.background.jobs.woke(record.sessionId);
+  core.background.jobs.moved(record.id, true);
 }
 
 /** The time of an input has come: it is accepted in the write that ends its job. */
@@ -33,6 +33,6 @@ export async function deliver(core: Core, { lease, record }: ClaimedJob): Promis
   const input = { ...delivers, key: delivers.key ?? `job:${record.id}`, sessionId, at };
   const ended = { at, kind: "ended", state: "completed" } as const;
   await core.store.jobs.append(lease, [{ key: "end", event: ended }], at, { wakes: [input] });
-  core.jobs.woke(sessionId);
-  core.jobs.moved(record.id, true);
+  core.background.jobs.woke(sessionId);
+  core.background.jobs.moved(record.id, true);
 }

@@ -31,7 +31,7 @@ export class FunctionJob extends HeldJob {
 
   /** Runs the work. One frame for all of it: there may be thousands. Work that never ends is left alone when it is over. */
   async run(): Promise<void> {
-    const { jobs } = this.core;
+    const { jobs } = this.core.background;
     const { sessionId } = this.record;
     try {
       const session = await jobs.sessions.hold(sessionId);
@@ -50,14 +50,14 @@ export class FunctionJob extends HeldJob {
   }
 
   protected override ended(): void {
-    const { jobs } = this.core;
+    const { jobs } = this.core.background;
     for (const id of this.#held.splice(0)) jobs.sessions.letGo(id);
     jobs.finished(this);
   }
 
   /** Its services are those of the session that has it now, as long as it runs. */
   protected override handedOver(): void {
-    const { jobs } = this.core;
+    const { jobs } = this.core.background;
     const { sessionId } = this.record;
     jobs.sessions.hold(sessionId).then(
       (session) => {

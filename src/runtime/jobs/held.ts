@@ -115,7 +115,8 @@ export abstract class HeldJob {
       this.record = { ...this.record, sessionId: event.to };
       this.handedOver();
     }
-    if (event.kind === "cancelling") this.cancel(event.reason).catch((error) => this.core.jobs.giveUp(this, error));
+    if (event.kind === "cancelling")
+      this.cancel(event.reason).catch((error) => this.core.background.jobs.giveUp(this, error));
     if (event.kind === "ended") this.letGo(new RuntimeError("job.over", { id: this.id, state: event.state }));
   }
 
@@ -164,13 +165,13 @@ export abstract class HeldJob {
   /** Writes events, and returns what stands under their keys. Never settles when the job is not held any more (B1). */
   async write(events: readonly KeyedEvent[], more?: JobWrites): Promise<JobAppended> {
     if (this.isOver) return forever();
-    const { store, world, jobs } = this.core;
+    const { store, world, background } = this.core;
     try {
       const answer = await store.jobs.append(this.lease, events, world.now(), more);
       if (answer.events.some(({ event }) => event.kind === "ended")) this.#over();
       else if (answer.seq > this.seq) await this.look();
-      jobs.moved(this.id);
-      if (more?.wakes !== undefined && more.wakes.length > 0) jobs.woke(this.record.sessionId);
+      background.jobs.moved(this.id);
+      if (more?.wakes !== undefined && more.wakes.length > 0) background.jobs.woke(this.record.sessionId);
       return answer;
     } catch (error) {
       if (hasCode(error, "lease.lost")) {

@@ -45,18 +45,18 @@ export const oneOf = (what: string, value: unknown, known: readonly string[]): v
  * given instead of an input, if it takes one; `later` when that is not known yet.
  */
 export function requireTask(
-  { plugins, sessions, jobs, trace }: Core,
+  { plugins, sessions, background, trace }: Core,
   sessionId: SessionId,
   operation: string,
   input: Json | undefined,
   offered?: Json | "later",
 ): void {
-  const known = jobs.operations.filter((name) => !jobs.isBuiltIn(name));
-  if (jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", { name: operation, known });
+  const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
+  if (background.jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", { name: operation, known });
   const plugin = operation.slice(0, operation.lastIndexOf("."));
   if (!plugins.some(({ id }) => id === plugin))
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
-  const { operations } = sessions.find(sessionId)?.composition ?? jobs.composition;
+  const { operations } = sessions.find(sessionId)?.composition ?? background.composition();
   const found = operations.get(operation);
   if (found?.operation.kind !== "task") throw new RuntimeError("operation.unknown", { name: operation, known });
   const isFree = input === undefined && offered !== undefined;

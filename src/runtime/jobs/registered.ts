@@ -36,7 +36,7 @@ export class Registered {
   heard(record: JobRecord): void {
     const { id, cancel } = record;
     if (!this.#calls.has(id)) return;
-    if (cancel !== undefined) void this.#core().jobs.wasCancelled(id, cancel.reason).catch(this.#trace(id));
+    if (cancel !== undefined) void this.#core().background.jobs.wasCancelled(id, cancel.reason).catch(this.#trace(id));
     else if (isOver(record)) this.forget(id);
   }
 

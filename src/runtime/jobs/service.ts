@@ -69,7 +69,7 @@ export async function beginJob({ core, sessionId, site }: JobsPlace, spawning: S
   const { job } = spawning;
   const carried = carriedAt(site);
   if (carried === undefined) {
-    await core.jobs.spawn(spawning);
+    await core.background.jobs.spawn(spawning);
     return false;
   }
   if (carried.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
@@ -227,7 +227,7 @@ export class SessionJobs implements Jobs {
     if (ids.length === 0) return [];
     const { core, site } = this.#place;
     if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
-    const run = site?.job === undefined ? undefined : core.jobs.find(site.job.id);
+    const run = site?.job === undefined ? undefined : core.background.jobs.find(site.job.id);
     const inTask = run?.awaitJobs?.(ids, need, timeoutMs, () => recordsOf(core, ids));
     if (inTask !== undefined) return inTask;
     const awaited = (): Promise<readonly JobRecord[]> => awaitJobs(core, ids, need, timeoutMs, signal);
@@ -295,7 +295,7 @@ export class SessionJobs implements Jobs {
   unregister(id: string): Promise<void> {
     return this.#quietly("unregister", id, async ({ record }) => {
       await this.#core.store.jobs.remove(record.id);
-      this.#core.jobs.moved(record.id, true);
+      this.#core.background.jobs.moved(record.id, true);
     });
   }
 
@@ -310,8 +310,8 @@ export class SessionJobs implements Jobs {
       const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
       const { said } = await core.store.jobs.send(record.id, { key: "end", event }, at, more);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      if (said === "accepted" && wake !== undefined) core.jobs.woke(record.sessionId);
-      core.jobs.moved(record.id, true);
+      if (said === "accepted" && wake !== undefined) core.background.jobs.woke(record.sessionId);
+      core.background.jobs.moved(record.id, true);
       if (said === "accepted" && record.kind === "subagent" && record.childId !== undefined)
         await closeTree(core, record.childId, TEXTS.agentClosed);
     });
@@ -320,16 +320,16 @@ export class SessionJobs implements Jobs {
   transition(id: string, state: "running" | "idle"): Promise<void> {
     return this.#quietly("transition", id, async ({ record }) => {
       oneOf("state", state, ["running", "idle"]);
-      const { store, world, jobs } = this.#core;
+      const { store, world, background } = this.#core;
       if (record.state === state || isOver(record)) return;
-      const held = jobs.find(record.id);
+      const held = background.jobs.find(record.id);
       if (held !== undefined) return held.transition(state);
       const at = world.now();
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      if (state === "idle") jobs.rested(record.id);
-      else jobs.moved(record.id);
+      if (state === "idle") background.jobs.rested(record.id);
+      else background.jobs.moved(record.id);
     });
   }
 
@@ -354,11 +354,11 @@ export class SessionJobs implements Jobs {
       if (from !== this.#session && to !== this.#session)
         throw new RuntimeError("job.foreign", { id: ids[0] ?? "", session: this.#session });
       await requireStored(core, from);
-      for (const id of ids) await core.monitors.requireFree(id, asSessionId(to));
+      for (const id of ids) await core.background.monitors.requireFree(id, asSessionId(to));
       const moved = await core.store.jobs.transfer(asSessionId(from), asSessionId(to), ids, core.world.now());
       for (const { record } of moved) {
-        await core.jobs.find(record.id)?.look();
-        core.jobs.moved(record.id);
+        await core.background.jobs.find(record.id)?.look();
+        core.background.jobs.moved(record.id);
       }
     });
   }
@@ -385,7 +385,7 @@ export async function sendSignal(
   payload: Json,
   key: string | undefined,
 ): Promise<void> {
-  const { store, world, jobs } = core;
+  const { store, world, background } = core;
   const { id } = record;
   const wrong = (problem: string): never => {
     throw new RuntimeError("job.signal", { id, signal: String(signal), problem });
@@ -404,8 +404,8 @@ export async function sendSignal(
   const { said, job } = await store.jobs.send(id, { key: `signal/${key ?? world.id("sig")}`, event }, at);
   if (said === "over") throw new RuntimeError("job.over", { id, state: job?.record.state ?? "over" });
   if (said === "unknown") throw new RuntimeError("job.unknown", { id });
-  const held = jobs.find(id);
-  if (held === undefined) jobs.kick();
+  const held = background.jobs.find(id);
+  if (held === undefined) background.jobs.kick();
   else await held.look();
 }
 

@@ -78,7 +78,7 @@ export class TaskJobRun extends HeldJob {
 
   /** It goes on in the session that has it now, from its steps. */
   protected override handedOver(): void {
-    if (this.#isRunning) this.core.jobs.giveBack(this);
+    if (this.#isRunning) this.core.background.jobs.giveBack(this);
   }
   #isRunning = false;
 
@@ -127,7 +127,7 @@ export class TaskJobRun extends HeldJob {
       return requireOperation(session, "task", this.record.operation ?? "");
     } catch (error) {
       if (!hasCode(error, "operation.unknown")) throw error;
-      this.core.jobs.giveUp(this, error);
+      this.core.background.jobs.giveUp(this, error);
       return undefined;
     }
   }
@@ -216,11 +216,11 @@ export class TaskJobRun extends HeldJob {
 
   /** T2: looked at once more when it was not: the process may have slept meanwhile, and nothing may come in between. */
   get #isReady(): boolean {
-    return this.#parking === undefined && this.core.jobs.isInTime && !this.isOver;
+    return this.#parking === undefined && this.core.background.jobs.isInTime && !this.isOver;
   }
   async #ready(): Promise<void> {
     await this.#parking;
-    if (!this.core.jobs.isInTime) await this.core.jobs.renew();
+    if (!this.core.background.jobs.isInTime) await this.core.background.jobs.renew();
     if (this.isOver) await forever();
   }
 
@@ -283,15 +283,15 @@ export class TaskJobRun extends HeldJob {
     this.#idle?.abort();
     this.#idle = undefined;
     if (this.#active > 0 || this.#waits.size === 0 || this.isOver || this.isCancelling) return;
-    const { world, limits, jobs } = this.core;
+    const { world, limits, background } = this.core;
     const idle = new AbortController();
     this.#idle = idle;
-    const quietMs = jobs.isFull || this.#isLeaving ? 0 : limits.parkAfterMs;
+    const quietMs = background.jobs.isFull || this.#isLeaving ? 0 : limits.parkAfterMs;
     if (quietMs === Infinity) return;
     void world.rest(quietMs, idle.signal).then(() => {
       if (idle.signal.aborted || this.#parking !== undefined) return;
       this.#parking = this.#park()
-        .catch((error: unknown) => jobs.giveUp(this, error))
+        .catch((error: unknown) => background.jobs.giveUp(this, error))
         .finally(() => {
           this.#parking = undefined;
         });
@@ -303,7 +303,8 @@ export class TaskJobRun extends HeldJob {
     const waits = [...this.#waits];
     if (this.#active > 0 || waits.length === 0 || this.isOver || waits.some(({ stays }) => stays)) return;
     const due = Math.min(...waits.map(({ until = Infinity }) => until));
-    if (due - world.now() <= (this.core.jobs.isFull ? NAP_MS : Math.min(limits.parkAfterMs, SOON_MS))) return;
+    if (due - world.now() <= (this.core.background.jobs.isFull ? NAP_MS : Math.min(limits.parkAfterMs, SOON_MS)))
+      return;
     const awaited = waits.flatMap(({ jobs }) => (jobs === undefined ? [] : [jobs]));
     const [first] = awaited;
     const need: "any" | "all" = waits.length === 1 && first?.need === "all" ? "all" : "any";
@@ -390,7 +391,7 @@ export class TaskJobRun extends HeldJob {
     load: () => Promise<readonly JobRecord[]>,
     ended: () => Promise<readonly boolean[]> = async () => [],
   ): Promise<readonly JobRecord[] | undefined> {
-    const watching = this.core.jobs.feed.watch(ids, () => this.nudge());
+    const watching = this.core.background.jobs.feed.watch(ids, () => this.nudge());
     this.#watching.add(watching);
     // Until it was looked at nobody knows what would wake it: parked then, it would sleep until its time is over.
     const waiting: Waiting = { until, stays: true };

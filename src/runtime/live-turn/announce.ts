@@ -52,8 +52,8 @@ function tell({ session, turnId, issues }: LiveTurn, { turn, committed }: Commit
   const [parent] = session.ancestors;
   if (parent !== undefined) session.tellParent(committedFact(session.id, result, committed, nodes));
   session.followers.done(session.id, committed, result, nodes);
-  const { watch, triggers } = session.core;
-  if (triggers.hasCommits) watch.attend(0);
+  const { watch, background } = session.core;
+  if (background.loaded?.triggers.hasCommits === true) watch.attend(0);
   if (watch.followed.size > 0) watch.forget(session);
   if (parent !== undefined) watch.childEnded(parent);
 }

@@ -42,7 +42,7 @@ function carry(
   answer: { spawns?: readonly NewJob[]; taken?: readonly InputId[]; spent?: readonly Spent[] },
 ): void {
   const { spawns = [], taken = [], spent = [] } = live.takeCarried(effect) ?? {};
-  for (const spawning of spawns) live.core.jobs.toBegin(live.turnId, spawning);
+  for (const spawning of spawns) live.core.background.jobs.toBegin(live.turnId, spawning);
   if (spawns.length > 0) answer.spawns = spawns.map(({ job }) => job);
   if (taken.length > 0) answer.taken = taken;
   if (spent.length > 0) answer.spent = [...(answer.spent ?? []), ...spent];

@@ -1,16 +1,10 @@
-import { describe, hasCode, RuntimeError } from "../../model/errors.ts";
-import { nodeId } from "../../model/ids.ts";
-import { describeThrown } from "../../model/json.ts";
+import { RuntimeError } from "../../model/errors.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
-import { hasOpenCalls, pairingProblem } from "../../model/pairing.ts";
-import { TEXTS } from "../../model/texts.ts";
 import { addUsage, type Spent, totalOf, type Usage } from "../../model/usage.ts";
 import type { EndedTurn } from "../../stores/store.ts";
-import type { TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
-import { codeForgotten, said } from "../../turn/move.ts";
-import { type Salvaged, salvage } from "../../turn/salvage.ts";
+import type { Salvaged } from "../../turn/salvage.ts";
 import { partsOf } from "../services/graph.ts";
 import { authorityOf } from "../services/reading.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -21,55 +15,6 @@ export function endedTurn(live: LiveTurn): EndedTurn {
   if (phase.kind !== "ended") throw new RuntimeError("turn.diverged", { effect: "the end", kind: phase.kind });
   live.transcript().requirePaired();
   return whole(live, itemsOf(log), phase.outcome, live.state.winding?.cancel?.requestId);
-}
-
-/** Ends a turn that cannot go on as `failed`, with what is whole of it: the session must not be stuck behind it. */
-export function salvagedTurn(
-  live: LiveTurn,
-  error: unknown,
-  cancel: string | undefined,
-  /** Where today's machine cannot follow it. */
-  journal: readonly TurnEvent[] | undefined,
-): EndedTurn {
-  const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
-  const kept = recorded?.entries ?? wholePart(itemsOf(live.state.log));
-  const entries = isCodeForgotten(live, journal) ? [...kept, codeForgottenAt(live, kept.length)] : kept;
-  const code = error instanceof RuntimeError ? error.code : "protocol.failed";
-  const reason =
-    error instanceof RuntimeError
-      ? error.message
-      : describe("protocol.failed", { protocol: live.driver.id, problem: describeThrown(error) }).message;
-  const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
-  return whole(live, entries, outcome, cancel, recorded);
-}
-
-/** Whether cells ran, and what they kept is not among the states that the turn has changed. */
-function isCodeForgotten({ state }: LiveTurn, journal: readonly TurnEvent[] | undefined): boolean {
-  if (journal === undefined) return state.code !== undefined && state.phase.kind !== "ended";
-  const hasRun = journal.some(({ kind }) => kind === "called" || kind === "executed");
-  return hasRun && !journal.some(({ kind }) => kind === "finalized");
-}
-
-const codeForgottenAt = ({ turnId, core }: LiveTurn, index: number): Entry => ({
-  at: core.world.now(),
-  kind: "message",
-  message: { id: nodeId(turnId, index), ...codeForgotten },
-});
-
-const whyInterrupted = (error: unknown): string => (hasCode(error, "turn.expired") ? TEXTS.expired : TEXTS.upgraded);
-
-/** The longest beginning in which every call has its result. */
-function wholePart(entries: readonly Entry[]): readonly Entry[] {
-  let whole = 0;
-  let before: Extract<Entry, { kind: "message" }>["message"] | undefined;
-  for (const [index, entry] of entries.entries()) {
-    if (entry.kind === "message") {
-      if (pairingProblem(before, entry.message) !== undefined) break;
-      before = entry.message;
-    } else if (entry.kind === "frame") before = undefined;
-    if (!hasOpenCalls(before)) whole = index + 1;
-  }
-  return entries.slice(0, whole);
 }
 
 const isNone = (usage: Usage): boolean => {
@@ -95,7 +40,8 @@ function partsIn(
   return { parts: [...partsOf(turnId, placed), ...applied] };
 }
 
-function whole(
+/** What the commit stores of a turn with these entries and this outcome. */
+export function whole(
   live: LiveTurn,
   entries: readonly Entry[],
   outcome: TurnOutcome,

@@ -96,6 +96,7 @@ export class TurnHandle implements Turn {
     if (this.#core.watch.followed.has(this.#sessionId)) this.#core.live?.heard(this.#sessionId);
     if (this.isResting && this.#turnId !== undefined) {
       this.isResting = false;
+      this.#core.watch.showOf(this.#turnId)?.tellAll(this);
       tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
         this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
       );

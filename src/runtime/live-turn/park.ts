@@ -44,6 +44,8 @@ const waitedTurns = ({ open }: TurnState) =>
 /** Parks the turn; false when something came first, which is folded. */
 export async function parkTurn(live: LiveTurn): Promise<boolean> {
   const { run, state, turnId, session, core } = live;
+  await live.show.publisher?.finish();
+  live.show.publisher = undefined; // Where something came first, the next mail begins another.
   const cancel = state.winding?.cancel?.requestId;
   const answer = await run.park({
     turnId,

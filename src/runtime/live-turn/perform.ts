@@ -16,12 +16,12 @@ import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { isTriedAgain } from "../../turn/work.ts";
+import { isEndedByItself } from "../readers/telling.ts";
 import { additionsIn } from "../services/graph.ts";
 import { type Body, failed, stamped } from "./answer.ts";
 import { ask, overspent, respond } from "./ask.ts";
 import { carryOut } from "./directives.ts";
 import { prepare } from "./prepare.ts";
-import { isEndedByItself } from "./show.ts";
 import { type LiveTurn, newWait } from "./turn.ts";
 
 type Performers = {
@@ -114,7 +114,7 @@ function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | De
     found.kind === "deferred"
       ? failure("internal", "tool.result", TEXTS.unusable(effect.call.name, problem ?? ""))
       : found;
-  if (isEndedByItself(live.state, effect)) live.show.ended(effect, output);
+  if (isEndedByItself(live.state, effect.call)) live.show.ended(effect, output);
   else if (isTriedAgain(live.state, effect, output)) live.show.failed(effect);
   else live.show.returned(effect, output);
   return returned(live, effect, output);
@@ -155,8 +155,8 @@ function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput):
   return { kind: "returned", output };
 }
 
-function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
-  return live.code.run(effect, scope);
+async function exec(live: LiveTurn, effect: EffectOf<"exec">, scope: Scope): Promise<Body> {
+  return (await live.code()).run(effect, scope);
 }
 
 // ── Between rounds, and at the end ──────────────────────────────────────────────────────────────────────────────────
@@ -238,7 +238,7 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   const report = reportOf(live, effect.outcome);
   const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
   live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
-  const isKept = live.state.code === undefined || (await live.code.keep(effect.name));
+  const isKept = live.state.code === undefined || (await (await live.code()).keep(effect.name));
   return {
     kind: "finalized",
     ...(messages === undefined ? {} : { messages }),

@@ -3,6 +3,9 @@
 // P1 One write at a time, with a pause between two: what comes meanwhile is joined.
 // P2 What was not written, and whoever knows why, is made good by showing all of it.
 // P3 After a while all of it is shown again, in one part: whoever joins then need not have the others.
+// P4 What is unsent when the turn is parked is shown before that: who follows it has all of the run.
+// P5 Previews have the generation of the lease, and not that of the run that was first to show them here: in another
+//    process the turn may have been shown as it was recorded since.
 import type { Preview } from "../../model/event.ts";
 import { defined, describeThrown } from "../../model/json.ts";
 import { SHOWN_MAX, type Shown } from "../../stores/store.ts";
@@ -27,6 +30,7 @@ export class Publisher {
   #chars = 0;
   #isBusy = false;
   #isOver = false;
+  #showing: Promise<void> = Promise.resolve();
 
   constructor(live: LiveTurn, said: Previews) {
     this.#live = live;
@@ -44,6 +48,12 @@ export class Publisher {
     this.#isOver = true;
   }
 
+  /** P4. Never throws: what cannot be shown is recorded. */
+  async finish(): Promise<void> {
+    await this.#next().catch((error: unknown) => this.#failed(error));
+    this.end();
+  }
+
   #startAnew(): void {
     this.#unsent = [];
     this.#part = "first";
@@ -54,15 +64,29 @@ export class Publisher {
     this.#isBusy = true;
     while (!this.#isOver && (this.#part === "first" || this.#unsent.length > 0)) {
       try {
-        await this.#showNext();
+        await this.#next();
         await world.rest(PAUSE_MS);
       } catch (error) {
-        this.#startAnew(); // P2
-        this.#live.trace("turn.publish", { problem: describeThrown(error) });
+        this.#failed(error);
         await world.rest(FAILED_MS);
       }
     }
     this.#isBusy = false;
+  }
+
+  #failed(error: unknown): void {
+    this.#startAnew(); // P2
+    this.#live.trace("turn.publish", { problem: describeThrown(error) });
+  }
+
+  /** P1 */
+  #next(): Promise<void> {
+    const next = async (): Promise<void> => {
+      if (!this.#isOver && (this.#part === "first" || this.#unsent.length > 0)) await this.#showNext();
+    };
+    const showing = this.#showing.then(next);
+    this.#showing = showing.catch(() => {});
+    return showing;
   }
 
   async #showNext(): Promise<void> {
@@ -84,7 +108,14 @@ export class Publisher {
   async #show(shown: Shown, isCut: boolean): Promise<void> {
     const { core, lease, sessionId } = this.#live;
     if (this.#isOver) return;
-    const n = await core.store.live?.show(lease, defined({ ...shown, isCut: isCut ? (true as const) : undefined }));
+    const { generation } = lease;
+    const previews = shown.previews.map((event) =>
+      event.key.generation === generation ? event : { ...event, key: { ...event.key, generation } },
+    ); // P5
+    const n = await core.store.live?.show(
+      lease,
+      defined({ ...shown, previews, isCut: isCut ? (true as const) : undefined }),
+    );
     if (n === undefined) this.end();
     else core.live?.published(sessionId, n);
   }

@@ -24,7 +24,7 @@ import { cancel } from "../services/sessions.ts";
 import type { Inside } from "../session/inside.ts";
 import type { LiveSession } from "../session/session.ts";
 import { announce, type CommittedTurn, lose } from "./announce.ts";
-import { endedTurn, salvagedTurn } from "./ended.ts";
+import { endedTurn } from "./ended.ts";
 import { isLeft, parkTurn, quietMs } from "./park.ts";
 import { told } from "./pending.ts";
 import { perform } from "./perform.ts";
@@ -108,9 +108,9 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           if (event.kind === "resolved" && !isPast) await live.show.answeredBy(event);
           const { phase } = before;
           if (phase.kind === "working" && phase.work.cell !== undefined && "effect" in event)
-            live.code.took(before, event);
+            (await live.code()).took(before, event);
           advance(live, step(live.driver, before, event));
-          if (isPast) live.show.retell(before, event);
+          if (isPast) live.show.retellRun(before, event);
         }
         if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
         const turn = endedTurn(live);
@@ -144,7 +144,7 @@ function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: Ope
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
-    spawned: (jobs) => core.jobs.begin(jobs),
+    spawned: (jobs) => core.background.jobs.begin(jobs),
     pending: (is, sent) => told(live.pending, is, sent),
     followed: (is) => live.show.followed(is),
     trace: (name, about) => live.trace(name, about),
@@ -171,7 +171,7 @@ async function stopOthers({ core, state }: LiveTurn, stops: NonNullable<TurnStat
   const reason = state.winding?.ending.reason;
   for (const { turns, jobs = [] } of stops) {
     for (const { sessionId, turnId } of turns) await cancel(core, sessionId, turnId, reason);
-    for (const id of jobs) await core.jobs.stop(id, reason ?? TEXTS.turnStopped);
+    for (const id of jobs) await (await core.background.load()).jobs.stop(id, reason ?? TEXTS.turnStopped);
   }
 }
 
@@ -246,6 +246,7 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   if (hasCode(error, "turn.diverged") && live.isResumed) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
   const journal = live.isUnfoldable ? await wholeJournal(live) : undefined;
+  const { salvagedTurn } = await import("./salvaged.ts");
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
     const turn = salvagedTurn(live, error, cancel, journal);

@@ -1,19 +1,19 @@
 import type { Emit } from "../../kernel/seams.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
-import type { Preview, PreviewKey, SessionEvent } from "../../model/event.ts";
-import type { EffectName, SessionId, WaitId, WaitKey } from "../../model/ids.ts";
+import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { EffectName, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
-import type { ReasoningPart, TextPart } from "../../model/message.ts";
-import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
+import type { ToolOutput } from "../../model/tool.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import type { StoredWait } from "../../stores/store.ts";
 import type { CallShow } from "../../tools/dispatch.ts";
-import { type EffectOf, name, type PlacedCall } from "../../turn/effect.ts";
+import { name, type PlacedCall } from "../../turn/effect.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { TurnState } from "../../turn/state.ts";
-import { isTriedAgain } from "../../turn/work.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import { Previews } from "../readers/previews.ts";
+import type { Recalled } from "../readers/recorded.ts";
+import { prefixIn, Telling } from "../readers/telling.ts";
 import { askedFact, waitFact } from "../readers/wait-facts.ts";
 import type { TurnHandle, WaitFact } from "./handle.ts";
 import { LivePrinting } from "./printing.ts";
@@ -22,26 +22,16 @@ import type { LiveTurn } from "./turn.ts";
 
 const CHILD = name("child");
 
-/** What the names of the calls begin with that are made now: of a reply, or of a code cell. */
-const prefixIn = ({ phase, round }: TurnState): string => (phase.kind === "working" ? phase.work.prefix : `r${round}`);
-
-/** Replaces a call's start time once its end was shown. */
-const ENDED = -1;
-
-/** Whether a call that returned needs no settling: its end is shown at once. */
-export const isEndedByItself = ({ skips, policies }: TurnState, { call }: EffectOf<"call">): boolean =>
-  skips.settle === true && skips.gate === true && !Object.hasOwn(policies, call.name);
-
 /**
  * Shows a running turn to handles, readers and the parent's turn: previews, which only the commit makes facts; and to
  * handles what it waits for, which readers find in the store.
  *
  * It outlives the run of a turn that is parked while somebody looks on: the next run here goes on with it.
- *
- * Invariant: each call is shown exactly one start and one end, also a call that never came to its gate.
  */
-export class TurnShow implements CallShow {
+export class TurnShow extends Telling implements CallShow {
   #live: LiveTurn;
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
   /** Of the run that began it. A run that goes on with it shows its previews under the same one. */
   readonly generation: number;
   /** How many events of the turn it has shown already, when it goes on. */
@@ -51,23 +41,29 @@ export class TurnShow implements CallShow {
   /** Waits that are being read from a store that takes its time, one after the other. */
   #asking: Promise<void> | undefined;
   /** All previews so far, for handles and readers that join late. */
-  readonly said = new Previews();
-  #startedAt: Map<string, number> | undefined;
-  #returnedAt: Map<string, number> | undefined;
-  #retoldAt: number | undefined;
-  /** The ends of calls that are told again once their round is over. */
-  #plain: (() => void)[] | undefined;
+  readonly said: Previews;
+  /** It was made from recorded events, of which the first `#shown` were shown here. */
+  readonly #isRecalled: boolean;
+  #isSilent = false;
   #printing: LivePrinting | undefined;
   /** While somebody in another process follows the turn. */
   publisher: Publisher | undefined = undefined;
 
-  constructor(live: LiveTurn) {
+  /** `recalled`: what everybody who looks on here was shown of the turn while it was parked. */
+  constructor(live: LiveTurn, recalled?: Recalled) {
+    super();
     this.#live = live;
-    this.generation = live.lease.generation;
+    this.sessionId = live.sessionId;
+    this.turnId = live.turnId;
+    this.#isRecalled = recalled !== undefined;
+    this.generation = recalled?.generation ?? live.lease.generation;
+    this.said = recalled?.said ?? new Previews();
+    this.#shown = recalled?.events ?? 0;
   }
 
-  get sessionId(): SessionId {
-    return this.#live.sessionId;
+  /** How many events of a parked turn it has shown, and under which lease the last ones. */
+  get shown(): { readonly events: number; readonly generation: number } {
+    return { events: this.#shown, generation: this.#live.lease.generation };
   }
 
   /** The turn is parked after this many events. */
@@ -101,6 +97,7 @@ export class TurnShow implements CallShow {
   }
 
   tell(event: Preview): void {
+    if (this.#isSilent) return;
     const { handles, session, core } = this.#live;
     this.said.add(event);
     if (this.publisher !== undefined) this.publisher.add(event);
@@ -121,12 +118,6 @@ export class TurnShow implements CallShow {
     this.tell({ fact: false, sessionId, turnId, key, kind: "plugin", plugin, name: eventName, payload });
   }
 
-  /** A plugin answers the turn: shown as a model's text is. */
-  answered(effect: EffectName, text: string): void {
-    const { sessionId, turnId } = this.#live;
-    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "text", delta: text });
-  }
-
   emitted({ plugin, value }: Emit, placed: PlacedCall): void {
     if (value.kind === "emitEvent") this.emit(this.#position(placed), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
@@ -134,49 +125,13 @@ export class TurnShow implements CallShow {
   }
 
   /** Shows an event of an earlier run again, as it was shown then. `before` is the state that the event met. */
-  retell(before: TurnState, event: TurnEvent): void {
-    if (this.#live.folded <= this.#shown) return;
-    const began = this.#retoldAt ?? event.at;
-    this.#retoldAt = event.at;
-    if (event.kind === "replied") {
-      const key = this.#live.key(event.effect, 1);
-      for (const part of event.reply.parts)
-        if (part.kind === "text" || part.kind === "reasoning") this.#retellPart(part, key);
-    }
-    if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
-    if (event.kind !== "gated" && event.kind !== "returned" && event.kind !== "settled") return;
-    const effect = before.open.find((open) => open.name === event.effect);
-    const position = ({ at }: PlacedCall): EffectName => name(`${prefixIn(before)}.call.${at}`);
-    if (effect?.kind === "gate" && event.kind === "gated")
-      for (const [index, placed] of effect.calls.entries()) {
-        const verdict = event.verdicts[index];
-        this.#start(position(placed), placed.call, event.at);
-        if (verdict?.kind === "settled") this.#return(position(placed), placed.call, verdict.output, event.at);
-      }
-    if (effect?.kind === "call" && event.kind === "returned" && !isTriedAgain(before, effect, event.output)) {
-      this.#start(position(effect), effect.call, began);
-      const [at, { call }] = [position(effect), effect];
-      const isPlain = isEndedByItself(before, effect);
-      if (isPlain) (this.#plain ??= []).push(() => this.#end(at, call, event.output, event.at));
-      const { phase, round } = this.#live.state;
-      // A call of a cell was settled by itself, and may have been given to the code.
-      const isOfCell = before.phase.kind === "working" && before.phase.work.cell !== undefined;
-      const isOver = isOfCell || phase.kind !== "working" || round !== before.round;
-      // Of a round that was not over, plugins of today see the results first.
-      if (!isPlain || !isOver) this.#return(at, call, event.output, event.at);
-      if (isOver) for (const end of this.#plain?.splice(0) ?? []) end();
-    }
-    if (effect?.kind === "settle" && event.kind === "settled")
-      for (const [index, { call, output, ...placed }] of effect.results.entries()) {
-        const at = position({ ...placed, call });
-        this.#end(at, call, event.results[index]?.output ?? output, this.#returnedAt?.get(at) ?? event.at);
-      }
-  }
-
-  #retellPart(part: TextPart | ReasoningPart, key: PreviewKey): void {
-    const { sessionId, turnId } = this.#live;
-    const delta = part.kind === "text" ? (part.shown ?? part.text) : part.text;
-    if (delta !== "" || part.text === "") this.tell({ fact: false, sessionId, turnId, key, kind: part.kind, delta });
+  retellRun(before: TurnState, event: TurnEvent): void {
+    const { folded, state } = this.#live;
+    const isKnown = folded <= this.#shown;
+    if (isKnown && !this.#isRecalled) return;
+    this.#isSilent = isKnown; // What was shown of it is known here by its events alone, and not which calls have begun.
+    this.retell(before, event, state, isKnown);
+    this.#isSilent = false;
   }
 
   // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +143,7 @@ export class TurnShow implements CallShow {
   }
 
   started(placed: PlacedCall): void {
-    this.#start(this.#position(placed), placed.call);
+    this.start(this.#position(placed), placed.call, this.#live.world.now());
   }
 
   progressed(placed: PlacedCall, attempt: number, value: Json): void {
@@ -198,7 +153,7 @@ export class TurnShow implements CallShow {
 
   /** A tool that goes on after its call has ended shows nothing more. */
   #isEnded(placed: PlacedCall): boolean {
-    return this.#live.state.phase.kind === "ended" || this.#startedAt?.get(this.#position(placed)) === ENDED;
+    return this.#live.state.phase.kind === "ended" || this.hasEnded(this.#position(placed));
   }
 
   printed(placed: PlacedCall, attempt: number, chunk: string): void {
@@ -208,67 +163,20 @@ export class TurnShow implements CallShow {
 
   /** Ends the call's own time, unless it is tried again; its result is shown when hooks have seen it. */
   returned(placed: PlacedCall, output: ToolOutput): void {
-    this.#return(this.#position(placed), placed.call, output, this.#live.world.now());
+    const position = this.#position(placed);
+    this.#printing?.close(position);
+    this.return(position, placed.call, output, this.#live.world.now());
   }
 
   ended(placed: PlacedCall, output: ToolOutput): void {
-    const effect = this.#position(placed);
-    this.#end(effect, placed.call, output, this.#returnedAt?.get(effect) ?? this.#live.world.now());
+    const position = this.#position(placed);
+    this.#printing?.close(position);
+    this.end(position, placed.call, output, this.#live.world.now());
   }
 
   /** What a failed attempt printed is shown before the next one begins. */
   failed(placed: PlacedCall): void {
     this.#printing?.close(this.#position(placed));
-  }
-
-  #start(effect: EffectName, call: ToolCall, at?: number): number {
-    this.#startedAt ??= new Map();
-    const before = this.#startedAt.get(effect);
-    if (before !== undefined) return before;
-    const { sessionId, turnId, world } = this.#live;
-    const now = at ?? world.now();
-    this.#startedAt.set(effect, now);
-    this.tell({ fact: false, sessionId, turnId, key: this.#live.key(effect, 1), kind: "toolStarted", call });
-    return now;
-  }
-
-  #return(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
-    this.#printing?.close(effect);
-    const startedAt = this.#start(effect, call);
-    if (startedAt === ENDED) return;
-    (this.#returnedAt ??= new Map()).set(effect, at);
-    const { sessionId, turnId } = this.#live;
-    this.tell({
-      fact: false,
-      sessionId,
-      turnId,
-      key: this.#live.key(effect, 1),
-      kind: "toolReturned",
-      callId: call.id,
-      name: call.name,
-      status: statusOf(output),
-      ms: Math.max(0, at - startedAt),
-    });
-  }
-
-  #end(effect: EffectName, call: ToolCall, output: ToolOutput, at: number): void {
-    const startedAt = this.#start(effect, call);
-    if (startedAt === ENDED) return;
-    this.#printing?.close(effect);
-    this.#startedAt?.set(effect, ENDED);
-    const { sessionId, turnId } = this.#live;
-    this.tell({
-      fact: false,
-      sessionId,
-      turnId,
-      key: this.#live.key(effect, 1),
-      kind: "toolEnded",
-      callId: call.id,
-      name: call.name,
-      status: statusOf(output),
-      ms: Math.max(0, at - startedAt),
-      output,
-    });
   }
 
   // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────

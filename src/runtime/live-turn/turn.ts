@@ -38,7 +38,7 @@ import { SessionSite } from "../services/site.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
 import type { Carried } from "./answer.ts";
-import { TurnCode } from "./code.ts";
+import type { TurnCode } from "./code.ts";
 import type { TurnHandle } from "./handle.ts";
 import type { Pending } from "./pending.ts";
 import type { OpenedTurn } from "./run.ts";
@@ -125,8 +125,11 @@ export class LiveTurn implements Dispatch {
     for (const handle of this.handles) handle.isResting = false;
     const { watch } = this.core;
     const shown = watch.hasShows ? watch.takeShow(opened.turnId) : undefined;
-    this.show = shown ?? new TurnShow(this);
-    shown?.goOn(this);
+    // The turn of a child shows itself to its parent too, which was told nothing of what is recorded.
+    const mayRecall = shown === undefined && isResumed === true && session.ancestors.length === 0;
+    const recalled = mayRecall ? this.core.live?.recalled(this.sessionId, this.turnId) : undefined;
+    this.show = shown ?? new TurnShow(this, recalled);
+    if ((shown ?? recalled) !== undefined) this.show.goOn(this);
     this.isResumed = isResumed === true;
     this.lastAt = opened.at;
     this.#transcript = kept.transcript;
@@ -138,9 +141,12 @@ export class LiveTurn implements Dispatch {
   get world(): World {
     return this.core.world;
   }
-  /** The code that this turn runs. */
-  get code(): TurnCode {
-    this.ranCode ??= new TurnCode(this);
+  /** The code that this turn runs. Most turns run none, and do not load what runs it. */
+  async code(): Promise<TurnCode> {
+    if (this.ranCode === undefined) {
+      const { TurnCode } = await import("./code.ts");
+      this.ranCode ??= new TurnCode(this);
+    }
     return this.ranCode;
   }
   /** `prepare` comes before any call. */

@@ -1,16 +1,13 @@
 // The monitors of a process: where their service is made, and how commands end whose watcher is gone.
-import type { Monitors, MonitorsView } from "../../kernel/monitor.ts";
+import { type Monitors, type MonitorsView, WATCH } from "../../kernel/monitor.ts";
 import { unavailable } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
 import type { Store } from "../../stores/store.ts";
-import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { JobsPlace } from "../jobs/service.ts";
-import type { SessionSite } from "../services/site.ts";
 import { endGroup, groupIn } from "./group.ts";
-import { WATCH } from "./run.ts";
 import { nameOf, SessionMonitors } from "./service.ts";
 
 export class MonitorDesk {
@@ -20,20 +17,12 @@ export class MonitorDesk {
     this.#core = core;
   }
 
-  /** The service at a place of a session. */
-  of(site: SessionSite, plugin: string): Monitors {
-    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
-  }
-  ofApp(sessionId: SessionId): Monitors {
-    return this.#at({ core: this.#core(), sessionId, plugin: APP });
-  }
   /** For queries: reading starts nothing. */
-  view(site: SessionSite, plugin: string): MonitorsView {
-    const place = { core: site.core, sessionId: site.sessionId, plugin, site };
+  view(place: JobsPlace): MonitorsView {
     return { snapshot: () => new SessionMonitors(place).look() };
   }
-  /** A store of before there were monitors keeps no lines. */
-  #at(place: JobsPlace): Monitors {
+  /** The service at a place of a session. A store of before there were monitors keeps no lines. */
+  at(place: JobsPlace): Monitors {
     const { jobs } = place.core.store as Partial<Store>;
     return typeof jobs?.lines === "function" ? new SessionMonitors(place) : unavailable("monitors", place.plugin);
   }
@@ -43,7 +32,7 @@ export class MonitorDesk {
    * look for it. A process that watches it sees that it was ended, and hears why.
    */
   async endLeft({ id, operation }: Pick<JobRecord, "id" | "operation">): Promise<void> {
-    if (operation !== WATCH || this.#core().jobs.find(id) !== undefined) return;
+    if (operation !== WATCH || this.#core().background.jobs.find(id) !== undefined) return;
     for (const group of await this.#groupsOf(id)) await endGroup(group);
   }
   async #groupsOf(id: JobId) {
@@ -60,13 +49,5 @@ export class MonitorDesk {
     const live = await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity });
     if (live.some(({ record: other }) => other.operation === WATCH && nameOf(other) === name))
       throw new RuntimeError("monitor.conflict", { id: name });
-  }
-
-  /** A session is about to be deleted, and its jobs with it. */
-  async endLeftOf(session: SessionId): Promise<void> {
-    const { store } = this.#core();
-    if ((store as Partial<Store>).jobs === undefined) return;
-    const live = await store.jobs.list({ session, kind: "monitor", isLive: true, max: Infinity });
-    await Promise.all(live.map(({ record }) => this.endLeft(record)));
   }
 }

@@ -18,9 +18,6 @@ import { endGroup, type Group, groupIn } from "./group.ts";
 import { type Exit, Shell } from "./shell.ts";
 import { Telling } from "./telling.ts";
 
-/** The task that such jobs name. Every process has it. */
-export const WATCH = "bowline/monitors.watch";
-
 const BEGUN = "begun/";
 /** Lines that come in a burst are written together, with the end of a command that is soon over, and no more often than this. */
 const BATCH_MS = 100;
@@ -80,7 +77,7 @@ export class MonitorRun extends HeldJob {
   protected override ended(): void {
     this.#stopped.resolve("stopped");
     this.#shell?.end().catch((error: unknown) => this.#trace(error));
-    this.core.jobs.finished(this);
+    this.core.background.jobs.finished(this);
   }
 
   // ── Running ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,7 +102,7 @@ export class MonitorRun extends HeldJob {
     }
   }
   #giveUp(error: unknown): void {
-    this.core.jobs.giveUp(this, error);
+    this.core.background.jobs.giveUp(this, error);
   }
 
   async #watch(): Promise<void> {

@@ -11,6 +11,7 @@ import {
   type MonitorStatus,
   type Monitors,
   type MonitorUpdate,
+  WATCH,
 } from "../../kernel/monitor.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
@@ -25,7 +26,6 @@ import { cancelJob } from "../jobs/cancel.ts";
 import type { Spawning } from "../jobs/desk.ts";
 import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
 import { requireStored } from "../services/reading.ts";
-import { WATCH } from "./run.ts";
 
 /** Monitors of one session that run at the same time, and those that are over and still shown. */
 const LIVE_MAX = 64;
@@ -45,8 +45,8 @@ export class SessionMonitors implements Monitors {
     return this.#place.sessionId;
   }
   get #declared(): ReadonlyMap<string, MonitorDeclaration> {
-    const { sessions, jobs } = this.#core;
-    const { monitors } = sessions.find(this.#session)?.composition ?? jobs.composition;
+    const { sessions, background } = this.#core;
+    const { monitors } = sessions.find(this.#session)?.composition ?? background.composition();
     return new Map([...monitors].map(([id, { value }]) => [id, value]));
   }
 
@@ -105,7 +105,7 @@ export class SessionMonitors implements Monitors {
     const { site, core } = this.#place;
     const { live } = site?.turn ?? {};
     const carried = live === undefined ? [site?.working] : [...(live.carrying?.values() ?? [])];
-    const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.jobs.unbegun.values()];
+    const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.background.jobs.unbegun.values()];
     return all.filter(({ job }) => job.operation === WATCH && job.sessionId === this.#session);
   }
 

@@ -6,14 +6,17 @@
 //    turn that has ended since, and of whose end he will not be told.
 // E3 What this process has shown itself is not given again.
 // E4 Parts that are missing are a gap for readers (F2). A handle goes on with what there is: it is told the end in any case.
+// E5 A parked turn is shown as it is recorded, once in each park, where its last run has shown nothing to other processes.
+//    When it goes on here, it goes on after that (`recalled`).
 import type { Preview } from "../../model/event.ts";
-import type { SessionId } from "../../model/ids.ts";
+import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { ShownRow, ShownTurn, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
 import { attemptOf, Keys, Previews, restOf } from "./previews.ts";
 import type { SessionReader } from "./reader.ts";
+import type { Recalled } from "./recorded.ts";
 
 /** How often to look: while something comes, where hints tell of it, later, and while the turn is parked. */
 const LOOK_MS = 200;
@@ -33,6 +36,11 @@ interface Told {
   readonly previews: readonly Preview[];
   readonly isLost: boolean;
 }
+interface ParkedJournal {
+  readonly turnId: TurnId;
+  readonly generation: number;
+  recall(): Recalled;
+}
 const NOTHING: Told = { previews: [], isLost: false };
 
 /** A session of which something was heard. */
@@ -50,6 +58,10 @@ class Followed {
   dueAt = 0;
   has: ShownTurn["has"] = "nothing";
   isRenewed = false;
+  /** E5: what was made of the journal of the turn, which is parked. */
+  record: Recalled | undefined = undefined;
+  /** When it was last compared with the journal. */
+  comparedAt = -Infinity;
 
   constructor(id: SessionId, last: number) {
     this.id = id;
@@ -58,14 +70,31 @@ class Followed {
 
   take({ rows, last, has }: ShownTurn): Told {
     this.has = has;
-    if (last === undefined) this.forget(); // Its turn is over, or another one, which has shown nothing.
+    const isRecorded = this.record !== undefined && has === "parked";
+    if (last === undefined && !isRecorded) this.forget(); // Its turn is over, or another one, which has shown nothing.
     let told = NOTHING;
     for (const row of rows) {
       const { previews, isLost } = this.#takeRow(row);
       told = isLost ? { previews, isLost } : { previews: [...told.previews, ...previews], isLost: told.isLost };
     }
     if (rows.length > 0) this.livelyAt = performance.now();
+    if (rows.length > 0) this.record = undefined;
     return told;
+  }
+
+  /** E5. It takes the place of what was shown of earlier runs. */
+  recalled(record: Recalled): Told {
+    this.forget();
+    for (const event of record.said.list()) this.said.add(event);
+    this.said.isTrimmed = record.said.isTrimmed;
+    this.record = record;
+    return { previews: this.said.list(), isLost: this.said.isTrimmed };
+  }
+
+  /** Whether its newest part is of this run of the turn. The last part is shown before a turn is parked. */
+  isOf(turnId: TurnId, generation: number): boolean {
+    const last = this.said.list().at(-1);
+    return last?.turnId === turnId && last.key.generation === generation;
   }
 
   #takeRow({ n, part, previews: found, isCut }: ShownRow): Told {
@@ -91,6 +120,7 @@ class Followed {
   forget(): void {
     this.said = new Previews();
     this.#keys = new Keys();
+    this.record = undefined;
   }
 }
 
@@ -122,6 +152,7 @@ export class LiveElsewhere {
     if (known === undefined) this.#followed.set(id, new Followed(id, this.#own.get(id) ?? 0));
     else {
       known.livelyAt = performance.now();
+      known.comparedAt = -Infinity;
       known.dueAt = Math.min(known.dueAt, known.livelyAt + this.#lookMs);
     }
     this.#soon(0);
@@ -165,6 +196,17 @@ export class LiveElsewhere {
     this.#own.set(id, n);
     const followed = this.#followed.get(id);
     if (followed !== undefined) followed.last = n;
+  }
+
+  /** E5: what all who look on here were shown of a parked turn that now goes on here. */
+  recalled(id: SessionId, turnId: TurnId): Recalled | undefined {
+    const followed = this.#followed.get(id);
+    if (followed?.record?.turnId !== turnId) return undefined;
+    const { said, record, joined } = followed;
+    for (const listener of this.#listeners(followed)) if (!joined.has(listener)) return undefined;
+    followed.forget(); // The run shows it from now on.
+    joined.clear();
+    return { ...record, said };
   }
 
   /** What turns elsewhere have shown in a session, or in its tree. */
@@ -236,12 +278,14 @@ export class LiveElsewhere {
     const listeners = [...this.#listeners(followed)]; // E2
     followed.dueAt = Infinity; // A hint that comes during the read brings about another one.
     const found = await this.#live.read(id, followed.last);
+    const isParked = found.has === "parked" && !this.#isHere(id);
+    const journal = isParked ? await this.#journal(followed, listeners) : undefined;
     if (this.#isClosed) return;
     if (this.#isHere(id)) {
       followed.dueAt = performance.now() + LOOK_MS;
       return;
     }
-    const told = followed.take(found);
+    const told = this.#told(followed, followed.take(found), journal);
     for (const listener of listeners) {
       if (joined.has(listener)) listener.toldElsewhere(told.previews, told.isLost);
       else listener.joinElsewhere(followed.said);
@@ -249,6 +293,44 @@ export class LiveElsewhere {
     }
     if (found.has === "nothing") this.#followed.delete(id);
     else followed.dueAt = Math.min(followed.dueAt, performance.now() + this.#pauseMs(followed));
+  }
+
+  /** E5: the journal of the parked turn, where it has more than was shown here. */
+  async #journal(
+    followed: Followed,
+    listeners: readonly (SessionReader | TurnHandle)[],
+  ): Promise<ParkedJournal | undefined> {
+    const now = performance.now();
+    const isJoined = listeners.every((listener) => followed.joined.has(listener));
+    if (isJoined && now - followed.comparedAt < PARKED_MS) return undefined;
+    followed.comparedAt = now;
+    const { store, watch } = this.#core();
+    const stored = await store.load(followed.id);
+    const turnId = stored?.openTurn;
+    if (followed.record !== undefined && followed.record.turnId !== turnId) followed.forget();
+    if (stored === undefined || turnId === undefined) return undefined;
+    const known = watch.showOf(turnId)?.shown ?? followed.record;
+    const events = await store.journal(turnId, known?.events ?? 0);
+    if (events.length === 0) return undefined;
+    if ((await store.find(turnId))?.state !== "parked") return undefined; // What is recorded now is of a run that shows it.
+    const whole = known === undefined ? events : await store.journal(turnId, 0);
+    const { generationIn, recall } = await import("./recorded.ts");
+    return { turnId, generation: generationIn(whole), recall: () => recall(this.#core(), stored, whole) };
+  }
+
+  #told(followed: Followed, taken: Told, journal: ParkedJournal | undefined): Told {
+    const core = this.#core();
+    const isShown = journal === undefined || followed.isOf(journal.turnId, journal.generation);
+    const told = isShown ? taken : followed.recalled(journal.recall());
+    const last = told.previews.at(-1);
+    const show = last && core.watch.showOf(last.turnId);
+    if (last === undefined || show === undefined) return told;
+    if (last.key.generation > show.shown.generation) {
+      core.watch.takeShow(last.turnId); // The turn went on elsewhere: what is kept here does not continue it.
+      return told;
+    }
+    followed.forget(); // E3
+    return NOTHING;
   }
 
   #pauseMs({ has, livelyAt }: Followed): number {

@@ -37,7 +37,8 @@ export async function sendLater(
     at,
   } as const;
   try {
-    await core.jobs.spawn({ job, plugin: "", isNamed: key !== undefined });
+    const { jobs } = await core.background.load();
+    await jobs.spawn({ job, plugin: "", isNamed: key !== undefined });
     return { jobId, turnId };
   } catch (error) {
     // Another call with this key was quicker.

@@ -1,12 +1,18 @@
 import type { ServiceName, Services } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
+import type { JobsPlace } from "../jobs/service.ts";
 import { appendFrom } from "./graph.ts";
 import { readingOf, snapshot } from "./reading.ts";
 import { sessionsService } from "./sessions.ts";
 import type { SessionSite } from "./site.ts";
 
 type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
+
+const placeOf = (site: SessionSite, plugin: string): JobsPlace => {
+  const { core, sessionId } = site;
+  return { core, sessionId, plugin, site };
+};
 
 /**
  * How each service is made. Which hook is given which is in `kernel/hooks.ts`. What they return is frozen, as events
@@ -30,9 +36,9 @@ const MAKERS: Makers = {
     get: (hash) => unwaited(() => blobs.get(hash)),
   }),
   trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
-  jobs: (site, plugin) => site.core.jobs.of(site, plugin),
-  monitors: (site, plugin) => site.core.monitors.of(site, plugin),
-  triggers: (site, plugin) => site.core.triggers.of(site, plugin),
+  jobs: (site, plugin) => site.core.background.jobsAt(placeOf(site, plugin)),
+  monitors: (site, plugin) => site.core.background.monitorsAt(placeOf(site, plugin)),
+  triggers: (site, plugin) => site.core.background.triggersAt(placeOf(site, plugin)),
 };
 
 /** Services that are the same for every plugin: one frozen object serves them all. */

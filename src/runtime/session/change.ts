@@ -122,7 +122,7 @@ export function changeSession<T>(
         const more = {
           ...(parts.length === 0 ? {} : { parts }),
           ...(spent.length === 0 ? {} : { spent }),
-          ...(working.spawns.length === 0 ? {} : { spawns: core.jobs.spawnsOf(working.spawns) }),
+          ...(working.spawns.length === 0 ? {} : { spawns: core.background.jobs.spawnsOf(working.spawns) }),
         };
         const kept = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
         committed = kept === "busy" ? undefined : kept;
@@ -139,7 +139,7 @@ export function changeSession<T>(
         continue;
       }
       if (committed !== undefined) {
-        core.jobs.beginAll(working.spawns);
+        core.background.loaded?.jobs.beginAll(working.spawns);
         if (nodes.length > 0) await session.toldAppended(additionsIn(nodes));
         return worked.done(committed);
       }
@@ -256,7 +256,7 @@ async function changeInTurn<T>(
   };
   if (Object.keys(event).length > 3)
     try {
-      for (const spawning of working.spawns) core.jobs.toBegin(live.turnId, spawning);
+      for (const spawning of working.spawns) core.background.jobs.toBegin(live.turnId, spawning);
       await applyTo(live, event);
     } catch (error) {
       await worked.undo?.();

@@ -39,6 +39,7 @@ import type { PromptPart } from "../../model/prompt.ts";
 import type { Any, OutputOf, ToolSchema } from "../../model/schema.ts";
 import type { SessionView } from "../../model/view.ts";
 import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.ts";
+import { APP } from "../../tools/catalog.ts";
 import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
@@ -144,7 +145,7 @@ export interface Session extends AsyncDisposable {
   current(): Turn | undefined;
   /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
   cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
-  /** Reads the session as last committed, with open inputs and the cursor to observe from. */
+  /** Reads the session as last committed, with its open turn, open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
   /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
   observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
@@ -258,12 +259,12 @@ export class SessionHandle implements Session {
 
   get jobs(): Jobs {
     const { core, id } = this.#open();
-    return core.jobs.ofApp(id);
+    return core.background.jobsAt({ core, sessionId: id, plugin: APP });
   }
 
   get monitors(): Monitors {
     const { core, id } = this.#open();
-    return core.monitors.ofApp(id);
+    return core.background.monitorsAt({ core, sessionId: id, plugin: APP });
   }
 
   async cancel(turnId: string, options: CancelOptions = {}): Promise<CancelAnswer> {
@@ -358,7 +359,7 @@ export class SessionHandle implements Session {
 
   get triggers(): Triggers {
     const { core, id } = this.#current();
-    return core.triggers.ofApp(id);
+    return core.background.triggersAt({ core, sessionId: id, plugin: APP });
   }
 
   get fingerprint(): string {

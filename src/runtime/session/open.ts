@@ -5,6 +5,7 @@ import type { InputId, SessionId } from "../../model/ids.ts";
 import type { InjectedMessage } from "../../model/input.ts";
 import { describeThrown, ownJson } from "../../model/json.ts";
 import type { SessionOptions, StoredSession } from "../../stores/store.ts";
+import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Core } from "../core.ts";
 import { injectedInput, whileSwept } from "../live-turn/input.ts";
 import type { Followers } from "../readers/followers.ts";
@@ -12,7 +13,7 @@ import { requireStored } from "../services/reading.ts";
 import { settle } from "./elsewhere.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import type { KnownTranscript } from "./kept.ts";
-import { type Composed, composed, withOptions } from "./options.ts";
+import { type Composed, composed, slotOf, withOptions } from "./options.ts";
 import { configure, materialize } from "./protocol.ts";
 import { LiveSession } from "./session.ts";
 import type { TakenUp } from "./watch.ts";
@@ -163,6 +164,14 @@ export class OpenSessions implements Iterable<LiveSession> {
     return { id: inputId };
   }
 
+  /** The protocol of a turn with these options, also of a session that is not open here. */
+  driverOf(stored: StoredSession, options: SessionOptions | undefined): ProtocolDriver {
+    const core = this.#core();
+    const open = this.find(stored.id);
+    if (open !== undefined) return open.slotWith(options).driver;
+    return slotOf(core.bare ?? composed(core, stored, options, true).composition).driver;
+  }
+
   /** Resumes a session that other processes left; undefined when one of them has it. */
   async takeUp(id: SessionId): Promise<TakenUp | undefined> {
     const open = await this.#entries.get(id)?.opening;
@@ -186,9 +195,9 @@ export class OpenSessions implements Iterable<LiveSession> {
     const session = await this.#entries.get(id)?.opening;
     if (session !== undefined && (await session.isBusy()))
       throw new RuntimeError("session.busy", { id, holder: "a running turn" });
-    await core.monitors.endLeftOf(id);
+    await core.background.endMonitorsOf(id);
     await core.store.delete(id);
-    core.jobs.sessionGone(id);
+    core.background.loaded?.jobs.sessionGone(id);
     this.#entries.delete(id);
     await session?.letGo();
     core.readers.gone(id);

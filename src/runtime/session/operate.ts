@@ -422,7 +422,7 @@ function contextAt(
     context[service] = site.service(service, plugin);
   if (operation.kind === "query") {
     context.jobs = readOnly(context.jobs as Services["jobs"]);
-    context.monitors = site.core.monitors.view(site, plugin);
+    context.monitors = site.core.background.monitorsView({ core: site.core, sessionId: site.sessionId, plugin, site });
     context.triggers = viewOf(context.triggers as Triggers);
   }
   return context;

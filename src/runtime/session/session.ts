@@ -277,8 +277,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   }
 
   ended(live: LiveTurn | undefined): void {
-    const { jobs } = this.core;
-    if (jobs.unbegun.size + jobs.held.size > 0 && this.now !== undefined) jobs.turnEnded(this.now);
+    const jobs = this.core.background.loaded?.jobs;
+    if (jobs !== undefined && jobs.unbegun.size + jobs.held.size > 0 && this.now !== undefined)
+      jobs.turnEnded(this.now);
     this.now = undefined;
     if (live !== undefined) this.core.spenders.delete(live);
     this.#toolset?.end();

@@ -2,12 +2,13 @@ import type { InputId, TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import { type Draft, inputIdOf } from "../../model/message.ts";
 import { costOf } from "../../model/usage.ts";
-import type { OpenInput, OpenWait, SessionView } from "../../model/view.ts";
-import type { Store, StoredWait } from "../../stores/store.ts";
-import { itemsOf } from "../../turn/log.ts";
+import type { OpenInput, OpenTurn, OpenWait, SessionView } from "../../model/view.ts";
+import type { StoredSession, StoredWait } from "../../stores/store.ts";
 import { effectiveConfig } from "../core.ts";
 import { ownTurn } from "../live-turn/input.ts";
 import { cursorFor } from "../readers/cursor.ts";
+import { openTurnIn } from "../readers/open-turn.ts";
+import type { Journal } from "../readers/recorded.ts";
 import type { LiveSession } from "./session.ts";
 
 /** Reads the session and the latest fact until neither moved meanwhile: a reader that goes on there misses nothing. */
@@ -16,19 +17,19 @@ async function momentOf(session: LiveSession) {
     const { store } = session.core;
     const kept = await session.kept.asStored();
     const latest = await store.latest();
-    const { openTurn } = await session.kept.requireThere();
-    const inputs = await openInputs(session, openTurn);
+    const there = await session.kept.requireThere();
+    const open = await openIn(session, there);
     const waits = await store.waits.list({ session: session.id, max: Infinity });
     const { revision } = await session.kept.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
-    if (revision === kept.stored.revision && later.length === 0) return { ...kept, inputs, waits, latest };
+    if (revision === kept.stored.revision && later.length === 0) return { ...kept, ...open, waits, latest };
   }
 }
 
-/** The session as last committed, and the cursor to observe from. */
+/** The session as last committed, its open turn as far as it is recorded, and the cursor to observe from. */
 export async function viewOf(session: LiveSession): Promise<SessionView> {
   const { core, id } = session;
-  const { stored, transcript, inputs, waits: asked, latest } = await momentOf(session);
+  const { stored, transcript, openTurn, inputs, waits: asked, latest } = await momentOf(session);
   const { parentId, origin, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
@@ -36,7 +37,7 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
   const config = effectiveConfig(core, stored.config);
   const cursor = latest === undefined ? undefined : cursorFor(id, latest);
   const waits = asked.map(openWait);
-  const open = { inputs, waits };
+  const open = { openTurn, inputs, waits };
   return defined({ id, parentId, origin, head, frame, messages, ...open, turns, config, usage, ledger, cost, cursor });
 }
 
@@ -46,29 +47,41 @@ function openWait({ id, turnId, jobId, effect, until, about }: StoredWait): Open
   return { id, ...defined({ turnId, jobId }), wants, effect, callId: call.id, call, reason, until };
 }
 
-async function openInputs(session: LiveSession, openTurn: TurnId | undefined): Promise<readonly OpenInput[]> {
-  const { store } = session.core;
-  const waiting = (await store.inputs.list(session.id)).map(
-    ({ id, turnId, place, message }): OpenInput => ({ id, ...ownTurn(place, turnId), state: "waiting", message }),
+/** The open turn as far as it has come, and the inputs that it has taken or that wait. */
+async function openIn(session: LiveSession, stored: StoredSession) {
+  const { core, id, running } = session;
+  const waiting = (await core.store.inputs.list(id)).map(
+    ({ id: inputId, turnId, place, message }): OpenInput => ({
+      id: inputId,
+      ...ownTurn(place, turnId),
+      state: "waiting",
+      message,
+    }),
   );
-  return openTurn === undefined ? waiting : [...(takenHere(session) ?? (await takenBy(store, openTurn))), ...waiting];
+  const turnId = stored.openTurn;
+  if (turnId === undefined) return { inputs: waiting };
+  if (running?.turnId === turnId && running.state !== undefined) {
+    const openTurn = openTurnIn(running.state);
+    return { openTurn, inputs: [...takenHere(openTurn), ...waiting] };
+  }
+  const journal = await core.store.journal(turnId, 0);
+  if (journal.length === 0) return { inputs: waiting }; // It has ended meanwhile.
+  const { recordedTurn } = await import("../readers/recorded.ts");
+  return { openTurn: recordedTurn(core, stored, journal), inputs: [...takenBy(turnId, journal), ...waiting] };
 }
 
-function takenHere({ running }: LiveSession): readonly OpenInput[] | undefined {
-  if (running?.state === undefined) return undefined;
-  return itemsOf(running.state.log).flatMap((entry) => {
-    const id = entry.kind === "message" ? (inputIdOf(entry.message) as InputId | undefined) : undefined;
-    if (entry.kind !== "message" || id === undefined) return [];
-    const { role, parts } = entry.message;
-    return [{ id, turnId: running.turnId, state: "running" as const, message: { role, parts } }];
+const takenHere = ({ id: turnId, messages }: OpenTurn): readonly OpenInput[] =>
+  messages.flatMap((message) => {
+    const id = inputIdOf(message) as InputId | undefined;
+    const { role, parts } = message;
+    return id === undefined ? [] : [{ id, turnId, state: "running" as const, message: { role, parts } }];
   });
-}
 
 /** Inputs that a turn of another process has taken, from its journal. */
-async function takenBy(store: Store, turnId: TurnId): Promise<readonly OpenInput[]> {
+function takenBy(turnId: TurnId, journal: Journal): readonly OpenInput[] {
   const taken: OpenInput[] = [];
   const add = (id: InputId, message: Draft): void => void taken.push({ id, turnId, state: "running", message });
-  for (const event of await store.journal(turnId, 0)) {
+  for (const event of journal) {
     if (event.kind === "opened") add(event.inputId, event.input);
     if (event.kind === "bounded")
       for (const input of event.inputs ?? []) if ("message" in input) add(input.inputId, input.message);

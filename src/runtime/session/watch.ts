@@ -195,8 +195,8 @@ export class Watch {
 
   /** Whether this process would take up sessions that nobody has, or look after jobs. */
   hasUse(of: "sessions" | "jobs"): boolean {
-    const { recovers, store, jobs } = this.#core();
-    return (recovers && store.isDurable) || (of === "jobs" && jobs.isBusy);
+    const { recovers, store, background } = this.#core();
+    return (recovers && store.isDurable) || (of === "jobs" && background.isBusy);
   }
 
   /** Others did something: looks now, or once more after the look that is under way; but not all the time. */
@@ -236,7 +236,7 @@ export class Watch {
       const found = await this.#look(seen);
       sessions += found;
       await Promise.all(this.#working.values());
-      await this.#core().jobs.recover();
+      await (await this.#core().background.load()).jobs.recover();
       await this.#core().sessions.takenUp();
       if (found === 0 || this.#isClosed) return { sessions };
     }
@@ -262,9 +262,7 @@ export class Watch {
       const max = PAGE + tried.size + this.#left.size; // What cannot be taken up must not hide the rest.
       const agenda = await this.#agenda(now, max);
       await this.#settle(agenda);
-      await this.#core().jobs.look(agenda);
-      const isServed = this.#servesAll || seen !== undefined;
-      const hasMore = isServed && (await this.#core().triggers.look(agenda));
+      const hasMore = await this.#core().background.look(agenda, this.#servesAll || seen !== undefined);
       for (const [id, until] of this.#left) if (until <= now) this.#left.delete(id);
       for (const id of [...this.#awaited]) if (!(await this.#isAwaited(id))) this.#awaited.delete(id);
       const found: SessionId[] = [];
@@ -282,12 +280,12 @@ export class Watch {
 
   /** The tasks of this process are asked for only where there are jobs at all. */
   async #agenda(now: number, max: number): Promise<Agenda> {
-    const { store, jobs } = this.#core();
-    if (this.#hasJobs) return store.agenda(now, max, jobs.operations);
+    const { store, background } = this.#core();
+    if (this.#hasJobs) return store.agenda(now, max, background.operations);
     const agenda = await store.agenda(now, max);
     if (agenda.jobs === undefined) return agenda;
     this.#hasJobs = true;
-    return store.agenda(now, max, jobs.operations);
+    return store.agenda(now, max, background.operations);
   }
   #hasJobs = false;
 
@@ -414,7 +412,7 @@ export class Watch {
   #sleep({ next, hasCommits, hasSchedules }: Agenda, now: number, hasMore: boolean): void {
     if (hasMore) return this.#soonest(0);
     const { recovers, store } = this.#core();
-    const isWanted = this.#isBusy || this.followed.size > 0 || this.#core().jobs.isBusy;
+    const isWanted = this.#isBusy || this.followed.size > 0 || this.#core().background.isBusy;
     const hasTimes = (next ?? hasCommits ?? hasSchedules) !== undefined && this.#servesAll;
     if (!isWanted && !hasTimes && !(recovers && store.isDurable)) return this.#holdProcess();
     const own = next === undefined ? LOOK_MS : Math.max(1, next - now);
@@ -451,7 +449,7 @@ export class Watch {
 
   /** A4 */
   #holdProcess(): void {
-    if (this.followed.size > 0 || this.#core().jobs.isAwaited) this.#hold ??= setInterval(() => {}, HOLD_MS);
+    if (this.followed.size > 0 || this.#core().background.isAwaited) this.#hold ??= setInterval(() => {}, HOLD_MS);
     else {
       clearInterval(this.#hold);
       this.#hold = undefined;

@@ -1,14 +1,22 @@
 // Triggers as an app uses them: those of all sessions, and the service of one.
-import type { EmitOptions, OccurrencesFilter, Trigger, TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
+import {
+  type EmitOptions,
+  type OccurrencesFilter,
+  type Trigger,
+  type TriggerDeclaration,
+  type Triggers,
+  triggerName,
+} from "../../kernel/trigger.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId } from "../../model/ids.ts";
 import { frozen, type Json } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
+import { APP } from "../../tools/catalog.ts";
 import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { nameOf } from "./options.ts";
 import { emit, occurrencesOf } from "./service.ts";
-import { type WebhookOptions, webhook } from "./webhook.ts";
+import { webhook } from "./webhook.ts";
+import type { WebhookOptions } from "./webhook-options.ts";
 
 export interface AppTriggers {
   /** The triggers of one session, without opening it. */
@@ -32,14 +40,14 @@ export function appTriggers(open: () => Core): AppTriggers {
   return {
     of: (session) => {
       if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-      return open().triggers.ofApp(asSessionId(session));
+      return open().background.triggers.at({ core: open(), sessionId: asSessionId(session), plugin: APP });
     },
-    declared: () => open().triggers.declared(),
+    declared: () => open().background.declared(),
     list: async () => frozen(await open().store.triggers.list({ max: Infinity })),
     emit: async (event, payload, options = {}) => {
       const core = open();
       requireOptions("triggers.emit", options, { key: true, source: true });
-      return emit(core, core.triggers.declared(), nameOf(event), payload, options);
+      return emit(core, core.background.declared(), triggerName(event), payload, options);
     },
     occurrences: async (filter = {}) => {
       requireOptions("triggers.occurrences", filter, { event: true, before: true, max: true });

@@ -7,16 +7,14 @@
 //    not still does.
 // R3 One subscription that cannot be served does not keep the others from it.
 import { unavailable } from "../../kernel/services.ts";
-import type { TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
+import type { Triggers } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown, type Json, ownJson } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
-import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
-import type { SessionSite } from "../services/site.ts";
 import { deliveryOf, isPassedBy } from "./delivery.ts";
 import { dueAt, LATE_MS, nextAfter, occasionOf, type Schedule } from "./schedule.ts";
 import { SessionTriggers, type TriggersPlace } from "./service.ts";
@@ -44,23 +42,10 @@ export class TriggerDesk {
     this.#core = core;
   }
 
-  of(site: SessionSite, plugin: string): Triggers {
-    return this.#at({ core: site.core, sessionId: site.sessionId, plugin, site });
-  }
-  ofApp(sessionId: SessionId): Triggers {
-    return this.#at({ core: this.#core(), sessionId, plugin: APP });
-  }
-  /** A store of before there were triggers has none. */
-  #at(place: TriggersPlace): Triggers {
+  /** The service at a place of a session. A store of before there were triggers has none. */
+  at(place: TriggersPlace): Triggers {
     const { triggers } = place.core.store as Partial<Store>;
     return triggers === undefined ? unavailable("triggers", place.plugin) : new SessionTriggers(place);
-  }
-
-  /** The events that are declared in a session; without one, or when it is not open, those of every session. */
-  declared(sessionId?: SessionId): readonly TriggerDeclaration[] {
-    const { sessions, jobs } = this.#core();
-    const open = sessionId === undefined ? undefined : sessions.find(sessionId);
-    return (open?.composition ?? jobs.composition).triggers.map(({ value }) => value);
   }
 
   // ── Looking (R1) ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,7 +116,7 @@ export class TriggerDesk {
     const delivery = await deliveryOf(core, occurrence, subscription);
     const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
     if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.
-    if (answer.kind === "occurred" && delivery.job !== undefined) core.jobs.begin([delivery.job]);
+    if (answer.kind === "occurred" && delivery.job !== undefined) core.background.jobs.begin([delivery.job]);
     return answer.occurrence;
   }
 

@@ -1,5 +1,11 @@
 // What a subscription is made from, checked for callers without types.
-import type { SubscribeOptions, SubscriptionPatch, TriggerDeclaration, TriggerOn } from "../../kernel/trigger.ts";
+import {
+  type SubscribeOptions,
+  type SubscriptionPatch,
+  type TriggerDeclaration,
+  type TriggerOn,
+  triggerName,
+} from "../../kernel/trigger.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { defined, isObject, type Json } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
@@ -45,12 +51,6 @@ export const invalid = (problem: string): never => {
   throw new RuntimeError("trigger.invalid", { problem });
 };
 
-/** The name of an event, by itself or in its declaration. */
-export function nameOf(event: unknown): string {
-  const name = isObject(event) ? event.name : event;
-  return typeof name === "string" ? name : invalid("an event is a name, or what defineTrigger made");
-}
-
 /** What it waits for. `from` is when an interval begins. */
 export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[], from: number): TriggerSource {
   if (!isObject(on)) return invalid("`on` is an object with event, cron, everyMs or commits");
@@ -69,7 +69,7 @@ export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[],
     everyMs,
     commits,
   } = on as { [K in keyof typeof ON]?: unknown };
-  if (kind === "event") return eventOf(nameOf(event), source, declared);
+  if (kind === "event") return eventOf(triggerName(event), source, declared);
   if (kind === "commits") return commits === true ? { kind } : invalid("`commits` is true, or left out");
   if (!MISSED.includes(missed)) invalid("`missed` is one of skip, once, all");
   if (kind === "cron" && (typeof cron !== "string" || typeof timeZone !== "string"))

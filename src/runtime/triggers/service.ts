@@ -3,15 +3,16 @@
 // E1 An event is declared, and its payload fits: else nobody could rely on it, and it is refused before anything is kept.
 // E2 What happened and the jobs that it starts are one write. A subscription that changed in between is looked at again.
 import { isDeepStrictEqual } from "node:util";
-import type {
-  EmitOptions,
-  OccurrencesFilter,
-  RevisionOptions,
-  SubscribeOptions,
-  SubscriptionPatch,
-  Trigger,
-  TriggerDeclaration,
-  Triggers,
+import {
+  type EmitOptions,
+  type OccurrencesFilter,
+  type RevisionOptions,
+  type SubscribeOptions,
+  type SubscriptionPatch,
+  type Trigger,
+  type TriggerDeclaration,
+  type Triggers,
+  triggerName,
 } from "../../kernel/trigger.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
@@ -26,7 +27,7 @@ import type { Core } from "../core.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
 import { deliveryOf } from "./delivery.ts";
-import { ID_MAX, invalid, nameOf, recordable, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
+import { ID_MAX, invalid, recordable, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
 import { nextAfter, type Schedule } from "./schedule.ts";
 
 const REVISION: Known<RevisionOptions> = { revision: true };
@@ -62,7 +63,7 @@ export class SessionTriggers implements Triggers {
   // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   declared(): readonly TriggerDeclaration[] {
-    return this.#core.triggers.declared(this.#session);
+    return this.#core.background.declared(this.#session);
   }
 
   list(): Promise<readonly Subscription[]> {
@@ -194,10 +195,10 @@ export class SessionTriggers implements Triggers {
 
   /** The watch of this process looks at its time. */
   #attend({ next, on }: Subscription): void {
-    const { watch, world, triggers } = this.#core;
+    const { watch, world, background } = this.#core;
     if (next !== undefined) watch.attend(Math.max(0, next - world.now()));
     if (on.kind !== "commits") return;
-    triggers.subscribed();
+    background.triggers.subscribed();
     watch.attend(0);
   }
 
@@ -208,7 +209,7 @@ export class SessionTriggers implements Triggers {
       requireOptions("triggers.emit", options, EMIT);
       const { site, plugin, core } = this.#place;
       const key = options.key ?? site?.nextKey(plugin);
-      return emit(core, this.declared(), nameOf(event), payload, { ...options, key });
+      return emit(core, this.declared(), triggerName(event), payload, { ...options, key });
     });
   }
 }
@@ -224,7 +225,7 @@ export async function occur(
   given: unknown,
   { key, source }: EmitOptions,
 ): Promise<{ readonly occurrence: Occurrence; readonly isNew: boolean }> {
-  const { store, world, limits, jobs } = core;
+  const { store, world, limits, background } = core;
   if (key !== undefined) requireWords("key", key);
   if (source !== undefined) requireWords("source", source);
   const payload = await checkedPayload(core, declared, event, given);
@@ -236,7 +237,7 @@ export async function occur(
     );
     const answer = await store.triggers.occur(occurrence, deliveries, limits.occurrencesMax);
     if (answer.kind === "stale") continue;
-    if (answer.kind === "occurred") jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
+    if (answer.kind === "occurred") background.jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
     else if (!isDeepStrictEqual(answer.occurrence.payload, JSON.parse(JSON.stringify(payload))))
       throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
     return { occurrence: frozen(answer.occurrence), isNew: answer.kind === "occurred" };
@@ -283,7 +284,7 @@ export async function occurrencesOf(
 ): Promise<readonly Occurrence[]> {
   if (!(typeof max === "number" && max >= 1))
     throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
-  const source = event === undefined ? undefined : `event:${nameOf(event)}`;
+  const source = event === undefined ? undefined : `event:${triggerName(event)}`;
   return frozen(await store.triggers.occurrences({ max, ...defined({ source, before, to }) }));
 }
 

@@ -1,66 +1,21 @@
 // Events that come over HTTP: a handler of web requests that checks who sent one, and says what has happened.
-// Not its job: a server, and what an event starts (`service.ts`).
+// Not its job: a server, its options (`webhook-options.ts`), and what an event starts (`service.ts`).
 // H1 No more than `bytesMax` of a body is ever in memory, and it is parsed when it is verified.
 // H2 One who is refused learns that, and not why: the trace does.
 // H3 It answers when what happened and all that it starts is kept. So a sender that has no answer sends it again, and a
 //    delivery that came twice is one occurrence.
 // H4 It never throws. What goes wrong here is an answer that makes the sender try again.
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Trigger, TriggerDeclaration } from "../../kernel/trigger.ts";
+import { triggerName } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { type Code, hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { defined, describeThrown, type Json } from "../../model/json.ts";
-import { requireOptions, requireWords } from "../checks.ts";
+import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { nameOf } from "./options.ts";
 import { occur } from "./service.ts";
+import { type Verification, type WebhookOptions, WHSEC } from "./webhook-options.ts";
 
-/** What a webhook is made from. It says how requests are verified: with a `secret`, or by `verify`. */
-export type WebhookOptions<Payload = Json> = {
-  /** The event that a request says has happened, by its name or declaration. */
-  readonly event: string | Trigger<Payload>;
-  /** Where it happened, for subscriptions that name a source. */
-  readonly source?: string | undefined;
-  /** Makes the payload of the event from the body. What it throws is answered with 400. Default: the body as JSON. */
-  readonly payload?: ((body: string, request: Request) => Awaitable<NoInfer<Payload>>) | undefined;
-  /**
-   * Names what happened: the same key again is the same occurrence. Default: the header `webhook-id`,
-   * `x-github-delivery` or `idempotency-key`, else the hash of the body.
-   */
-  readonly key?: ((body: string, request: Request) => Awaitable<string>) | undefined;
-  /** The longest body, in bytes. Default: 1 MiB. */
-  readonly bytesMax?: number | undefined;
-} & Verification;
-
-type Verification =
-  | {
-      /** What the sender signs with. It is kept in memory alone. */
-      readonly secret: string;
-      /**
-       * `github` (default): `x-hub-signature-256` has the HMAC-SHA256 of the body. `standard`: as Standard Webhooks say, with
-       * a time stamp that is at most 5 minutes off; the secret may begin with `whsec_`, and is Base64 then.
-       */
-      readonly scheme?: "github" | "standard" | undefined;
-      readonly verify?: undefined;
-    }
-  | {
-      /** Whether the request is from who it should be. Only `true` lets it in. Its body has been read: it is `body`. */
-      readonly verify: (body: Uint8Array, request: Request) => Awaitable<boolean>;
-      readonly secret?: undefined;
-      readonly scheme?: undefined;
-    };
-
-const OPTIONS: { readonly [K in keyof WebhookOptions]-?: true } = {
-  event: true,
-  source: true,
-  payload: true,
-  key: true,
-  bytesMax: true,
-  secret: true,
-  scheme: true,
-  verify: true,
-};
 const BYTES_MAX = 1_048_576;
 const TOLERANCE_MS = 300_000;
 const KEY_HEADERS = ["webhook-id", "x-github-delivery", "idempotency-key"];
@@ -68,16 +23,10 @@ const KEY_HEADERS = ["webhook-id", "x-github-delivery", "idempotency-key"];
 /** What is wrong with a signature, for the trace; undefined when nothing is. */
 type Verify = (body: Uint8Array, request: Request, now: number) => Awaitable<string | undefined>;
 
-/** Throws for options that cannot work, so that it is noticed when the server starts. */
+/** The handler of a webhook whose options were checked. */
 export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (request: Request) => Promise<Response> {
-  requireOptions("triggers.webhook", options, OPTIONS);
-  const event = nameOf(options.event);
-  requireDeclared(event, open().triggers.declared());
   const { source, payload: read, key: keyOf, bytesMax = BYTES_MAX } = options;
-  if (source !== undefined) requireWords("source", source);
-  for (const option of ["payload", "key"] as const)
-    if (options[option] !== undefined && typeof options[option] !== "function") invalid(option, "it is no function");
-  if (!(typeof bytesMax === "number" && bytesMax >= 1)) invalid("bytesMax", "it must be a number above 0");
+  const event = triggerName(options.event);
   const verify = verifierOf(options);
 
   async function take(core: Core, request: Request): Promise<Response> {
@@ -95,7 +44,7 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
       return given;
     }, "it has no key that can be used");
     const told = { key, ...defined({ source }) };
-    const { occurrence, isNew } = await occur(core, core.triggers.declared(), event, payload, told);
+    const { occurrence, isNew } = await occur(core, core.background.declared(), event, payload, told);
     return answer(isNew ? 202 : 200, { occurrence: occurrence.id, isNew });
   }
 
@@ -113,15 +62,6 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
       return answer(status, { error: { code, message: refusal.message } }, headers);
     }
   };
-}
-
-const invalid = (option: string, problem: string): never => {
-  throw new RuntimeError("options.invalid", { option, problem });
-};
-
-function requireDeclared(event: string, declared: readonly TriggerDeclaration[]): void {
-  if (!declared.some(({ name }) => name === event))
-    throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
 }
 
 // ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,16 +128,9 @@ function keyIn({ headers }: Request, body: string): string {
 
 // ── Signatures (H2) ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-function verifierOf({ secret, scheme = "github", verify }: Verification): Verify {
-  if (secret !== undefined && verify !== undefined) invalid("verify", "it goes without `secret`");
-  if (verify !== undefined) {
-    if (typeof verify !== "function") invalid("verify", "it is no function");
-    return (body, request) => allowed(verify, body, request);
-  }
-  if (secret === undefined) invalid("secret", "it is missing; say `verify: () => true` for requests that nobody signs");
-  if (typeof secret !== "string" || secret === "") return invalid("secret", "it must be a text");
-  if (scheme === "github") return byGithub(secret);
-  return scheme === "standard" ? byStandard(keyOfSecret(secret)) : invalid("scheme", "it is one of github, standard");
+function verifierOf({ secret, scheme, verify }: Verification): Verify {
+  if (verify !== undefined) return (body, request) => allowed(verify, body, request);
+  return scheme === "standard" ? byStandard(keyOfSecret(secret)) : byGithub(secret);
 }
 
 type OwnVerify = (body: Uint8Array, request: Request) => Awaitable<boolean>;
@@ -237,8 +170,6 @@ const byStandard =
   };
 
 function keyOfSecret(secret: string): Uint8Array {
-  const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
-  if (base64 === undefined) return Buffer.from(secret);
-  const isBase64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(base64) && base64 !== "";
-  return isBase64 ? Buffer.from(base64, "base64") : invalid("secret", "after `whsec_` it must be Base64");
+  const [, base64] = WHSEC.exec(secret) ?? [];
+  return base64 === undefined ? Buffer.from(secret) : Buffer.from(base64, "base64");
 }

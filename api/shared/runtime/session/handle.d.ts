@@ -121,7 +121,7 @@ interface Session extends AsyncDisposable {
   current(): Turn | undefined;
   /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
   cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
-  /** Reads the session as last committed, with open inputs and the cursor to observe from. */
+  /** Reads the session as last committed, with its open turn, open inputs and the cursor to observe from. */
   read(): Promise<SessionView>;
   /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
   observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;

@@ -1,7 +1,7 @@
 import { EmitOptions, OccurrencesFilter, Trigger, TriggerDeclaration, Triggers } from "../../kernel/trigger.js";
 import { Json } from "../../model/json.js";
 import { Occurrence, Subscription } from "../../model/trigger.js";
-import { WebhookOptions } from "./webhook.js";
+import { WebhookOptions } from "./webhook-options.js";
 interface AppTriggers {
   /** The triggers of one session, without opening it. */
   of(session: string): Triggers;

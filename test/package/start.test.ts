@@ -1,0 +1,86 @@
+// What a process reads before it does anything: counted on the package as it is built, in a process that loads it.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const KB = 1_000;
+const folder = mkdtempSync(join(tmpdir(), "bowline-package-"));
+
+beforeAll(() => {
+  execFileSync(process.execPath, ["node_modules/tsdown/dist/run.mjs", "--no-dts", "--out-dir", join(folder, "dist")]);
+  copyFileSync("package.json", join(folder, "package.json"));
+  symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "dir"); // After the build, which empties its folder.
+  writeFileSync(join(folder, "count.mjs"), COUNT);
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Writes the files that were loaded, and their sizes, when the process ends. */
+const COUNT = `
+  import { registerHooks } from "node:module";
+  const loaded = [];
+  registerHooks({
+    load(url, context, next) {
+      const found = next(url, context);
+      loaded.push({ url, bytes: found.source?.length ?? 0 });
+      return found;
+    },
+  });
+  process.on("exit", () => console.log(JSON.stringify(loaded)));
+`;
+
+interface Loaded {
+  /** The code that is read, builtin modules apart. */
+  readonly bytes: number;
+  readonly files: readonly string[];
+  readonly builtins: readonly string[];
+}
+
+function loads(program: string): Loaded {
+  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, "--input-type=module", "-e", program];
+  const output = execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  const all = JSON.parse(output) as { readonly url: string; readonly bytes: number }[];
+  const own = all.filter(({ url }) => url.startsWith("file:"));
+  return {
+    bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
+    files: own.map(({ url }) => url.slice(url.lastIndexOf("/") + 1)),
+    builtins: all.filter(({ url }) => url.startsWith("node:")).map(({ url }) => url),
+  };
+}
+
+const session = (then: string): string => `
+  import { createRuntime } from "bowline";
+  import { says, scripted } from "bowline/providers/scripted";
+  import { memory } from "bowline/stores/memory";
+  const runtime = await createRuntime({ store: memory(), model: scripted(says("Hello.")) });
+  const session = await runtime.session("one");
+  ${then}
+  await runtime.close();
+`;
+const TURN = session(`
+  const { outcome } = await session.turn("Hi").result();
+  if (outcome.kind !== "answered") throw new Error(outcome.kind);
+`);
+const BACKGROUND = /^(?:rooms|croner|code|salvage|quickjs|acorn|ajv)/;
+
+test("an import of the main entry reads less than 150 KB", () => {
+  const { bytes, files } = loads(`import "bowline";`);
+  expect(bytes).toBeLessThan(150 * KB);
+  expect(files.filter((file) => BACKGROUND.test(file) || file.startsWith("defaults"))).toEqual([]);
+});
+
+test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cells", () => {
+  const { bytes, files, builtins } = loads(TURN);
+  expect(files.filter((file) => BACKGROUND.test(file))).toEqual([]);
+  expect(builtins).not.toContain("node:child_process");
+  expect(bytes).toBeLessThan(800 * KB);
+  expect(files.length).toBeLessThan(60);
+});
+
+test("the first use of jobs loads them", () => {
+  const { files, builtins } = loads(session(`await session.jobs.list();`));
+  expect(files.some((file) => file.startsWith("rooms"))).toBe(true);
+  expect(builtins).toContain("node:child_process");
+});
