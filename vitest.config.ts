@@ -1,14 +1,16 @@
+import { globSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { SharedInRandomOrder } from "./test/kit/order.ts";
+import { SlowestFiles } from "./test/kit/slowest.ts";
 
 /**
- * Tests that get a process of their own: they start programs, replace a module, or measure what a process holds. All
- * others share one process for each core, as to start one and to load the sources takes longer than most files do.
+ * Tests that get their own process: they start programs, replace a module, or measure what a process holds. All others
+ * share one process for each core, as to start one and to load the sources takes longer than most files do.
  */
 const ALONE = [
-  "test/{cli,crash,kit,monitors,power}/**/*.test.ts",
+  "test/{cli,crash,full,kit,monitors,power}/**/*.test.ts",
   "test/postgres/{cluster,network,starved}.test.ts",
   "test/triggers/processes.test.ts",
   "test/path.test.ts",
@@ -21,15 +23,16 @@ const ALONE = [
   "src/testing/{line,trigger}-laws.test.ts",
   "src/tools/validator.test.ts",
 ];
+const ALL = ["src/**/*.test.ts", "test/**/*.test.ts"];
 
-/** The slowest tests are alone. They go first: at the end one of them would leave the other cores idle. */
-class AloneFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isAlone = (file: TestSpecification): boolean => file.project.name === "alone";
-    return [...sorted.filter(isAlone), ...sorted.filter((file) => !isAlone(file))];
-  }
-}
+/** `npm run test:full` runs what `npm test` does not: its own files, and those that have a larger sample to try. */
+const isLarger = (file: string): boolean =>
+  file.startsWith("test/full/") || readFileSync(file, "utf8").includes("kit/size.ts");
+
+const SIZES = {
+  quick: { include: ALL, exclude: ["test/full/**", "test/long/**"] },
+  full: { include: globSync(ALL).filter(isLarger), exclude: ["test/long/**"] },
+};
 
 export default defineConfig(({ mode }) => ({
   // `bowline` and `bowline/*` mean the sources here, by the same paths the type checker follows.
@@ -37,25 +40,30 @@ export default defineConfig(({ mode }) => ({
   test: {
     setupFiles: ["test/kit/setup.ts"],
     globalSetup: ["test/kit/global-setup.ts"],
-    // For the processes that tests start: reading the sources takes such a process longer than what it is started for.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
+    reporters: ["default", new SlowestFiles()],
+    env: {
+      // For the processes that tests start: reading the sources takes such a process longer than what it is started for.
+      NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
+      ...(mode === "full" ? { BOWLINE_TESTS: "full" } : {}),
+    },
     ...(mode === "long"
       ? { include: ["test/long/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 600_000 }
       : {
-          maxWorkers: "100%", // Unless told it leaves a core unused, which is half of two.
-          sequence: { sequencer: AloneFirst },
-          projects: [
-            { extends: true, test: { name: "alone", include: ALONE } },
-            {
-              extends: true,
-              test: {
-                name: "together",
-                include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-                exclude: ["test/long/**", ...ALONE],
-                isolate: false,
-              },
-            },
-          ],
+          ...(mode === "full" ? { testTimeout: 120_000, hookTimeout: 120_000 } : {}),
+          maxWorkers: "100%", // The default leaves a core unused, which is half of two.
+          sequence: { sequencer: SharedInRandomOrder },
+          projects: projects(mode === "full" ? SIZES.full : SIZES.quick),
         }),
   },
 }));
+
+function projects({ include, exclude }: { readonly include: string[]; readonly exclude: string[] }) {
+  const isAlone = globSync(ALONE);
+  const [alone, shared] = [true, false].map((is) =>
+    globSync(include, { exclude }).filter((file) => isAlone.includes(file) === is),
+  ) as [string[], string[]];
+  return [
+    { extends: true as const, test: { name: "alone", include: alone } },
+    { extends: true as const, test: { name: "shared", include: shared, isolate: false } },
+  ];
+}

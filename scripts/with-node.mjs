@@ -1,5 +1,6 @@
 // Runs `node <arguments>` for the npm scripts, so that a fresh clone needs no set-up by hand: fetches a Node when the
 // running one is older than `engines` allows, and installs the packages of the lock file when they are not there.
+// `BOWLINE_NODE=22.19.0` asks for that version, whatever is running.
 // This file and what it imports must run on any Node that npm runs on.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -17,14 +18,15 @@ import { delimiter, dirname, join } from "node:path";
 import { isatty } from "node:tty";
 import { fileURLToPath } from "node:url";
 
-const NODE_VERSION = "24.21.0";
+const NODE_VERSION = process.env.BOWLINE_NODE || "24.21.0";
 const PARENT_CHECK_MS = 200;
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const cache = join(root, ".node");
 const windows = process.platform === "win32";
 
-const node = isNewEnough(process.versions.node) ? process.execPath : fetchedNode();
+const isWanted = process.env.BOWLINE_NODE ? process.versions.node === NODE_VERSION : isNewEnough(process.versions.node);
+const node = isWanted ? process.execPath : fetchedNode();
 const lockKey = `${process.platform}-${process.arch} ${hashOf("package-lock.json")}`;
 process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm runs under this Node, too, once it is there.
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { sample } from "../../test/kit/size.ts";
 import { asWaitKey, type WaitKey } from "../model/ids.ts";
 import type { WaitAnswer } from "../model/wait.ts";
 import { alice, ann, begin, ben, bob, commit, newSession, newWait, opening, slept, turnId } from "../testing/cast.ts";
@@ -162,6 +163,6 @@ for (const [member, make] of Object.entries(members))
         }
         await store.close();
       }),
-      { numRuns: member === "memory" ? 500 : 150 },
+      { numRuns: member === "memory" ? sample(150, 1_000) : sample(50, 300) },
     );
   }, 60_000);

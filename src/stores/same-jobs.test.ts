@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { sample } from "../../test/kit/size.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import { asSessionId, asWaitKey, type JobId, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
 import type { NewJob } from "../model/job.ts";
@@ -324,6 +325,6 @@ test("D5 J5 memory and sqlite give the same answers about jobs, whatever happens
       assert.deepEqual(await kept.check(), []);
       for (const { store } of tellers) await store.close();
     }),
-    { numRuns: 60 },
+    { numRuns: sample(20, 180) },
   );
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { sample } from "../../test/kit/size.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import { asCursor, asSessionId } from "../model/ids.ts";
 import type { Subscription, TriggerSource } from "../model/trigger.ts";
@@ -228,6 +229,6 @@ test("D5 J7 J4 memory and sqlite give the same answers about triggers and lines,
       assert.deepEqual(await kept.check(), []);
       for (const { store } of tellers) await store.close();
     }),
-    { numRuns: 60 },
+    { numRuns: sample(20, 180) },
   );
 }, 60_000);

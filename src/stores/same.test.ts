@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { sample } from "../../test/kit/size.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import {
   asEffectName,
@@ -320,6 +321,6 @@ test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 
       }
       for (const { store } of tellers) await store.close();
     }),
-    { numRuns: 100 },
+    { numRuns: sample(25, 300) },
   );
 });

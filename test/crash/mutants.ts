@@ -1,10 +1,10 @@
 import { type CrashOptions, crashTest, type Trial, type ViolationKind } from "bowline/testing";
 import { expect } from "vitest";
-import { scenario } from "./build.ts";
+import { scenario } from "./scenarios.ts";
 
 /** A rule that is broken, what it is tried on, and what must be found. */
 type Mutant = readonly [mutant: string, scenario: string, CrashOptions, ViolationKind];
-const MUTANTS: readonly Mutant[] = [
+export const MUTANTS: readonly Mutant[] = [
   ["effect-before-flush", "pay-once", { kills: 12 }, "repeated"],
   ["effect-before-flush", "ten-tools", { kills: 12 }, "early"],
   ["state-not-folded", "plugin-state", { kills: 6 }, "different"],
@@ -42,10 +42,6 @@ const MUTANTS: readonly Mutant[] = [
 function killsBetween(first: number, last: number): readonly Trial[] {
   return Array.from({ length: last - first + 1 }, (_, n) => ({ kind: "kills", at: [first + n] }));
 }
-
-/** Every eighth one, or the others. */
-export const mutants = (which: "sample" | "rest"): readonly Mutant[] =>
-  MUTANTS.filter((_, at) => (at % 8 === 5) === (which === "sample"));
 
 export async function caught([mutant, name, options, kind]: Mutant, execArgv: readonly string[]): Promise<void> {
   const around = new URL(`./mutants/${mutant}.ts`, import.meta.url);

@@ -3,16 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crashTest } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import { build, scenario } from "./build.ts";
+import { builtArgv } from "../kit/built.ts";
+import { scenario } from "./scenarios.ts";
 
-const built = build();
+const execArgv = await builtArgv();
 const elsewhere = mkdtempSync(join(tmpdir(), "bowline-elsewhere-"));
 process.env.ELSEWHERE = elsewhere; // Processes of trials get it.
-afterAll(() => {
-  built[Symbol.dispose]();
-  rmSync(elsewhere, { recursive: true, force: true });
-});
-const { execArgv } = built;
+afterAll(() => rmSync(elsewhere, { recursive: true, force: true }));
 const place = (name: string): URL => new URL(`./places/${name}.ts`, import.meta.url);
 
 test("D6 a place of one's own keeps what processes do, is looked at after each kill, and dropped after each trial", async () => {

@@ -1,14 +1,13 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { describePostgres } from "../kit/shared-postgres.ts";
-import { build, scenario } from "./build.ts";
 import { crashOnPostgres } from "./postgres.ts";
+import { scenario } from "./scenarios.ts";
+
+const execArgv = await builtArgv();
 
 // A sample; `npm run test:long` kills everything everywhere.
 describePostgres("the crash kit on Postgres", () => {
-  const built = build();
-  afterAll(() => built[Symbol.dispose]());
-  const { execArgv } = built;
-
   test("E7 D1 D2 D6 no kill loses or repeats anything", async () => {
     const some = ["input-mid-turn", "parked", "pay-once", "job-steps", "trigger-event"].map(scenario);
     const report = await crashOnPostgres(some, { execArgv, kills: 1, seed: 5 });

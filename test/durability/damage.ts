@@ -90,7 +90,7 @@ export interface Sample {
   readonly truth: Reading;
 }
 
-export async function sample(path: string): Promise<Sample> {
+export async function soundFile(path: string): Promise<Sample> {
   const runtime = await createRuntime(app(sqlite(path, { strength: "process" })));
   const chat = await runtime.session("chat", { config: { label: "A chat" } });
   await chat.turn("Work, please.", { key: "first" }).result();

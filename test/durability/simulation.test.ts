@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { sample } from "../kit/size.ts";
 import { stories, story } from "./simulation.ts";
 
-const COUNT = 40;
+const COUNT = sample(8, 80);
 
-test("D1 D2 I1 I2 I4 forty stories of clients, faults and crashes: nothing is lost, nothing on record is done twice", async () => {
+test("D1 D2 I1 I2 I4 random stories of clients, faults and crashes: nothing is lost, nothing on record is done twice", async () => {
   const { broken, totals } = await stories(1, COUNT);
   expect(broken).toEqual([]);
   // They were about something.
@@ -18,12 +19,12 @@ test("D1 D2 I1 I2 I4 forty stories of clients, faults and crashes: nothing is lo
     "reruns",
     "parks",
   ];
-  for (const what of happened) expect(totals[what], what).toBeGreaterThan(5);
+  for (const what of happened) expect(totals[what], what).toBeGreaterThan(0);
   expect(totals["ended answered"]).toBeGreaterThan(COUNT);
 }, 60_000);
 
 test("D1 the same number tells the same story", async () => {
-  for (const seed of [3, 7]) {
+  for (const seed of [3]) {
     const [first, second] = [await story(seed), await story(seed)];
     expect(second.log).toEqual(first.log);
     expect(second.counts).toEqual(first.counts);

@@ -1,13 +1,11 @@
-import { afterAll, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { soak } from "./soak.ts";
 
-const built = build();
-afterAll(() => built[Symbol.dispose]());
+const execArgv = await builtArgv();
 
 // A sample; `npm run test:long` does it with a thousand.
 test("J2 J5 a hundred jobs go through three processes that are killed, and each ends once", async () => {
-  const { execArgv } = built;
   const load = { jobs: 100, processes: 3, killEveryMs: 900, killsMax: 3, stepMs: 600, execArgv, timeoutMs: 60_000 };
   const { kills, line, ...problems } = await soak(load);
   console.log(line);

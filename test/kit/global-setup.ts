@@ -1,24 +1,41 @@
-/** Runs once, in the process that runs all tests, and is in no hurry: a run that needs no server does not wait for one. */
+/** Runs once, in the process that runs all tests. It makes what files share when the first of them asks for it. */
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import type { Postgres } from "./postgres.ts";
-import { BROKER, type Told } from "./told.ts";
+import { text } from "node:stream/consumers";
+import { type Answer, BROKER, type Shared } from "./broker.ts";
+
+interface Made {
+  readonly value: string;
+  remove(): unknown;
+}
+
+const MAKERS: { readonly [what in Shared]: () => Promise<Made> } = {
+  async postgres() {
+    const { startPostgres } = await import("./postgres.ts");
+    const server = await startPostgres({ settings: { max_connections: 200 } });
+    return { value: server.url, remove: () => server.stop() };
+  },
+  async build() {
+    const { buildPackage } = await import("./built.ts");
+    const folder = await buildPackage();
+    return { value: folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  },
+};
 
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
-  if (process.env[BROKER] !== undefined) return undefined; // Each project of the run comes here.
-  let started: Promise<Postgres> | undefined;
-  const start = async (): Promise<Postgres> => {
-    const { startPostgres } = await import("./postgres.ts");
-    return startPostgres({ settings: { max_connections: 200 } });
-  };
-  const broker = createServer(async (socket) => {
-    socket.on("error", () => {}); // Who asked has gone.
-    started ??= start();
-    const told: Told = await started.then(
-      ({ url }) => ({ url }),
+  if (process.env[BROKER] !== undefined) return undefined; // Vitest calls this for each project of the run.
+  const made = new Map<Shared, Promise<Made>>();
+  const broker = createServer({ allowHalfOpen: true }, async (socket) => {
+    socket.on("error", () => {}); // The process that asked has ended.
+    const what = (await text(socket)) as Shared;
+    const found = made.get(what) ?? MAKERS[what]();
+    made.set(what, found);
+    const answer: Answer = await found.then(
+      ({ value }) => ({ value }),
       (error: unknown) => ({ error: String(error) }),
     );
-    socket.end(JSON.stringify(told));
+    socket.end(JSON.stringify(answer));
   });
   broker.listen(0, "127.0.0.1").unref();
   await once(broker, "listening");
@@ -27,6 +44,6 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   return async () => {
     broker.close();
     delete process.env[BROKER];
-    await (await started?.catch(() => undefined))?.stop();
+    for (const each of made.values()) await (await each.catch(() => undefined))?.remove();
   };
 }

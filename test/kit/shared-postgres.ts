@@ -3,31 +3,16 @@
  * them all (`global-setup.ts`), which ends it with the run.
  */
 import { randomBytes } from "node:crypto";
-import { connect } from "node:net";
-import { text } from "node:stream/consumers";
 import { describe, test } from "vitest";
+import { shared } from "./broker.ts";
 import { findPgbouncer, PGBOUNCER_ABSENT } from "./pgbouncer.ts";
 import { findPostgres, POSTGRES_ABSENT, queryOnce } from "./postgres.ts";
 import { stopAtEnd } from "./programs.ts";
-import { BROKER, type Told } from "./told.ts";
 
 const TEST_MS = 30_000; // To start a server, or to end one, may take a slow disk a while.
 
-let asked: Promise<string> | undefined;
-
 /** The URL of the server that all tests share, as its superuser. Have a database or a schema of your own in it. */
-export function sharedPostgres(): Promise<string> {
-  asked ??= ask();
-  return asked;
-}
-
-async function ask(): Promise<string> {
-  const port = Number(process.env[BROKER]);
-  if (!port) throw new Error(`The shared server is for tests: ${BROKER} is not set.`);
-  const told = JSON.parse(await text(connect(port, "127.0.0.1"))) as Told;
-  if ("error" in told) throw new Error(told.error);
-  return told.url;
-}
+export const sharedPostgres = (): Promise<string> => shared("postgres");
 
 /** A database of its own on the shared server. It is dropped at the end of the test file, whoever is connected. */
 export async function freshDatabase(): Promise<string> {

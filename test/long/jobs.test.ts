@@ -1,12 +1,10 @@
-import { afterAll, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { expect, test } from "vitest";
 import { soak } from "../jobs/soak.ts";
+import { builtArgv } from "../kit/built.ts";
 
-const built = build();
-afterAll(() => built[Symbol.dispose]());
+const execArgv = await builtArgv();
 
 test("J2 J5 a thousand jobs go through four processes, of which one is killed every second, and each ends once", async () => {
-  const { execArgv } = built;
   const load = { jobs: 1_000, processes: 4, killEveryMs: 1_000, stepMs: 500, execArgv, timeoutMs: 300_000 };
   const { kills, line, ...problems } = await soak(load);
   console.log(line);

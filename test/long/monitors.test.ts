@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { describe, expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { cases, expected, judged, titleOf, ways } from "../monitors/kills.ts";
 
-const built = build();
-afterAll(() => built[Symbol.dispose]());
+const execArgv = await builtArgv();
 
 const all = cases.flatMap((of) => ways.map((way) => [titleOf(of, way), of, way] as const));
 
@@ -11,7 +10,7 @@ describe.concurrent("after a kill", () => {
   test.each(all)(
     "J4 D2 a monitor is gone on with or ended, and its command runs once or not at all: %s",
     async (_, of, way) => {
-      expect(await judged(of, way, built.execArgv)).toEqual(expected(of, way));
+      expect(await judged(of, way, execArgv)).toEqual(expected(of, way));
     },
     60_000,
   );

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { Cluster, faultsIn, table } from "../postgres/cluster.ts";
 
-describePostgres("a cluster on Postgres", () => {
-  const built = build();
-  afterAll(() => built[Symbol.dispose]());
-  const { execArgv } = built;
+const execArgv = await builtArgv();
 
+describePostgres("a cluster on Postgres", () => {
   test("E7 D1 D2 D3 D5 ten thousand turns of four workers on fifty sessions, with kills, stops and cancels: none is lost, doubled or stuck", async () => {
     const report = await new Cluster({
       ...{ workers: 4, sessions: 50, turns: 50, leaseMs: 1_000, execArgv, timeoutMs: 900_000 },

@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "vitest";
-import { build, scenario, scenarios } from "../crash/build.ts";
+import { expect, test } from "vitest";
 import { crashOnPostgres } from "../crash/postgres.ts";
+import { scenario, scenarios } from "../crash/scenarios.ts";
+import { builtArgv } from "../kit/built.ts";
 import { describePostgres } from "../kit/shared-postgres.ts";
+
+const execArgv = await builtArgv();
 
 const seed = Number(process.env.CRASH_SEED ?? 1);
 
 describePostgres("the crash kit on Postgres", () => {
-  const built = build();
-  afterAll(() => built[Symbol.dispose]());
-  const { execArgv } = built;
-
   test("E7 D1 D2 D5 D6 a kill at every boundary of every scenario loses nothing and repeats nothing", async () => {
     const amounts = { kills: "all", doubles: 5, triples: 3, loops: 1, stops: 3, pairs: 3 } as const;
     const report = await crashOnPostgres(scenarios, { ...amounts, execArgv, seed, parallel: 3 });

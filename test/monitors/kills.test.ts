@@ -1,12 +1,10 @@
-import { afterAll, describe, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { describe, expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { eventually } from "../kit/reading.ts";
 import { type Case, expected, judged, left, titleOf, type Way } from "./kills.ts";
 
 // A sample; `npm run test:long` has every command at every place, in every way.
-const built = build();
-afterAll(() => built[Symbol.dispose]());
-const { execArgv } = built;
+const execArgv = await builtArgv();
 
 const plain = { command: "plain", restarts: false } as const;
 const stops = { ...plain, leaves: "stop" } as const;

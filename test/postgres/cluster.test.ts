@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { Cluster, faultsIn } from "./cluster.ts";
 
+const execArgv = await builtArgv();
+
 // A sample; `npm run test:long` has ten thousand turns, and kills the server forty times.
 describePostgres("a cluster on Postgres", () => {
-  const built = build();
-  afterAll(() => built[Symbol.dispose]());
-  const { execArgv } = built;
-
   test("E7 D1 D2 D5 three workers share sessions while they are killed, stopped and cancelled: no turn is lost, doubled or stuck", async () => {
     const report = await new Cluster({
       ...{ workers: 3, sessions: 6, turns: 4, leaseMs: 1_000, execArgv, timeoutMs: 60_000 },

@@ -1,5 +1,6 @@
 import type { Strength } from "bowline/stores/sqlite";
 import { afterAll, expect, test, vi } from "vitest";
+import { sample } from "../kit/size.ts";
 import { cuts, dearest } from "./cuts.ts";
 import { Disk } from "./disk.ts";
 import { Bench, counted, table } from "./power.ts";
@@ -8,7 +9,7 @@ import type { Recording } from "./record.ts";
 // A sample; `npm run test:long` tries a thousand images of each strength.
 vi.setConfig({ testTimeout: 120_000 });
 const STRENGTHS: readonly Strength[] = ["process", "power", "power-all"];
-const IMAGES = 12;
+const IMAGES = sample(4, 24);
 
 const bench = new Bench();
 afterAll(() => bench[Symbol.dispose]());

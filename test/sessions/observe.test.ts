@@ -20,6 +20,7 @@ import { z } from "zod";
 import { NO_USAGE } from "../../src/model/usage.ts";
 import { call, end, follows, plays, text } from "../kit/models.ts";
 import { codeOf, outline, ticks, within } from "../kit/reading.ts";
+import { sample } from "../kit/size.ts";
 import { KEPT } from "../kit/stores.ts";
 import { ping, runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
 import { compacting, counter, delegate } from "./plugins.ts";
@@ -204,7 +205,10 @@ function story() {
   };
 }
 
-const JOINS = Array.from({ length: 90 }, (_, index) => [index % 6, Math.floor(index / 6) * 7] as const);
+const JOINS = Array.from(
+  { length: sample(24, 90) },
+  (_, index) => [index % 6, Math.floor(index / 6) * sample(27, 7)] as const,
+);
 
 test.each(KEPT)(
   "S11 whoever joins, at whatever tick, is told the same facts and shown nothing that is void, %s",
@@ -1464,7 +1468,7 @@ async function tell(ops: readonly Op[], store: Store, unreadEventsMax = 10_000):
 test.each(KEPT)(
   "S11 S12 whatever happens and whenever one joins, all who watch come to the same, %s",
   async (name, store) => {
-    const numRuns = name === "in SQLite" ? 20 : 60;
+    const numRuns = name === "in SQLite" ? sample(5, 40) : sample(15, 120);
     await fc.assert(
       fc.asyncProperty(fc.array(op, { maxLength: 8 }), (ops) => tell(ops, store())),
       { numRuns },
@@ -1478,7 +1482,7 @@ test.each([1, 2, 5, 9])(
   async (max) => {
     await fc.assert(
       fc.asyncProperty(fc.array(op, { maxLength: 8 }), (ops) => tell(ops, memory(), max)),
-      { numRuns: 25 },
+      { numRuns: sample(8, 50) },
     );
   },
   60_000,

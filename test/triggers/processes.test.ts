@@ -1,15 +1,14 @@
-import { afterAll, expect, test } from "vitest";
-import { build } from "../crash/build.ts";
+import { expect, test } from "vitest";
+import { builtArgv } from "../kit/built.ts";
 import { soak } from "./soak.ts";
 
-const built = build();
-afterAll(() => built[Symbol.dispose]());
+const execArgv = await builtArgv();
 
 // A sample; `npm run test:long` does it for a minute.
 test("J7 D2 schedules that several processes serve, which are killed, occur at each of their times, and at each once", async () => {
   const { kills, line, ...problems } = await soak({
     ...{ schedules: 10, processes: 3, lastsMs: 7_000, killEveryMs: 1_000 },
-    execArgv: built.execArgv,
+    execArgv,
   });
   console.log(line);
   expect(problems).toEqual({ lost: [], repeated: [] });

@@ -16,6 +16,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { aborted, call, echo, end, plays, text } from "../kit/models.ts";
 import { eventsOf, only, outline, seen, shown, ticks, wordsOf } from "../kit/reading.ts";
+import { sample } from "../kit/size.ts";
 import { open } from "../kit/worlds.ts";
 
 const search = defineTool({
@@ -779,7 +780,7 @@ test("S4 whenever inputs are sent, each is in the conversation once, in the orde
       expect(said.filter((words) => sent.includes(words))).toEqual(sent);
     }
   });
-  await fc.assert(kept, { numRuns: 60 });
+  await fc.assert(kept, { numRuns: sample(20, 120) });
 });
 
 // ── Long lives ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,9 @@ const PUT = `INSERT INTO blob (hash, at, data, sweep) VALUES (?, ?, ?, ${SWEEPS}
     WHERE sweep < excluded.sweep OR at < excluded.at - 30000`;
 const KEEP = `UPDATE blob SET sweep = max(sweep, ${SWEEPS}) WHERE hash = ?`;
 
+/** Node 22 binds an empty array that `TextEncoder` made as NULL, and this one as an empty blob. */
+const EMPTY = new Uint8Array(0);
+
 export class Blobs {
   readonly #db: Connection;
   readonly #now: () => number;
@@ -23,7 +26,7 @@ export class Blobs {
   }
 
   put(name: BlobHash, data: Uint8Array): void {
-    this.#db.run(PUT, name, this.#now(), data);
+    this.#db.run(PUT, name, this.#now(), data.length === 0 ? EMPTY : data);
     this.#lately.add(name);
   }
 

@@ -1,20 +1,15 @@
 import { journal } from "bowline/hosts/journal";
 import { memory } from "bowline/stores/memory";
 import { crashTest, hostLaws } from "bowline/testing";
-import { afterAll, expect, test } from "vitest";
-import { build, scenario } from "./build.ts";
-import { store as parksAnyway } from "./mutants/park-ignores-mail.ts";
-import { caught, mutants } from "./mutants.ts";
+import { expect, test } from "vitest";
+import { store as parksAnyway } from "../crash/mutants/park-ignores-mail.ts";
+import { caught, MUTANTS } from "../crash/mutants.ts";
+import { scenario } from "../crash/scenarios.ts";
+import { builtArgv } from "../kit/built.ts";
 
-const built = build();
-afterAll(() => built[Symbol.dispose]());
+const execArgv = await builtArgv();
 
-// The others are in the long run: each costs seconds, and what they show is that the kit still sees.
-test.each(mutants("sample"))(
-  "D6 the crash kit catches %s on %s",
-  (...mutant) => caught(mutant, built.execArgv),
-  60_000,
-);
+test.each(MUTANTS)("D6 the crash kit catches %s on %s", (...mutant) => caught(mutant, execArgv), 60_000);
 
 test.concurrent.each([
   ["resolve-does-not-wake", "parked", "stuck"],
@@ -24,8 +19,8 @@ test.concurrent.each([
 ])(
   "D4 D6 the crash kit catches %s on %s, and needs no kill for it",
   async (mutant, name, kind) => {
-    const around = new URL(`./mutants/${mutant}.ts`, import.meta.url);
-    const options = { kills: 0, around, execArgv: built.execArgv, timeoutMs: 8_000 };
+    const around = new URL(`../crash/mutants/${mutant}.ts`, import.meta.url);
+    const options = { kills: 0, around, execArgv, timeoutMs: 8_000 };
     const report = await crashTest(scenario(name), options);
     expect(report.violations.map((violation) => violation.kind)).toContain(kind);
   },

@@ -1,0 +1,28 @@
+import { relative } from "node:path";
+import type { Reporter, TestModule, Vitest } from "vitest/node";
+
+const COUNT = 10;
+
+/** Prints the seed of the run, and at its end the ten slowest files: the first places to look when the suite is slow. */
+export class SlowestFiles implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+    console.log(`Seed of the order of files: ${vitest.config.sequence.seed}`);
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const root = this.#vitest?.config.root ?? "";
+    const files = modules.map((module) => ({ file: relative(root, module.moduleId), ms: msOf(module) }));
+    if (files.length <= 1) return;
+    const slowest = files.sort((one, other) => other.ms - one.ms).slice(0, COUNT);
+    console.log("Slowest files:");
+    for (const { file, ms } of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${file}`);
+  }
+}
+
+function msOf(module: TestModule): number {
+  const { duration, setupDuration, collectDuration } = module.diagnostic();
+  return duration + setupDuration + collectDuration;
+}
