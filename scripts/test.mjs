@@ -1,34 +1,46 @@
-// Runs everything that must pass before a change is kept. With arguments it runs vitest alone, with those: `npm test --
-// src/turn`.
+// `npm test`: everything that must pass before a change is kept, in small samples. `npm run test:full` (`--full`): the larger
+// samples, what takes long, and the core on the oldest Node that `engines` allows. Other arguments are vitest's:
+// `npm test -- src/turn` runs those tests and nothing else.
 import { spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const EXAMPLE_MS = 60_000;
+/** The oldest version that `engines` allows. */
+const OLDEST_NODE = "22.19.0";
+const CORE = ["test/sessions", "test/durability", "test/jobs", "test/tools", "test/cli"];
+/** Examples that start and kill processes. */
+const LONG_EXAMPLES = ["examples/cluster/main.ts"];
 
 const vitest = (...args) => node(["node_modules/vitest/vitest.mjs", "run", ...args], { stdio: "inherit" });
 
-// The steps of a stage run side by side. The tests have the machine to themselves, as some of them look at the time.
-const stages = [
+// The steps of a stage run side by side. The tests have the machine to themselves: some of them measure time.
+const quick = [
   {
     "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
     types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
-    "types, as most projects check theirs": () =>
-      node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
     build: () => node(["node_modules/tsdown/dist/run.mjs"]),
     "public surface": () => node(["scripts/api.mjs"]),
   },
   { tests: () => vitest() },
+  { examples: () => runExamples((file) => !LONG_EXAMPLES.includes(file)) },
+];
+const full = [
+  { tests: () => vitest("--mode", "full") },
   {
+    "types, as most projects check theirs": () =>
+      node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
     "unused code": () => node(["node_modules/knip/bin/knip.js", "--no-config-hints"]),
-    package: checkPackage,
-    examples: runExamples,
+    build: () => node(["node_modules/tsdown/dist/run.mjs"]),
   },
+  { package: checkPackage, examples: () => runExamples((file) => LONG_EXAMPLES.includes(file)) },
+  { [`tests on Node ${OLDEST_NODE}`]: testOldest },
 ];
 
 const chosen = process.argv.slice(2);
-if (chosen.length > 0) {
+const isFull = chosen[0] === "--full";
+if (chosen.length > 0 && !isFull) {
   const { ok } = await vitest(...chosen);
   process.exit(ok ? 0 : 1);
 }
@@ -38,7 +50,7 @@ const { ok: isSetUp } = await node(["--disable-warning=ExperimentalWarning", "sc
 });
 if (!isSetUp) process.exit(1);
 
-for (const stage of stages) {
+for (const stage of isFull ? full : quick) {
   const passed = await Promise.all(Object.entries(stage).map(([name, check]) => passes(name, check)));
   if (passed.includes(false)) process.exit(1);
 }
@@ -68,8 +80,8 @@ async function checkPackage() {
 
 // Runs the examples with plain node and no alias, so that `bowline` is what package.json exports, as an embedder gets
 // it.
-async function runExamples() {
-  const waiting = globSync(["examples/*.ts", "examples/*/*.ts"]).sort();
+async function runExamples(isChosen) {
+  const waiting = globSync(["examples/*.ts", "examples/*/*.ts"]).filter(isChosen).sort();
   const failures = [];
   const worker = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
@@ -80,6 +92,11 @@ async function runExamples() {
   };
   await Promise.all([worker(), worker()]);
   return { ok: failures.length === 0, output: failures.join("\n") };
+}
+
+function testOldest() {
+  const env = { ...process.env, BOWLINE_NODE: OLDEST_NODE };
+  return node(["scripts/with-node.mjs", "node_modules/vitest/vitest.mjs", "run", ...CORE], { stdio: "inherit", env });
 }
 
 function node(args, options) {

@@ -5,14 +5,15 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { builtPackage } from "../kit/built.ts";
 
 const KB = 1_000;
 const folder = mkdtempSync(join(tmpdir(), "bowline-package-"));
 
-beforeAll(() => {
-  execFileSync(process.execPath, ["node_modules/tsdown/dist/run.mjs", "--no-dts", "--out-dir", join(folder, "dist")]);
+beforeAll(async () => {
+  symlinkSync(await builtPackage(), join(folder, "dist"), "dir");
   copyFileSync("package.json", join(folder, "package.json"));
-  symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "dir"); // After the build, which empties its folder.
+  symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "dir");
   writeFileSync(join(folder, "count.mjs"), COUNT);
 }, 60_000);
 afterAll(() => rmSync(folder, { recursive: true }));
