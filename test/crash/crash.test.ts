@@ -16,17 +16,6 @@ test("D3 D6 a worker that slept past its lease does nothing more, and two worker
   expect(report.rows.map((row) => row.stops)).toEqual(tried.map(() => stops));
 }, 120_000);
 
-test.runIf(isFull)(
-  "D3 J5 a worker that slept past its time does no step of a job again, and begins no function of a lost turn",
-  async () => {
-    // After a claim, and before the answers are written that begin jobs.
-    const trials = [7, 18, 43].map((at) => ({ kind: "stop", at }) as const);
-    const report = await crashTest(scenario("job-spawned"), { execArgv, trials, parallel: 3 });
-    expect(report.violations).toEqual([]);
-  },
-  60_000,
-);
-
 test("D6 a turn that kills every process is given up, and the session goes on", async () => {
   const report = await crashTest(scenario("two-workers"), { execArgv, kills: 0, loops: 1 });
   expect(report.violations).toEqual([]);

@@ -27,6 +27,13 @@ test.concurrent.each([
   60_000,
 );
 
+test("D3 J5 a worker that slept past its time does no step of a job again, and begins no function of a lost turn", async () => {
+  // After a claim, and before the answers are written that begin jobs.
+  const trials = [7, 18, 43].map((at) => ({ kind: "stop", at }) as const);
+  const report = await crashTest(scenario("job-spawned"), { execArgv, trials, parallel: 3 });
+  expect(report.violations).toEqual([]);
+}, 60_000);
+
 test("D4 D6 the laws of hosts catch park-ignores-mail", async () => {
   const broken: string[] = [];
   for (const { law, needs, check } of hostLaws)
