@@ -843,10 +843,12 @@ describe.each(STORES)("on %s", (kind, make) => {
     expect((await session.read()).turns).toBe(0);
   });
 
-  test("S4 of ten thousand inputs as many wait as may; the others are refused with a type, and none is lost", async () => {
+  test("S4 of thousands of inputs as many wait as may; the others are refused with a type, and none is lost", async () => {
     await using world = await busy(make(), { limits: { pendingInputsMax: 100 } }, { mergesInputs: true });
     const { session } = world;
-    const sends = Array.from({ length: 10_000 }, (_each, n) => session.send(`${n}.`, { at: "next-turn" }));
+    const sends = Array.from({ length: sample(2_000, 10_000) }, (_each, n) =>
+      session.send(`${n}.`, { at: "next-turn" }),
+    );
     const settled = await within(Promise.allSettled(sends), 20_000);
     const accepted = settled.flatMap((each, n) => (each.status === "fulfilled" ? [`${n}.`] : []));
     expect(accepted).toHaveLength(100);
@@ -868,7 +870,7 @@ describe.each(STORES)("on %s", (kind, make) => {
   test("S4 thousands of inputs that may wait are listed, taken back from one on, and the rest is said in order", async () => {
     await using world = await busy(make(), { limits: { pendingInputsMax: Infinity } }, { mergesInputs: true });
     const { session } = world;
-    const many = kind === "memory" ? 10_000 : 2_000;
+    const many = kind === "memory" ? sample(2_000, 10_000) : 2_000;
     const started = performance.now();
     for (let n = 0; n < many; n++) await session.send(`${n}.`, { at: "next-turn" });
     const list = await session.inputs.list();

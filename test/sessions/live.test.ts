@@ -74,7 +74,7 @@ const isCommitOf = (event: SessionEvent, id: string): boolean => event.kind === 
 const opened = (runtime: Runtime): Promise<Session> => runtime.session("s");
 const saying = (words: string) => (events: readonly SessionEvent[]) => said(events) === words;
 
-test("S11 what a turn says in one process is shown to those who observe the session in another, before it ends", async () => {
+test.concurrent("S11 what a turn says in one process is shown to those who observe the session in another, before it ends", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -96,7 +96,7 @@ test("S11 what a turn says in one process is shown to those who observe the sess
   expect(screenOf(events).showing).toEqual([]);
 });
 
-test("S11 a handle of a turn that runs in another process tells what it says, from the beginning, and how it ended", async () => {
+test.concurrent("S11 a handle of a turn that runs in another process tells what it says, from the beginning, and how it ended", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -114,7 +114,7 @@ test("S11 a handle of a turn that runs in another process tells what it says, fr
   expect(watcher.events.at(-1)).toMatchObject({ kind: "committed", turnId });
 });
 
-test("S11 whoever joins in another process, at whatever time, is shown the turn from its beginning, and nothing twice", async () => {
+test.concurrent("S11 whoever joins in another process, at whatever time, is shown the turn from its beginning, and nothing twice", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -145,7 +145,7 @@ test("S11 whoever joins in another process, at whatever time, is shown the turn 
   for (const runtime of runtimes) await runtime.close();
 });
 
-test("S11 what an attempt showed that is made again is retracted in other processes too", async () => {
+test.concurrent("S11 what an attempt showed that is made again is retracted in other processes too", async () => {
   const path = file();
   const { model, say, fail, finish } = speaker();
   await using one = await startOn(path, model);
@@ -165,7 +165,7 @@ test("S11 what an attempt showed that is made again is retracted in other proces
   await turn.result();
 });
 
-test("S11 after a takeover what the new process shows stands in the place of what the old one did", async () => {
+test.concurrent("S11 after a takeover what the new process shows stands in the place of what the old one did", async () => {
   const path = file();
   const old = elsewhere(
     `
@@ -196,7 +196,7 @@ test("S11 after a takeover what the new process shows stands in the place of wha
   expect(said(await watcher.until(isEnd()))).toBe("Old words.New words.");
 }, 20_000);
 
-test("S11 a turn that nobody elsewhere follows writes nothing for others, whoever observes it in its own process", async () => {
+test.concurrent("S11 a turn that nobody elsewhere follows writes nothing for others, whoever observes it in its own process", async () => {
   const path = file();
   const calls: string[] = [];
   const noted = (name: string) => (act: () => unknown) => {
@@ -222,7 +222,7 @@ test("S11 a turn that nobody elsewhere follows writes nothing for others, whoeve
   expect(calls).toEqual([]);
 });
 
-test("S11 a flood of deltas stays within its bounds, and whoever follows has all of it, or a gap", async () => {
+test.concurrent("S11 a flood of deltas stays within its bounds, and whoever follows has all of it, or a gap", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   let [parts, longest] = [0, 0];
@@ -257,7 +257,7 @@ test("S11 a flood of deltas stays within its bounds, and whoever follows has all
   await watcher.until(isEnd());
 }, 15_000);
 
-test("S11 a long turn is shown again as a whole from time to time: who follows has it once, who comes then has all of it", async () => {
+test.concurrent("S11 a long turn is shown again as a whole from time to time: who follows has it once, who comes then has all of it", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   const shown: Shown[] = [];
@@ -288,7 +288,7 @@ test("S11 a long turn is shown again as a whole from time to time: who follows h
   await watcher.until(isEnd());
 }, 15_000);
 
-test("S11 of a turn that says more than is kept for others, its end is shown after a gap", {
+test.concurrent("S11 of a turn that says more than is kept for others, its end is shown after a gap", {
   timeout: 20_000,
 }, async () => {
   const path = file();
@@ -310,7 +310,7 @@ test("S11 of a turn that says more than is kept for others, its end is shown aft
   await turn.result();
 });
 
-test("S11 a tree is observed across processes: what a child says is shown, and is not shown twice", async () => {
+test.concurrent("S11 a tree is observed across processes: what a child says is shown, and is not shown twice", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model, { tools: [delegate] });
@@ -337,7 +337,7 @@ test("S11 a tree is observed across processes: what a child says is shown, and i
   expect(said(events.filter(({ sessionId }) => sessionId === "kid"))).toMatch(/^I think\. (So\.)?$/);
 }, 15_000);
 
-test("S11 a real second process is shown what is said in this one, while it is said", async () => {
+test.concurrent("S11 a real second process is shown what is said in this one, while it is said", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);

@@ -93,7 +93,7 @@ const foreign = definePlugin({
   setup: () => ({ protocolSession: {}, protocolDriver: { driver, preamble: () => ({ tools: [], prompt: [] }) } }),
 });
 
-test("S11 D4 a parked turn is read as far as it has come: what was said, called and returned, and what it waits for", async () => {
+test.concurrent("S11 D4 a parked turn is read as far as it has come: what was said, called and returned, and what it waits for", async () => {
   await using one = await start(file(), { model: buying() });
   const session = await begun(one);
   const read = await session.read();
@@ -115,7 +115,7 @@ test("S11 D4 a parked turn is read as far as it has come: what was said, called 
   expect(messages.slice(0, later.openTurn?.messages.length)).toEqual(later.openTurn?.messages);
 });
 
-test("S11 a result that hooks have not seen yet is in no view of the open turn", async () => {
+test.concurrent("S11 a result that hooks have not seen yet is in no view of the open turn", async () => {
   const censor = definePlugin({
     id: "test/censor",
     setup: () => ({ afterToolCall: () => replaceResult("a number") }),
@@ -132,7 +132,7 @@ test("S11 a result that hooks have not seen yet is in no view of the open turn",
   }
 });
 
-test("S11 D4 who comes to a parked turn late sees what one saw who was there from the beginning", async () => {
+test.concurrent("S11 D4 who comes to a parked turn late sees what one saw who was there from the beginning", async () => {
   const path = file();
   const gate = Promise.withResolvers<void>();
   await using one = await start(path, { model: buying(), tools: slowly(gate.promise) });
@@ -161,7 +161,7 @@ test("S11 D4 who comes to a parked turn late sees what one saw who was there fro
   expect(toldIn(first.events)).toBe("Let me see.I pay.");
 });
 
-test("S11 D4 when the turn goes on, all have the same view again, wherever it runs and whoever looked on", async () => {
+test.concurrent("S11 D4 when the turn goes on, all have the same view again, wherever it runs and whoever looked on", async () => {
   const path = file();
   await using one = await start(path, { model: buying() });
   await using two = await start(path, { model: buying() });
@@ -197,7 +197,7 @@ const hasPaid =
   (events: readonly SessionEvent[]): boolean =>
     JSON.stringify(inShort(events)) === JSON.stringify(paid(times));
 
-test("S11 D4 a turn that goes on in one process after the other is the same on all screens at every stop", async () => {
+test.concurrent("S11 D4 a turn that goes on in one process after the other is the same on all screens at every stop", async () => {
   const path = file();
   const model = paying(4);
   await using one = await start(path, { model });
@@ -217,7 +217,7 @@ test("S11 D4 a turn that goes on in one process after the other is the same on a
   for (const each of watchers) await each.until(isEnd());
 });
 
-test("S11 D4 one who comes when the turn has gone on before sees it go on, though an older screen stands elsewhere", async () => {
+test.concurrent("S11 D4 one who comes when the turn has gone on before sees it go on, though an older screen stands elsewhere", async () => {
   const path = file();
   const gate = Promise.withResolvers<void>();
   const model = recited(
@@ -280,7 +280,7 @@ describe.each(PROTOCOLS)("D1 D4 $name", ({ plugins, saysAndActs }) => {
   });
 });
 
-test("S11 S12 what an attempt said that was made again is not shown to those who come late", async () => {
+test.concurrent("S11 S12 what an attempt said that was made again is not shown to those who come late", async () => {
   let attempts = 0;
   const talk = buying();
   const model: Provider = {
@@ -301,7 +301,7 @@ test("S11 S12 what an attempt said that was made again is not shown to those who
   expect(inShort(late.events)).toEqual(FIRST);
 });
 
-test("S11 D4 a parked turn that is cancelled is over for those who came late too", async () => {
+test.concurrent("S11 D4 a parked turn that is cancelled is over for those who came late too", async () => {
   const path = file();
   await using one = await start(path, { model: buying() });
   await using two = await start(path, { model: buying() });
@@ -319,7 +319,7 @@ test("S11 D4 a parked turn that is cancelled is over for those who came late too
   expect((await session.read()).openTurn).toBeUndefined();
 });
 
-test("S11 D4 a handle that nobody has read tells all of it when the turn is parked", async () => {
+test.concurrent("S11 D4 a handle that nobody has read tells all of it when the turn is parked", async () => {
   await using one = await start(file(), { model: buying() });
   const session = await on(one);
   const turn = session.turn("Go.");
@@ -337,7 +337,7 @@ test("S11 D4 a handle that nobody has read tells all of it when the turn is park
   expect(toldIn(await reader.until(isEnd()))).toBe("Let me see.I pay.Once more.Done.");
 });
 
-test("S11 D4 in a tree that is observed elsewhere a parked child is shown, though nobody there has it open", async () => {
+test.concurrent("S11 D4 in a tree that is observed elsewhere a parked child is shown, though nobody there has it open", async () => {
   const path = file();
   const above = recited(calls("delegate", { id: "below", task: "Pay." }), says("Done."));
   const below = recited(both(says("I pay."), calls("pay")), says("Paid."));
@@ -360,7 +360,7 @@ test("S11 D4 in a tree that is observed elsewhere a parked child is shown, thoug
   await late.until(isEnd(2));
 });
 
-test("S11 the open turn of another process is read while it runs", async () => {
+test.concurrent("S11 the open turn of another process is read while it runs", async () => {
   const path = file();
   const gate = Promise.withResolvers<void>();
   await using one = await start(path, { model: buying(), tools: slowly(gate.promise) });
@@ -377,7 +377,7 @@ test("S11 the open turn of another process is read while it runs", async () => {
   await parked(one.runtime, one.store);
 });
 
-test("S11 D8 where the protocol of a parked turn is missing, what is recorded is shown all the same", async () => {
+test.concurrent("S11 D8 where the protocol of a parked turn is missing, what is recorded is shown all the same", async () => {
   const path = file();
   await using one = await start(path, { model: buying() });
   await using two = await start(path, { model: buying(), plugins: [foreign, ...shop.plugins] });
@@ -389,7 +389,7 @@ test("S11 D8 where the protocol of a parked turn is missing, what is recorded is
   expect(inShort(late.events)).toEqual(FIRST);
 });
 
-test("S11 D8 so it is of code that waits", async () => {
+test.concurrent("S11 D8 so it is of code that waits", async () => {
   const path = file();
   const { plugins, saysAndActs } = inCode;
   const model = recited(saysAndActs("Let me see.", "look"), saysAndActs("I pay.", "look", "pay"), says("Done."));
@@ -404,7 +404,7 @@ test("S11 D8 so it is of code that waits", async () => {
   expect(inShort(late.events)).toEqual(inShort(here.events));
 });
 
-test("S11 D2 a turn whose process was killed while it waited is shown by the next one", async () => {
+test.concurrent("S11 D2 a turn whose process was killed while it waited is shown by the next one", async () => {
   const path = file();
   const killed = elsewhere(
     `const { definePlugin, ask } = await import(${JSON.stringify(new URL("../../src/index.ts", import.meta.url).href)});
@@ -434,7 +434,7 @@ test("S11 D2 a turn whose process was killed while it waited is shown by the nex
   for (const each of [reader, handle]) expect(toldIn(await each.until(isEnd()))).toBe("I pay.Done.");
 });
 
-test("S11 a long parked turn costs those who look at it one read of its journal, however many they are", async () => {
+test.concurrent("S11 a long parked turn costs those who look at it one read of its journal, however many they are", async () => {
   const path = file();
   const many = 300;
   const round = (nth: number) => both(...Array.from({ length: 30 }, (_, each) => calls("look", {}, `l${nth}.${each}`)));
