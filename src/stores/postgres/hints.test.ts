@@ -41,7 +41,7 @@ function world(url: string, direct: string, times: ConstructorParameters<typeof 
   const channel = `bowline_test_${process.pid}_${++channels}`;
   const troubles: unknown[] = [];
   const clients: pg.Client[] = [];
-  const connect = (): pg.Client => {
+  const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client({ connectionString: url, application_name: channel });
     clients.push(client);
     return client;
@@ -208,7 +208,7 @@ describePostgres("hints over a connection", () => {
     const program = (then: string) => `
       import pg from "pg";
       import { Hints } from "${fileURLToPath(new URL("./hints.ts", import.meta.url))}";
-      const hints = new Hints(() => new pg.Client("${url}"), "bowline_test_idle", (error) => console.log(error));
+      const hints = new Hints(async () => new pg.Client("${url}"), "bowline_test_idle", (error) => console.log(error));
       const opened = Promise.withResolvers();
       hints.listen((hint) => opened.resolve(hint));
       const timer = setTimeout(() => {}, 60_000);
