@@ -115,7 +115,7 @@ describe("what is no address", () => {
 });
 
 describe("servers that are not there", () => {
-  test("E7 postgres: where nobody listens it is store.unreachable, after the patience that was given", async () => {
+  test.concurrent("E7 postgres: where nobody listens it is store.unreachable, after the patience that was given", async () => {
     const port = await freePort();
     const began = performance.now();
     const error = await failure(() => postgres(`postgres://me:${SECRET}@127.0.0.1:${port}/db`, HASTY).ready());
@@ -126,19 +126,19 @@ describe("servers that are not there", () => {
     expect((await refusal(`postgres://me:${SECRET}@localhost:${port}/db`)).message).toContain("ECONNREFUSED");
   });
 
-  test("E7 postgres: a socket that is not there is store.unreachable", async () => {
+  test.concurrent("E7 postgres: a socket that is not there is store.unreachable", async () => {
     const error = await refusal(`postgres://me:${SECRET}@%2Ftmp%2Fnobody-is-here/db`);
     expect(error.code).toBe("store.unreachable");
     expect(error.message).toContain("postgres:///db?host=/tmp/nobody-is-here, schema bowline");
   });
 
-  test("E7 postgres: a host that nobody knows is store.unreachable", async () => {
+  test.concurrent("E7 postgres: a host that nobody knows is store.unreachable", async () => {
     const error = await refusal(`postgres://me:${SECRET}@no-such-host.invalid/db`);
     expect(error.code).toBe("store.unreachable");
     expect(error.hint).toContain("host and port");
   });
 
-  test.each([
+  test.concurrent.each([
     ["says nothing", () => {}],
     ["hangs up", (socket: { destroy(): void }) => socket.destroy()],
     ["speaks HTTP", (socket: { end(text: string): void }) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")],

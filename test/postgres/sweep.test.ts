@@ -8,6 +8,7 @@ import { Database, type Pool } from "../../src/stores/postgres/database.ts";
 import { setUp } from "../../src/stores/postgres/schema.ts";
 import { Sweeper } from "../../src/stores/postgres/sweep.ts";
 import { describePostgres, freshSchema } from "../kit/shared-postgres.ts";
+import { sample } from "../kit/size.ts";
 
 const HOUR = 3_600_000;
 const named = (words: string): BlobHash => asBlobHash(hash("sha256", words, "base64url"));
@@ -135,7 +136,7 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
   });
 
   test("D9 postgres: turns that put what they do not know to be there find all of it, however sweeps come between", async () => {
-    const end = performance.now() + 2_000;
+    const end = performance.now() + sample(800, 5_000);
     const [lost, counts]: [string[], Set<number>] = [[], new Set()];
     /** Runs turns one after the other, as a process does that remembers under which sweep it put what. */
     const works = async (of: typeof one): Promise<void> => {
