@@ -11,7 +11,8 @@ describePostgres("the crash kit on Postgres", () => {
   const { execArgv } = built;
 
   test("E7 D1 D2 D6 no kill loses or repeats anything", async () => {
-    const some = ["input-mid-turn", "parked", "pay-once", "job-steps", "trigger-event"].map(scenario);
+    const all = ["parked", "pay-once", "job-steps", "input-mid-turn", "trigger-event"].map(scenario);
+    const some = all.slice(0, sample(3, all.length));
     const report = await crashOnPostgres(some, { execArgv, kills: sample(1, 8), seed: 5 });
     console.log(String(report));
     expect(report.violations).toEqual([]);

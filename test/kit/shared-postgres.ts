@@ -9,9 +9,10 @@ import { describe, test } from "vitest";
 import { findPgbouncer, PGBOUNCER_ABSENT } from "./pgbouncer.ts";
 import { findPostgres, POSTGRES_ABSENT, queryOnce } from "./postgres.ts";
 import { stopAtEnd } from "./programs.ts";
+import { sample } from "./size.ts";
 import { BROKER, type Told } from "./told.ts";
 
-const TEST_MS = 30_000; // To start a server, or to end one, may take a slow disk a while.
+const TEST_MS = sample(30_000, 300_000); // To start a server, or to end one, may take a slow disk a while.
 
 let asked: Promise<string> | undefined;
 
