@@ -84,7 +84,7 @@ describePostgres("jobs of many workers", () => {
   test("J2 D3 postgres: workers that claim at once share all jobs, and each job has one holder", async () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 4);
-    const names = Array.from({ length: sample(30, 120) }, (_, nth) => `w${nth}`);
+    const names = Array.from({ length: sample(30, 90) }, (_, nth) => `w${nth}`);
     for (const name of names) await spawn(workers[0]!, name, name.endsWith("3") ? { operation: "other.task" } : {});
     const done: string[] = [];
     const work = async (store: Store, nth: number): Promise<void> => {
