@@ -361,7 +361,7 @@ const ERRORS = {
 
   // Stores, leases and waits
   "package.unavailable": (d: { package: string; problem: string }) =>
-    said(`The package ${d.package} ${d.problem}.`, `Run: npm install ${d.package}`),
+    said(`The package ${d.package} ${d.problem}.`, `Install it: npm install ${d.package}.`),
   "store.stale": (d: { expected: string; actual: string }) =>
     said(
       `The session moved from ${d.expected} to ${d.actual} during this turn.`,

@@ -130,7 +130,7 @@ test("E7 without the package pg the Postgres store loads, and its first call nam
     name: "RuntimeError",
     code: "package.unavailable",
     message: "The package pg is not installed.",
-    hint: "Run: npm install pg",
+    hint: "Install it: npm install pg.",
   };
   expect(JSON.parse(output)).toEqual([expected, expected, expected]);
 });
