@@ -35,8 +35,8 @@ interface PostgresStore extends Store {
 }
 /**
  * Keeps turns in a PostgreSQL database (15 or later), shared by any number of workers on any number of machines. The
- * first call connects, and makes the tables or brings them up to date. A pool that is handed in stays yours: close it
- * after the store.
+ * first call connects, and makes the tables or brings them up to date. It needs the package pg, and throws
+ * `package.unavailable` without it. A pool that is handed in stays yours: close it after the store.
  */
 declare function postgres(where: string | Pool, options?: PostgresOptions): PostgresStore;
 export { PostgresOptions, PostgresStore, type SweepOptions, type Swept, postgres };

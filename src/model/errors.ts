@@ -360,6 +360,8 @@ const ERRORS = {
     said(`${d.route} replied with nothing.`, "Send the input again, or use another model.", "unchanged"),
 
   // Stores, leases and waits
+  "package.unavailable": (d: { package: string; problem: string }) =>
+    said(`The package ${d.package} ${d.problem}.`, `Install it: npm install ${d.package}.`),
   "store.stale": (d: { expected: string; actual: string }) =>
     said(
       `The session moved from ${d.expected} to ${d.actual} during this turn.`,

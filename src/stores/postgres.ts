@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { RuntimeError } from "../model/errors.ts";
 import type {
   BlobHash,
@@ -23,6 +23,7 @@ import { changes } from "./postgres/changes.ts";
 import { Commits } from "./postgres/commits.ts";
 import { Connections } from "./postgres/connections.ts";
 import { Database, type Pool, type Transaction } from "./postgres/database.ts";
+import { loadDriver } from "./postgres/driver.ts";
 import { cancel, findTurn, terminal } from "./postgres/endings.ts";
 import { cursorOf, latestFact } from "./postgres/facts.ts";
 import { isOnPath, requirePlace, view } from "./postgres/graph.ts";
@@ -45,6 +46,7 @@ import { booked, headOf, Sessions } from "./postgres/sessions.ts";
 import { Sweeper, type SweepOptions, type Swept } from "./postgres/sweep.ts";
 import { Triggers } from "./postgres/triggers.ts";
 import { Turns } from "./postgres/turns.ts";
+import { addressIn, nameOf } from "./postgres/url.ts";
 import { getWait, listWaits } from "./postgres/wait-list.ts";
 import { resolve } from "./postgres/waits.ts";
 import {
@@ -112,8 +114,8 @@ export interface PostgresStore extends Store {
 
 /**
  * Keeps turns in a PostgreSQL database (15 or later), shared by any number of workers on any number of machines. The
- * first call connects, and makes the tables or brings them up to date. A pool that is handed in stays yours: close it
- * after the store.
+ * first call connects, and makes the tables or brings them up to date. It needs the package pg, and throws
+ * `package.unavailable` without it. A pool that is handed in stays yours: close it after the store.
  */
 export function postgres(where: string | Pool, options: PostgresOptions = {}): PostgresStore {
   requireRight(where, options);
@@ -128,15 +130,10 @@ export function postgres(where: string | Pool, options: PostgresOptions = {}): P
   return new Postgres(db, own, connect);
 }
 
-function newListener(to: string | pg.PoolOptions): pg.Client {
+async function newListener(to: string | pg.PoolOptions): Promise<pg.Client> {
+  const { Client } = await loadDriver();
   const own = typeof to === "string" ? { connectionString: to } : { ...to, pipeline: false };
-  return new pg.Client({ ...own, keepAlive: true, application_name: "bowline hints" });
-}
-
-/** What errors may say of a URL: nothing of its user and password. */
-function nameOf(url: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(url);
-  return `postgres://${searchParams.get("host") ?? hostname}${port === "" ? "" : `:${port}`}${pathname}`;
+  return new Client({ ...own, keepAlive: true, application_name: "bowline hints" });
 }
 
 const OPTIONS: Known<PostgresOptions> = {
@@ -153,7 +150,7 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   const wrong = (option: string, problem: string): never => {
     throw new RuntimeError("options.invalid", { option, problem });
   };
-  if (typeof where === "string") requireUrl(where);
+  if (typeof where === "string") addressIn(where);
   else if (typeof (Object(where) as Partial<Pool>).connect !== "function")
     throw new RuntimeError("store.url", {
       problem: where == null ? `it is ${where}; is the variable set that it comes from?` : `it is a ${typeof where}`,
@@ -163,7 +160,7 @@ function requireRight(where: unknown, options: PostgresOptions): void {
   const { schema = "bowline", clock = "server" } = options;
   if (typeof schema !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema) || schema.startsWith("pg_"))
     wrong("schema", "it must be a name of letters, digits and _ that does not begin with a digit or pg_");
-  if (typeof options.listen === "string") requireUrl(options.listen);
+  if (typeof options.listen === "string") addressIn(options.listen);
   else if (![undefined, false].includes(options.listen)) wrong("listen", "it must be a URL or false");
   if (clock !== "server" && clock !== "caller") wrong("clock", 'it must be "server" or "caller"');
   for (const option of ["connections", "leaseMs", "answerMs"] as const)
@@ -174,17 +171,6 @@ function requireRight(where: unknown, options: PostgresOptions): void {
 
 const COUNT_MAX = 2 ** 31 - 1; // Neither the server nor a timer counts further.
 const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0 && Number(value) <= COUNT_MAX;
-
-function requireUrl(url: string): void {
-  if (!URL.canParse(url)) throw new RuntimeError("store.url", { problem: "it is no URL" });
-  const { protocol, pathname } = new URL(url);
-  if (protocol !== "postgres:" && protocol !== "postgresql:")
-    throw new RuntimeError("store.url", { problem: `it begins with ${protocol} and not with postgres:` });
-  if (pathname.length < 2) throw new RuntimeError("store.url", { problem: "it names no database" });
-  // What comes before that @ is part of the password. It must not be taken for a name that errors may tell.
-  if (pathname.includes("@"))
-    throw new RuntimeError("store.url", { problem: "a / in its user or password must be written as %2F" });
-}
 
 const NO_WAITS: readonly NewWait[] = [];
 const NO_SPAWNS: readonly JobSpawn[] = [];
@@ -212,7 +198,7 @@ class Postgres implements PostgresStore {
   readonly #hints: Hints | undefined;
   readonly hints?: NonNullable<Store["hints"]>;
 
-  constructor(db: Database, own: Connections | undefined, connect: (() => pg.Client) | undefined) {
+  constructor(db: Database, own: Connections | undefined, connect: (() => Promise<pg.Client>) | undefined) {
     this.#db = db;
     this.#own = own;
     // Trouble with hints is nobody's: whoever waits for one looks by itself, too.

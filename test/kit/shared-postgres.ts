@@ -8,8 +8,9 @@ import { shared } from "./broker.ts";
 import { findPgbouncer, PGBOUNCER_ABSENT } from "./pgbouncer.ts";
 import { findPostgres, POSTGRES_ABSENT, queryOnce } from "./postgres.ts";
 import { stopAtEnd } from "./programs.ts";
+import { sample } from "./size.ts";
 
-const TEST_MS = 30_000; // To start a server, or to end one, may take a slow disk a while.
+const TEST_MS = sample(30_000, 300_000); // To start a server, or to end one, may take a slow disk a while.
 
 /** The URL of the server that all tests share, as its superuser. Have a database or a schema of your own in it. */
 export const sharedPostgres = (): Promise<string> => shared("postgres");

@@ -1,10 +1,19 @@
 // What a process reads before it does anything: counted on the package as it is built, in a process that loads it.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { builtPackage } from "../kit/built.ts";
 
 const KB = 1_000;
@@ -84,4 +93,45 @@ test("the first use of jobs loads them", () => {
   const { files, builtins } = loads(session(`await session.jobs.list();`));
   expect(files.some((file) => file.startsWith("rooms"))).toBe(true);
   expect(builtins).toContain("node:child_process");
+});
+
+// ── Without optional packages ───────────────────────────────────────────────────────────────────────────────────────
+
+/** Installs the built package with its dependencies and no peer, as npm does, and returns the app's folder. */
+function appWithoutPeers(): string {
+  const app = mkdtempSync(join(tmpdir(), "bowline-app-"));
+  onTestFinished(() => rmSync(app, { recursive: true }));
+  const modules = join(app, "node_modules");
+  mkdirSync(join(modules, "bowline"), { recursive: true });
+  copyFileSync("package.json", join(modules, "bowline", "package.json"));
+  cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true });
+  const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly dependencies: object };
+  for (const name of Object.keys(dependencies)) symlinkSync(resolve("node_modules", name), join(modules, name), "dir");
+  return app;
+}
+
+test("E7 without the package pg the Postgres store loads, and its first call names the package to install", () => {
+  const program = `
+    import { createRuntime } from "bowline";
+    import { says, scripted } from "bowline/providers/scripted";
+    import { postgres } from "bowline/stores/postgres";
+    const url = "postgres://localhost/db";
+    const told = ({ name, code, message, hint }) => ({ name, code, message, hint });
+    const store = postgres(url);
+    const found = [await store.ready().catch(told), await store.has("one").catch(told)];
+    await store.close();
+    found.push(await createRuntime({ store: postgres(url), model: scripted(says("Hi.")) }).catch(told));
+    console.log(JSON.stringify(found));
+  `;
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: appWithoutPeers(),
+    encoding: "utf8",
+  });
+  const expected = {
+    name: "RuntimeError",
+    code: "package.unavailable",
+    message: "The package pg is not installed.",
+    hint: "Install it: npm install pg.",
+  };
+  expect(JSON.parse(output)).toEqual([expected, expected, expected]);
 });

@@ -61,9 +61,9 @@ async function story(server: Postgres, url: string, disk: SmallDisk, fill: () =>
 }
 
 describePostgres("disks that are full", () => {
-  test.skipIf(!canMount())(
-    "E7 postgres: a table for which there is no room is store.full, and nothing is written",
-    async () => {
+  test
+    .skipIf(!canMount())
+    .concurrent("E7 postgres: a table for which there is no room is store.full, and nothing is written", async () => {
       using disk = smallDisk(48);
       await using server = await startPostgres();
       const url = await onDisk(server, disk);
@@ -77,32 +77,32 @@ describePostgres("disks that are full", () => {
       disk.free();
       expect((await send(store, "long", { parts })).kind).toBe("opened");
       await store.close();
-    },
-  );
+    });
 
-  test.skipIf(!canMount())(
-    "E7 D3 postgres: a turn that meets a full disk is left, and ended when there is room",
-    async () => {
+  test
+    .skipIf(!canMount())
+    .concurrent("E7 D3 postgres: a turn that meets a full disk is left, and ended when there is room", async () => {
       using disk = smallDisk(48);
       await using server = await startPostgres();
       const error = await story(server, await onDisk(server, disk), disk, async () => disk.fill());
       expect(error.code).toBe("store.full");
-    },
-  );
-
-  test.skipIf(!canMount())("E7 D3 postgres: a turn outlives a server that crashed for want of room", async () => {
-    using disk = smallDisk(96);
-    await using server = await startPostgres({ dataIn: disk.folder, settings: { max_wal_size: "8MB" } });
-    const url = await server.createDatabase("small");
-    await server.query("CREATE TABLE filler (n int)");
-    const error = await story(server, url, disk, async () => {
-      disk.fill();
-      // Uses up the pieces of its log that are there. It cannot go on without another, and crashes.
-      const used = "INSERT INTO filler VALUES (1); SELECT pg_switch_wal()";
-      await expect(Promise.reject(await until(() => server.query(used)))).rejects.toThrow(/terminated|ECONN|57P/);
     });
-    expect(["store.unreachable", "store.full"]).toContain(error.code); // It may have come up again by itself.
-  });
+
+  test
+    .skipIf(!canMount())
+    .concurrent("E7 D3 postgres: a turn outlives a server that crashed for want of room", async () => {
+      using disk = smallDisk(96);
+      await using server = await startPostgres({ dataIn: disk.folder, settings: { max_wal_size: "8MB" } });
+      const url = await server.createDatabase("small");
+      await server.query("CREATE TABLE filler (n int)");
+      const error = await story(server, url, disk, async () => {
+        disk.fill();
+        // Uses up the pieces of its log that are there. It cannot go on without another, and crashes.
+        const used = "INSERT INTO filler VALUES (1); SELECT pg_switch_wal()";
+        await expect(Promise.reject(await until(() => server.query(used)))).rejects.toThrow(/terminated|ECONN|57P/);
+      });
+      expect(["store.unreachable", "store.full"]).toContain(error.code); // It may have come up again by itself.
+    });
 });
 
 /** What it fails with in the end. */

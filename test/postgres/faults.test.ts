@@ -11,6 +11,7 @@ import { newSession } from "../../src/testing/cast.ts";
 import { echo } from "../kit/models.ts";
 import { type Postgres, queryOnce, startPostgres } from "../kit/postgres.ts";
 import { freePort } from "../kit/programs.ts";
+import { startProxy } from "../kit/proxy.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 
 const SECRET = "s3cret-p4ss";
@@ -64,6 +65,9 @@ describe("what is no address", () => {
     ["no database", `postgres://me:${SECRET}@localhost:5432`, "it names no database"],
     ["a slash for a database", `postgres://me:${SECRET}@localhost:5432/`, "it names no database"],
     ["a password with a #", `postgres://me:${SECRET}#x@localhost/db`, "it is no URL"],
+    ["a socket without a database", `socket://me:${SECRET}@/var/run/postgresql`, "it names no database"],
+    ["a password of digits with a / before a socket", `socket://me:12/${SECRET}@/tmp?db=db`, "%2F"],
+    ["a password of digits with a / and no host", `postgres://me:12/${SECRET}@/db?host=/tmp`, "%2F"],
     ["a password of digits with a /", `postgres://me:12/${SECRET}@localhost/db`, "%2F"],
     ["null", null, "it is null"],
     ["a number", 5432, "it is a number"],
@@ -111,7 +115,7 @@ describe("what is no address", () => {
 });
 
 describe("servers that are not there", () => {
-  test("E7 postgres: where nobody listens it is store.unreachable, after the patience that was given", async () => {
+  test.concurrent("E7 postgres: where nobody listens it is store.unreachable, after the patience that was given", async () => {
     const port = await freePort();
     const began = performance.now();
     const error = await failure(() => postgres(`postgres://me:${SECRET}@127.0.0.1:${port}/db`, HASTY).ready());
@@ -122,18 +126,19 @@ describe("servers that are not there", () => {
     expect((await refusal(`postgres://me:${SECRET}@localhost:${port}/db`)).message).toContain("ECONNREFUSED");
   });
 
-  test("E7 postgres: a socket that is not there is store.unreachable", async () => {
-    const error = await refusal("postgres://me@%2Ftmp%2Fnobody-is-here/db");
+  test.concurrent("E7 postgres: a socket that is not there is store.unreachable", async () => {
+    const error = await refusal(`postgres://me:${SECRET}@%2Ftmp%2Fnobody-is-here/db`);
     expect(error.code).toBe("store.unreachable");
+    expect(error.message).toContain("postgres:///db?host=/tmp/nobody-is-here, schema bowline");
   });
 
-  test("E7 postgres: a host that nobody knows is store.unreachable", async () => {
+  test.concurrent("E7 postgres: a host that nobody knows is store.unreachable", async () => {
     const error = await refusal(`postgres://me:${SECRET}@no-such-host.invalid/db`);
     expect(error.code).toBe("store.unreachable");
     expect(error.hint).toContain("host and port");
   });
 
-  test.each([
+  test.concurrent.each([
     ["says nothing", () => {}],
     ["hangs up", (socket: { destroy(): void }) => socket.destroy()],
     ["speaks HTTP", (socket: { end(text: string): void }) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")],
@@ -166,10 +171,15 @@ describePostgres("servers that refuse", () => {
     expect(error.hint).toContain("password");
   });
 
-  test("E7 postgres: no password where one is needed is store.refused", async () => {
-    const error = await refusal(`postgres://postgres@127.0.0.1:${server.port}/postgres`);
+  test("E7 postgres: a missing password is store.refused, and no socket stays open", async () => {
+    const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
+    await using proxy = await startProxy(url);
+    const error = await refusal(proxy.url(url), { listen: undefined });
     expect(error.code).toBe("store.refused");
+    expect(error.message).toContain("requires a password");
     expect(error.hint).toContain("password");
+    expect(proxy.accepted).toBeGreaterThan(1);
+    await expect.poll(() => proxy.connections).toBe(0);
   });
 
   test("E7 postgres: a user that is not there is store.refused", async () => {

@@ -25,6 +25,7 @@ import {
 } from "../../src/testing/job-cast.ts";
 import { startProxy } from "../kit/proxy.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
+import { sample } from "../kit/size.ts";
 
 /** Several processes, as far as the server can tell: each worker has connections of its own. */
 async function workersOf(url: string, count: number): Promise<readonly Store[]> {
@@ -35,12 +36,14 @@ async function workersOf(url: string, count: number): Promise<readonly Store[]> 
 const closed = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()));
 const ownerOf = (nth: number): Owner => ({ id: `worker ${nth}`, process: "elsewhere" });
 
-async function rowsOf(url: string, sql: string): Promise<readonly unknown[]> {
+/** Runs statements in the schema of the store, over one connection, and returns the rows of each. */
+async function rowsOf(url: string, ...statements: readonly string[]): Promise<readonly (readonly unknown[])[]> {
   const client = new pg.Client({ connectionString: url, options: "-c search_path=bowline" });
   await client.connect();
-  const { rows } = await client.query<Record<string, unknown>>(sql);
+  const found: unknown[][] = [];
+  for (const sql of statements) found.push((await client.query<Record<string, unknown>>(sql)).rows);
   await client.end();
-  return rows;
+  return found;
 }
 
 /** What must be true of all rows, whatever happened. Each statement finds what is wrong. */
@@ -70,14 +73,18 @@ const WRONG = {
 } as const;
 
 async function expectSound(url: string): Promise<void> {
-  for (const [what, sql] of Object.entries(WRONG)) expect([what, await rowsOf(url, sql)]).toEqual([what, []]);
+  const names = Object.keys(WRONG);
+  const found = await rowsOf(url, ...Object.values(WRONG));
+  expect(Object.fromEntries(found.map((rows, nth) => [names[nth], rows]))).toEqual(
+    Object.fromEntries(names.map((name) => [name, []])),
+  );
 }
 
 describePostgres("jobs of many workers", () => {
   test("J2 D3 postgres: workers that claim at once share all jobs, and each job has one holder", async () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 4);
-    const names = Array.from({ length: 60 }, (_, nth) => `w${nth}`);
+    const names = Array.from({ length: sample(30, 90) }, (_, nth) => `w${nth}`);
     for (const name of names) await spawn(workers[0]!, name, name.endsWith("3") ? { operation: "other.task" } : {});
     const done: string[] = [];
     const work = async (store: Store, nth: number): Promise<void> => {
@@ -116,7 +123,7 @@ describePostgres("jobs of many workers", () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 3);
     const [store] = workers as [Store];
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < sample(6, 24); round++) {
       const child = { parent: { jobId: jobId(`root${round}`) }, onParentEnd: "cancel" } as const;
       const names = ["a", "b", "c"].map((name) => `${name}${round}`);
       const root = await working(store, `root${round}`);
@@ -133,11 +140,8 @@ describePostgres("jobs of many workers", () => {
       if (round % 2 === 1) expect(await stateOf(store, `root${round}`)).toBe("cancelled");
     }
     await expectSound(url);
-    const [{ deadlocks }] = (await rowsOf(
-      url,
-      "SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()",
-    )) as [{ deadlocks: number }];
-    expect(deadlocks).toBe(0);
+    const met = "SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()";
+    expect(await rowsOf(url, met)).toEqual([[{ deadlocks: 0 }]]);
     await closed(workers);
   });
 
@@ -145,7 +149,7 @@ describePostgres("jobs of many workers", () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 2);
     const [one, two] = workers as [Store, Store];
-    for (let round = 0; round < 16; round++) {
+    for (let round = 0; round < sample(8, 32); round++) {
       const awaited = await working(one, `awaited${round}`);
       const waits = await working(one, `waits${round}`);
       const parking = { parks: { seen: 2, awaits: { jobs: [awaited.jobId], need: "any" } } } as const;
@@ -163,7 +167,7 @@ describePostgres("jobs of many workers", () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 2);
     const [one, two] = workers as [Store, Store];
-    for (let round = 0; round < 16; round++) {
+    for (let round = 0; round < sample(8, 32); round++) {
       const lease = await working(one, `w${round}`);
       const key = asWaitKey(`wait ${round}`);
       await write(one, lease, [], { waits: [newWait(key, { until: LAPSED })] });
@@ -184,7 +188,7 @@ describePostgres("jobs of many workers", () => {
     const workers = await workersOf(url, 2);
     const [one, two] = workers as [Store, Store];
     await one.create(newSession(bob));
-    for (let round = 0; round < 16; round++) {
+    for (let round = 0; round < sample(8, 32); round++) {
       const lease = await working(one, `w${round}`);
       await Promise.all([
         write(one, lease, [], { wakes: [newInput(`wake ${round}`, { key: `k${round}` })] }),
@@ -268,7 +272,7 @@ describePostgres("jobs of many workers", () => {
     const WEIGHTS = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8];
     const EXPECTED = /^(lease.lost|job\.(full|conflict|unknown|foreign|over|bound))$/;
     const work = async (store: Store, nth: number): Promise<void> => {
-      for (let time = 0; time < 120; time++)
+      for (let time = 0; time < sample(60, 240); time++)
         await acts[WEIGHTS[chance(WEIGHTS.length)]!]!(store, nth).catch((error: { readonly code?: string }) => {
           if (!EXPECTED.test(error.code ?? "")) throw error;
         });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, test } from "vitest";
 import { storeLaws } from "../../src/testing/store-laws.ts";
 import { startPgbouncer } from "../kit/pgbouncer.ts";
 import { describePgbouncer, describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
+import { sample } from "../kit/size.ts";
 import { capabilitiesOf } from "../stores/titles.ts";
 import { SharedSchema } from "./schemas.ts";
 
@@ -16,8 +17,8 @@ describePostgres("the laws of stores on Postgres", () => {
     test(`E7 ${capabilitiesOf(each)} postgres: ${each.law}`, async () => each.check(await schema.emptied()));
 });
 
-// A sample: `npm run test:long` has them all.
-const NTH = 10;
+/** The full run has all laws behind the pooler. */
+const NTH = sample(20, 1);
 
 describePgbouncer("the laws of stores on Postgres behind a pooler of transactions", () => {
   let schema: SharedSchema;

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { describePostgres } from "../kit/shared-postgres.ts";
 import { cutAt, delayed, frozen, statements, stranded, WHENS } from "./network.ts";
 
-// A sample; `npm run test:long` cuts at every statement.
 describePostgres("a network that fails", () => {
   test("E7 D1 D2 a connection that is cut at a statement is noticed by nobody", async () => {
     const { cuts, clean } = await statements();
@@ -15,11 +14,11 @@ describePostgres("a network that fails", () => {
     }
   }, 60_000);
 
-  test("E7 D2 connections that say nothing any more are given up, and the turn goes on over others", async () => {
+  test.concurrent("E7 D2 connections that say nothing any more are given up, and the turn goes on over others", async () => {
     expect(await stranded()).toEqual({ outcome: "answered", calls: 1, takeovers: 0 });
   });
 
-  test("E7 D5 a worker that hears nothing past its lease loses the turn, and begins nothing more", async () => {
+  test.concurrent("E7 D5 a worker that hears nothing past its lease loses the turn, and begins nothing more", async () => {
     expect(await frozen()).toEqual({ outcome: "answered", calls: 2, late: [], commits: 1 });
   });
 

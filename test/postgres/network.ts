@@ -193,9 +193,7 @@ export const delayed = (roundTripMs: number): Promise<Lived> => lived((proxy) =>
 
 /** One turn with one call, which takes as long as the test likes, on two workers: one by way of a proxy. */
 async function twoWorkers(options: PostgresOptions) {
-  database ??= freshDatabase();
-  const url = await database;
-  await queryOnce(url, "DROP SCHEMA IF EXISTS bowline CASCADE");
+  const url = await freshDatabase();
   const proxy = await startProxy(url);
   const begun: string[] = [];
   const go = Promise.withResolvers<void>();

@@ -37,7 +37,7 @@ function atCommit(proxy: TcpProxy, act: () => void): Promise<void> {
 }
 
 describePostgres("connections that say nothing", () => {
-  test("E7 postgres: a connection that is dead on the way is noticed, and the call goes on over another", async () => {
+  test.concurrent("E7 postgres: a connection that is dead on the way is noticed, and the call goes on over another", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { answerMs: 300, patienceMs: 300, listen: false });
@@ -51,7 +51,7 @@ describePostgres("connections that say nothing", () => {
     await store.close();
   });
 
-  test("E7 S11 postgres: what a turn shows is not shown twice when its answer is lost", async () => {
+  test.concurrent("E7 S11 postgres: what a turn shows is not shown twice when its answer is lost", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { listen: false });
@@ -70,7 +70,7 @@ describePostgres("connections that say nothing", () => {
     await store.close();
   });
 
-  test("E7 postgres: a connection that dies while the tables are made keeps nobody from making them", async () => {
+  test.concurrent("E7 postgres: a connection that dies while the tables are made keeps nobody from making them", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const options = { answerMs: 500, patienceMs: 5_000, listen: false } as const;
@@ -83,7 +83,7 @@ describePostgres("connections that say nothing", () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  test("E7 postgres: a server that says nothing is store.unreachable in time, and is used again when it speaks", async () => {
+  test.concurrent("E7 postgres: a server that says nothing is store.unreachable in time, and is used again when it speaks", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { answerMs: 300, patienceMs: 500, listen: false });
@@ -98,7 +98,7 @@ describePostgres("connections that say nothing", () => {
     await store.close();
   });
 
-  test("E7 postgres: a transaction whose process is gone keeps others from its session no longer than a moment", async () => {
+  test.concurrent("E7 postgres: a transaction whose process is gone keeps others from its session no longer than a moment", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const options = { answerMs: 500, patienceMs: 5_000, leaseMs: 5_000, listen: false } as const;
@@ -118,7 +118,7 @@ describePostgres("connections that say nothing", () => {
 });
 
 describePostgres("connections that are all in use", () => {
-  test.each([
+  test.concurrent.each([
     ["that waits for ever", {}],
     ["that waits a moment", { connectionTimeoutMillis: 100 }],
   ])("E7 postgres: a pool %s and is empty is store.exhausted, and is used again when it is not", async (_, waits) => {
@@ -135,7 +135,7 @@ describePostgres("connections that are all in use", () => {
     await pool.end();
   });
 
-  test("E7 postgres: a hundred calls wait in line for one connection", async () => {
+  test.concurrent("E7 postgres: a hundred calls wait in line for one connection", async () => {
     const store = postgres(await freshDatabase(), { connections: 1, listen: false });
     const made = await Promise.all(Array.from({ length: 100 }, (_, nth) => store.create(sessionOf(nth))));
     expect(made.length).toBe(100);
@@ -143,7 +143,7 @@ describePostgres("connections that are all in use", () => {
     await store.close();
   });
 
-  test("E7 postgres: a server that accepts no more connections is store.exhausted, and is used again when it does", async () => {
+  test.concurrent("E7 postgres: a server that accepts no more connections is store.exhausted, and is used again when it does", async () => {
     await using server = await startPostgres({ settings: { max_connections: 8, superuser_reserved_connections: 3 } });
     await server.createUser("worker");
     await server.query("GRANT CREATE ON DATABASE postgres TO worker");
@@ -161,7 +161,7 @@ describePostgres("connections that are all in use", () => {
 });
 
 describePostgres("servers that go and come back", () => {
-  test("E7 postgres: hints of others are heard again after a restart, and whoever listens is told to look", async () => {
+  test.concurrent("E7 postgres: hints of others are heard again after a restart, and whoever listens is told to look", async () => {
     await using server = await startPostgres();
     const [here, there] = [postgres(server.url), postgres(server.url, { listen: false })];
     await here.ready();
@@ -178,7 +178,7 @@ describePostgres("servers that go and come back", () => {
     await Promise.all([here.close(), there.close()]);
   });
 
-  test("E7 postgres: the name of a server that was there may be unknown for a moment", async () => {
+  test.concurrent("E7 postgres: the name of a server that was there may be unknown for a moment", async () => {
     const pool = new pg.Pool({ connectionString: await freshDatabase() });
     let misses = 0;
     const connect = async (): Promise<pg.PoolClient> => {
@@ -195,7 +195,7 @@ describePostgres("servers that go and come back", () => {
     await pool.end();
   });
 
-  test.each(["restart", "kill"] as const)(
+  test.concurrent.each(["restart", "kill"] as const)(
     "E7 D3 postgres: a turn that runs through a %s of the server ends as if nothing had happened",
     async (how) => {
       await using server = await startPostgres();

@@ -8,6 +8,7 @@ import { Database, type Pool } from "../../src/stores/postgres/database.ts";
 import { setUp } from "../../src/stores/postgres/schema.ts";
 import { Sweeper } from "../../src/stores/postgres/sweep.ts";
 import { describePostgres, freshSchema } from "../kit/shared-postgres.ts";
+import { sample } from "../kit/size.ts";
 
 const HOUR = 3_600_000;
 const named = (words: string): BlobHash => asBlobHash(hash("sha256", words, "base64url"));
@@ -40,7 +41,6 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
   const put = ({ blobs }: typeof one, words: string) => blobs.put(named(words), bytes(words));
   const has = async (words: string): Promise<boolean> => (await one.blobs.get(named(words))) !== undefined;
   const sweepAll = ({ sweeper }: typeof one) => sweeper.sweep({ olderThanMs: -HOUR });
-  const latest = async (): Promise<number> => (await one.db.row<{ n: number }>(`SELECT ${SWEEPS} AS n`))!.n;
   const addSession = async (): Promise<number> => {
     const add = "INSERT INTO @session (id, usage) VALUES ($1, '[0,0]') RETURNING n";
     return (await one.db.row<{ n: number }>(add, `s${++sessions}`))!.n;
@@ -135,13 +135,15 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
   });
 
   test("D9 postgres: turns that put what they do not know to be there find all of it, however sweeps come between", async () => {
-    const end = performance.now() + 2_000;
     const [lost, counts]: [string[], Set<number>] = [[], new Set()];
+    let deleted = 0;
+    /** Sweeps have begun between turns so often, and have removed something. */
+    const isEnough = (): boolean => counts.size > sample(8, 100) && deleted > 0;
     /** Runs turns one after the other, as a process does that remembers under which sweep it put what. */
     const works = async (of: typeof one): Promise<void> => {
       const session = await addSession();
       const known = new Map<string, number>();
-      for (let n = 0; performance.now() < end; n++) {
+      for (let n = 0; !isEnough(); n++) {
         const words = `prompt ${n % 3}`;
         const { sweeps } = (await of.db.row<{ sweeps: number }>(OPEN, session))!;
         if (known.get(words) !== sweeps) await put(of, words);
@@ -158,13 +160,10 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
         await sleep(Math.random() * 6);
       }
     };
-    let deleted = 0;
     const sweeps = async (of: typeof one): Promise<void> => {
-      while (performance.now() < end) deleted += (await sweepAll(of)).deleted;
+      while (!isEnough()) deleted += (await sweepAll(of)).deleted;
     };
     await Promise.all([works(one), works(two), sweeps(one), sweeps(two)]);
     expect(lost).toEqual([]);
-    expect(deleted).toBeGreaterThan(0); // Else nothing was tried.
-    expect([counts.size, await latest()].every((count) => count > 5)).toBe(true);
   });
 });

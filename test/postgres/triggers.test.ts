@@ -22,6 +22,7 @@ import {
   subscription,
 } from "../../src/testing/trigger-cast.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
+import { sample } from "../kit/size.ts";
 
 const MAX = 4;
 
@@ -122,7 +123,7 @@ describePostgres("triggers of many workers", () => {
     const WEIGHTS = [0, 0, 0, 1, 1, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5];
     const EXPECTED = ["trigger.conflict", "trigger.full", "session.unknown", "session.deleted"];
     const work = async (store: Store): Promise<void> => {
-      for (let nth = 0; nth < 80; nth++) {
+      for (let nth = 0; nth < sample(40, 160); nth++) {
         const act = acts[WEIGHTS[chance(WEIGHTS.length)]!]!;
         await act(store, ids[chance(3)]!, `s${chance(4)}`).catch((error: { readonly code?: string }) => {
           if (!EXPECTED.includes(error.code ?? "")) throw error;
@@ -194,7 +195,7 @@ describePostgres("triggers of many workers", () => {
     const workers = await workersOf(await freshDatabase(), 2);
     const [one, two] = [workers[0]!, workers[1]!];
     let clock = await scheduled(one, "clock", NOW);
-    for (let nth = 0; nth < 20; nth++) {
+    for (let nth = 0; nth < sample(10, 40); nth++) {
       const [at, next] = [NOW + nth, NOW + nth + 1];
       const [answer, isMoved] = await Promise.all([
         occur(one, `${nth}`, [clock], { source: sourceOf(clock), moved: moved(clock, { next }), at }),
@@ -208,7 +209,7 @@ describePostgres("triggers of many workers", () => {
 
   test("J7 D3 postgres: of what comes from one source at once no more is kept than may be", async () => {
     const workers = await workersOf(await freshDatabase(), 3);
-    for (let nth = 0; nth < 20; nth++) {
+    for (let nth = 0; nth < sample(10, 40); nth++) {
       await Promise.all(workers.map((store, which) => occur(store, `${nth}/${which}`, [], { max: MAX })));
       expect((await happened(workers[0]!)).length).toBe(nth === 0 ? 3 : MAX);
     }

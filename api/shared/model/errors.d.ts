@@ -273,6 +273,10 @@ declare const ERRORS: {
   readonly "provider.empty": (d: {
     route: string;
   }) => Said;
+  readonly "package.unavailable": (d: {
+    package: string;
+    problem: string;
+  }) => Said;
   readonly "store.stale": (d: {
     expected: string;
     actual: string;

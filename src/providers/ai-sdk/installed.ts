@@ -1,9 +1,10 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { RuntimeError } from "../../model/errors.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { describeThrown, isObject } from "../../model/json.ts";
 import { requireKnown } from "../../model/known.ts";
+import { loadPackage } from "../../model/packages.ts";
 import type { LanguageModel, ModelResolver, Provider } from "../provider.ts";
 import { aiSdk } from "./adapter.ts";
 
@@ -33,27 +34,22 @@ const unavailable = (name: string, problem: string, cause?: unknown): RuntimeErr
   new RuntimeError("provider.unavailable", { name, problem }, cause === undefined ? undefined : { cause });
 
 async function load(name: string, packageName: string, from: string): Promise<Exports> {
-  const url = locate(packageName, from);
-  if (url === undefined) {
-    throw unavailable(name, `the package ${packageName} is not installed: npm install ${packageName}`);
-  }
   try {
-    return (await import(url)) as Exports;
+    return await loadPackage(packageName, async () => (await import(locate(packageName, from))) as Exports);
   } catch (thrown) {
-    throw unavailable(name, `the package ${packageName} does not load: ${describeThrown(thrown)}`, thrown);
+    if (!hasCode(thrown, "package.unavailable")) throw thrown;
+    throw unavailable(name, `${thrown.message} ${thrown.hint}`, thrown);
   }
 }
 
 /** Looks from the app first, then from here: with a global install the two see different packages. */
-function locate(packageName: string, from: string): string | undefined {
-  for (const base of [pathToFileURL(join(from, "package.json")), import.meta.url]) {
-    try {
-      return pathToFileURL(createRequire(base).resolve(packageName)).href;
-    } catch {
-      // Not found from this base; the next one is tried.
-    }
+function locate(packageName: string, from: string): string {
+  const urlFrom = (base: string | URL): string => pathToFileURL(createRequire(base).resolve(packageName)).href;
+  try {
+    return urlFrom(pathToFileURL(join(from, "package.json")));
+  } catch {
+    return urlFrom(import.meta.url);
   }
-  return undefined;
 }
 
 interface Instance {

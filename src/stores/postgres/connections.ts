@@ -1,5 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Answered, Client, Pool, Statement } from "./database.ts";
+import { closingClient, type Driver, loadDriver } from "./driver.ts";
 
 /** How often it is looked which connections nobody has used since the last time. */
 const AT_HAND_MS = 100;
@@ -17,9 +18,11 @@ const EXHAUSTED = "timeout exceeded when trying to connect";
  */
 export class Connections implements Pool {
   readonly isTimed = true;
-  readonly #pool: pg.Pool;
+  readonly #url: string;
   readonly #max: number;
   readonly #waitMs: number;
+  /** Made for the first connection, as the driver is loaded then. */
+  #opening: Promise<Opened> | undefined;
   /** How many the pool has given out, or is about to (1). */
   #out = 0;
   /** The one that was used last is the last. */
@@ -29,22 +32,29 @@ export class Connections implements Pool {
   #isEnding = false;
 
   constructor(url: string, max: number, answerMs: number) {
+    this.#url = url;
     this.#max = max;
     this.#waitMs = answerMs;
-    this.#pool = new pg.Pool({
-      connectionString: url,
-      max,
+  }
+
+  async #openPool(): Promise<Opened> {
+    const driver = await loadDriver();
+    const pool = new driver.Pool({
+      connectionString: this.#url,
+      Client: closingClient(driver),
+      max: this.#max,
       pipeline: true,
-      connectionTimeoutMillis: answerMs,
+      connectionTimeoutMillis: this.#waitMs,
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       keepAlive: true,
       application_name: "bowline",
     } as pg.PoolConfig);
     // A connection that breaks while nobody uses it is no failure of anybody's call. Without a listener it would end the process.
-    this.#pool.on("error", () => {});
+    pool.on("error", () => {});
     // Before anybody is given it: the server may end it in the same breath in which it greets.
-    this.#pool.on("connect", (client) => client.on("error", () => {}));
+    pool.on("connect", (client) => client.on("error", () => {}));
+    return { pool, driver };
   }
 
   connect(): Promise<Client> {
@@ -66,7 +76,9 @@ export class Connections implements Pool {
   async #open(): Promise<Connection> {
     this.#out++;
     try {
-      return new Connection(await this.#pool.connect(), (connection) => this.#take(connection));
+      this.#opening ??= this.#openPool();
+      const { pool, driver } = await this.#opening;
+      return new Connection(await pool.connect(), driver, (connection) => this.#take(connection));
     } catch (error) {
       this.#out--;
       throw error;
@@ -119,8 +131,13 @@ export class Connections implements Pool {
   async end(): Promise<void> {
     this.#isEnding = true;
     for (const connection of this.#atHand.splice(0)) this.#drop(connection);
-    await this.#pool.end();
+    await (await this.#opening?.catch(() => undefined))?.pool.end();
   }
+}
+
+interface Opened {
+  readonly pool: pg.Pool;
+  readonly driver: Driver;
 }
 
 interface Waiting {
@@ -144,6 +161,7 @@ class Connection implements Client {
   /** It was lost, or somebody said that it is of no use any more. */
   isBroken = false;
   readonly #client: pg.PoolClient;
+  readonly #driver: Driver;
   readonly #back: (connection: Connection) => void;
   readonly #breaks = (): void => {
     this.isBroken = true;
@@ -151,8 +169,9 @@ class Connection implements Client {
   #uses = 0;
   #usesSeen = 0;
 
-  constructor(client: pg.PoolClient, back: (connection: Connection) => void) {
+  constructor(client: pg.PoolClient, driver: Driver, back: (connection: Connection) => void) {
     this.#client = client;
+    this.#driver = driver;
     this.#back = back;
     client.on("error", this.#breaks);
     client.on("end", this.#breaks);
@@ -160,7 +179,7 @@ class Connection implements Client {
 
   /** Makes the driver's query itself: handed the parts of one, the driver would copy them property by property. */
   query({ text, name, values, types, query_timeout }: Statement): Promise<Answered> {
-    const query = new pg.Query(text);
+    const query = new this.#driver.Query(text);
     const inside = query as unknown as Inside;
     inside.name = name;
     inside.values = values;

@@ -1,8 +1,8 @@
 import { hash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import { RuntimeError } from "../../model/errors.ts";
 import { keyText } from "../rows/codec.ts";
+import { loadDriver } from "./driver.ts";
 import { isCut, isOutdated, isPassing, isPreparedLost, isUnknownHost, typed, Undecided } from "./faults.ts";
 
 /** What a statement is given, and what it may answer in a column. */
@@ -50,10 +50,13 @@ export interface DatabaseOptions {
 
 /** Numbers of rows and revisions are whole and small enough for JavaScript. */
 const INT8 = 20;
-const types = {
-  getTypeParser: (oid: number, format?: "text" | "binary"): unknown =>
-    oid === INT8 ? Number : pg.types.getTypeParser(oid, format),
-};
+async function loadTypes(): Promise<NonNullable<Statement["types"]>> {
+  const { types } = await loadDriver();
+  return {
+    getTypeParser: (oid: number, format?: "text" | "binary"): unknown =>
+      oid === INT8 ? Number : types.getTypeParser(oid, format),
+  };
+}
 
 /** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
 export const clock = (parameter: number): string =>
@@ -138,6 +141,8 @@ export class Database {
   readonly #greeted = new WeakSet<Client>();
   #era: string | undefined;
   #setUp: Promise<void> | undefined;
+  /** How the driver reads columns; loaded before the first statement. */
+  #types: Statement["types"] | undefined;
   #wasReady = false;
 
   constructor(pool: Pool, options: DatabaseOptions) {
@@ -164,7 +169,7 @@ export class Database {
 
   /** Brings the schema up to date, once; a failure is tried again by the next call. */
   ready(): Promise<void> {
-    this.#setUp ??= this.#options.setUp(this).then(
+    this.#setUp ??= this.#start().then(
       () => {
         this.#wasReady = true;
       },
@@ -174,6 +179,11 @@ export class Database {
       },
     );
     return this.#setUp;
+  }
+
+  async #start(): Promise<void> {
+    this.#types = await loadTypes();
+    await this.#options.setUp(this);
   }
 
   /** One statement by itself, kept when it answers. `attempt` of `work` counts from 1. */
@@ -326,6 +336,7 @@ export class Database {
   #statement(sql: string, values: readonly Value[]): Statement {
     const known = this.#statements.get(sql) ?? this.#prepare(sql);
     const query_timeout = this.answerMs;
+    const types = this.#types!;
     if (values.some(hasNul)) return this.#statement(sql, values.map(withoutNul));
     // Without values several statements can be sent as one text, which cannot be prepared.
     if (values.length === 0) return { text: known.text, types, query_timeout };

@@ -28,12 +28,16 @@ const CUT = new Set([
 const CUT_WORDS =
   /Connection terminated|connection error and is not queryable|Query read timeout|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
 
+const isOfConnecting = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === "connect";
+/** Whether the system does not let this user open the server's socket. */
+const isForbidden = (error: unknown): boolean => isOfConnecting(error) && ["EACCES", "EPERM"].includes(codeOf(error));
+
 /** Whether the connection was lost: what was sent over it may or may not have been done. */
 export function isCut(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
   // The socket of a server on this machine is not there while the server is down.
-  if (code === "ENOENT") return (error as NodeJS.ErrnoException).syscall === "connect";
+  if (isOfConnecting(error)) return !isForbidden(error);
   return CUT.has(code) || code.startsWith("08") || CUT_WORDS.test(error.message);
 }
 
@@ -69,7 +73,8 @@ export const isTaken = (error: unknown): boolean => ["42P07", "42710"].includes(
 const isMissing = (error: unknown): boolean => ["42P01", "42703", "3F000"].includes(codeOf(error));
 
 /** The driver has no codes for these: a password that it was not given, and TLS that the server does not speak. */
-const REFUSED_WORDS = /^SASL|password must be a string|support SSL connections|establishing an SSL connection/;
+const NO_PASSWORD = /^SASL: .*client password must be a/;
+const REFUSED_WORDS = /^SASL|support SSL connections|establishing an SSL connection/;
 /** TLS has codes in words: of certificates that are not trusted, and of protocols. */
 const REFUSED_CODES = /CERT|^ERR_(?:TLS|SSL)/;
 
@@ -79,14 +84,16 @@ export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505
 export function typed(error: unknown, store: string, ms: number): unknown {
   if (!(error instanceof Error) || error instanceof RuntimeError) return error;
   const cause = { cause: error };
-  const problem = describeThrown(error);
+  const problem = NO_PASSWORD.test(error.message)
+    ? "it requires a password, and the URL or pool has none"
+    : describeThrown(error);
   const code = codeOf(error);
   if (isExhausted(error)) return new RuntimeError("store.exhausted", { store, problem }, cause);
   if (isUnknownHost(error) || isCut(error)) return new RuntimeError("store.unreachable", { store, problem, ms }, cause);
   if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
   if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
   if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
-  const isRefused = code.startsWith("28") || code === "3D000" || code === "42501";
+  const isRefused = code.startsWith("28") || code === "3D000" || code === "42501" || isForbidden(error);
   if (isRefused || REFUSED_CODES.test(code) || (code === "" && REFUSED_WORDS.test(error.message)))
     return new RuntimeError("store.refused", { store, problem }, cause);
   if (code.startsWith("XX") || isMissing(error))

@@ -41,7 +41,7 @@ function world(url: string, direct: string, times: ConstructorParameters<typeof 
   const channel = `bowline_test_${process.pid}_${++channels}`;
   const troubles: unknown[] = [];
   const clients: pg.Client[] = [];
-  const connect = (): pg.Client => {
+  const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client({ connectionString: url, application_name: channel });
     clients.push(client);
     return client;
@@ -157,7 +157,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles.length).toBeGreaterThan(1);
   });
 
-  test("D5 postgres: a server that is down is waited for, longer each time", async () => {
+  test.concurrent("D5 postgres: a server that is down is waited for, longer each time", async () => {
     await using server = await startPostgres();
     await using it = world(server.url, server.url, { waitMs: 20, waitMaxMs: 200 });
     await server.shutDown();
@@ -173,7 +173,7 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(2)).toEqual([ALL, ALL]);
   });
 
-  test("D5 postgres: a connection that is dead on the way is noticed, though nobody says so", async () => {
+  test.concurrent("D5 postgres: a connection that is dead on the way is noticed, though nobody says so", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     await using it = world(proxy.url(url), url, { checkMs: 50, answerMs: 200 });
@@ -187,7 +187,7 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(3)).toEqual([ALL, ALL, news("alice")]);
   });
 
-  test("D5 postgres: a server that says nothing keeps nobody from closing", async () => {
+  test.concurrent("D5 postgres: a server that says nothing keeps nobody from closing", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     for (const when of ["open", "opening"] as const) {
@@ -203,12 +203,12 @@ describePostgres("hints over a connection", () => {
     }
   });
 
-  test("D5 postgres: a process that only listens can end", async () => {
+  test.concurrent("D5 postgres: a process that only listens can end", async () => {
     const url = await sharedPostgres();
     const program = (then: string) => `
       import pg from "pg";
       import { Hints } from "${fileURLToPath(new URL("./hints.ts", import.meta.url))}";
-      const hints = new Hints(() => new pg.Client("${url}"), "bowline_test_idle", (error) => console.log(error));
+      const hints = new Hints(async () => new pg.Client("${url}"), "bowline_test_idle", (error) => console.log(error));
       const opened = Promise.withResolvers();
       hints.listen((hint) => opened.resolve(hint));
       const timer = setTimeout(() => {}, 60_000);

@@ -51,7 +51,7 @@ const TIMES = {
  * 2. Nothing here keeps the process alive.
  */
 export class Hints {
-  readonly #connect: () => pg.Client;
+  readonly #connect: () => Promise<pg.Client>;
   readonly #channel: string;
   readonly #onTrouble: (error: unknown) => void;
   readonly #times: typeof TIMES;
@@ -64,7 +64,7 @@ export class Hints {
 
   /** `connect` makes a client that is not connected yet, without pipelining. Trouble is reported, and tried to get over. */
   constructor(
-    connect: () => pg.Client,
+    connect: () => Promise<pg.Client>,
     channel: string,
     onTrouble: (error: unknown) => void,
     times: Partial<typeof TIMES> = {},
@@ -130,7 +130,8 @@ export class Hints {
     const { checkMs, answerMs } = this.#times;
     const over = new AbortController();
     const signal = AbortSignal.any([stopped, over.signal]);
-    const client = this.#connect();
+    const client = await this.#connect();
+    stopped.throwIfAborted();
     const ended = new Promise<never>((_, reject) => {
       client.on("error", reject);
       client.on("end", () => reject(new Error("The connection for hints was closed.")));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { journal } from "../../../hosts/journal.ts";
+import { loadDriver } from "../../../stores/postgres/driver.ts";
 import type { Place, TrialPlace } from "./place.ts";
 
 /** How often in a row nothing must be under way, and how long to wait between two looks. */
@@ -56,8 +57,8 @@ const UNDER_WAY = `SELECT count(*)::int AS all, count(*) FILTER (WHERE state = '
  * notice that they have. The connections of one that is stopped stay open, and idle.
  */
 async function still(url: string, { name }: TrialPlace): Promise<void> {
-  const { default: pg } = await import("pg");
-  const client = new pg.Client(url);
+  const { Client } = await loadDriver();
+  const client = new Client(url);
   await client.connect();
   try {
     const end = performance.now() + STILL_MAX_MS;
@@ -72,8 +73,8 @@ async function still(url: string, { name }: TrialPlace): Promise<void> {
 }
 
 async function query(url: string, sql: string): Promise<void> {
-  const { default: pg } = await import("pg");
-  const client = new pg.Client(url);
+  const { Client } = await loadDriver();
+  const client = new Client(url);
   await client.connect();
   try {
     await client.query(sql);

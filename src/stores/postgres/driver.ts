@@ -1,0 +1,34 @@
+import type pg from "pg";
+import { loadPackage } from "../../model/packages.ts";
+
+export type Driver = typeof pg;
+
+/** Loads the optional package pg. The first call of a store does so: its module must load where pg is missing. */
+export async function loadDriver(): Promise<Driver> {
+  const { default: driver } = await loadPackage("pg", () => import("pg"));
+  return driver;
+}
+
+/**
+ * A client that closes its socket when it fails to connect. The driver's own client leaves the socket open when it gives up
+ * first, for example for want of a password: it would hold the process and a place on the server until the server's
+ * authentication timeout of 60 s.
+ */
+export const closingClient = (driver: Driver): typeof pg.Client =>
+  class extends driver.Client {
+    override connect(): Promise<pg.Client>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | void {
+      if (callback === undefined)
+        return new Promise((resolve, reject) => this.connect((error) => (error ? reject(error) : resolve(this))));
+      super.connect((error: Error) => {
+        if (error) (this as unknown as Inside).connection.stream.destroy();
+        callback(error);
+      });
+    }
+  };
+
+/** Fields of the driver's client that its types leave out. */
+interface Inside {
+  readonly connection: { readonly stream: { destroy(): void } };
+}
