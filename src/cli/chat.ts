@@ -1,13 +1,11 @@
 import type { SessionView } from "../index.ts";
 import { type Agent, busyElsewhere, openAgent, reopenAgent } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
-import { keepUp } from "./keeper.ts";
 import { Lines } from "./lines.ts";
 import { MODE_WORDS, type Mode } from "./mode.ts";
 import {
   asidePrinter,
   counted,
-  firstWords,
   isGood,
   livePrinter,
   type Printer,
@@ -17,6 +15,7 @@ import {
 } from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { obey } from "./slash.ts";
+import { firstWords, printable } from "./text.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
 import { atPrompt, byNobody, NOT_SENT, Questions } from "./waits.ts";
 
@@ -26,9 +25,6 @@ const AGAIN_MS = 2_000;
 
 /** `bowline chat`: a conversation on a terminal; from a pipe, each line is a turn. */
 export async function chat(io: Io, settings: Settings): Promise<number> {
-  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
-  if (settings.app !== undefined && isInteractive(io) && io.start !== undefined && io.kept === undefined)
-    return keepUp(io, io.start);
   let agent = await openAgent(io, settings, settings.session ?? SESSION);
   if (agent === undefined) return EXIT.ok;
   const reader = isInteractive(io) ? new Prompt(io, painter(io)("bold", "› "), io.kept?.typed) : new Lines(io);
@@ -76,9 +72,9 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     pressedAt = performance.now();
     prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
   };
-  let printer = livePrinter(io, settings.verbose);
+  let printer = livePrinter(io, settings);
   const newPrinter = (): Printer => {
-    printer = livePrinter(io, settings.verbose);
+    printer = livePrinter(io, settings);
     return printer;
   };
   const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
@@ -95,7 +91,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   io.interrupts.on("interrupt", interrupted);
   const read = await agent.session.read();
   if (kept?.isReload) io.stdout.write(`${paint("dim", `Reloaded ${agent.about}.`)}\n`);
-  else if (opening !== "") io.stdout.write(`${paint("dim", opening ?? greeting(agent, io, read))}\n\n`);
+  else if (opening !== "") io.stdout.write(`${paint("dim", opening ?? printable(greeting(agent, io, read)))}\n\n`);
   const over = new AbortController();
   questions.listen(read.cursor, over.signal).catch(() => {}); // If the store fails, the next turn will tell.
   try {
@@ -126,7 +122,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       const obeyed = (await obey(line, agent)) ?? unknown;
       if (typeof obeyed === "object") return { code: EXIT.ok, ...obeyed };
       if (obeyed !== undefined) {
-        io.stdout.write(`${obeyed}\n\n`);
+        io.stdout.write(`${printable(obeyed)}\n\n`);
         continue;
       }
       isIdle = false;
@@ -144,8 +140,8 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
 /** Answers each line of a pipe. Ctrl-C cancels the turn and ends the whole: the rest of the pipe is not read. */
 async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Settings, opening = ""): Promise<Left> {
   if (opening !== "") io.stdout.write(`${opening}\n`);
-  const printer = plainPrinter(io, settings.verbose);
-  const aside = asidePrinter(io, settings.verbose);
+  const printer = plainPrinter(io, settings);
+  const aside = asidePrinter(io, settings);
   const questions = new Questions(agent, byNobody(agent, io, settings));
   const finished = await finishLeft(agent, () => aside, io, questions);
   if (finished === "waiting") io.stderr.write(NOT_SENT);
@@ -165,7 +161,7 @@ async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Setting
       if (line === "/quit") break;
       const obeyed = await obey(line, agent);
       if (typeof obeyed === "object") return { code, ...obeyed };
-      if (obeyed !== undefined) io.stdout.write(`${obeyed}\n`);
+      if (obeyed !== undefined) io.stdout.write(`${printable(obeyed)}\n`);
       if (line === "" || obeyed !== undefined) continue;
       isIdle = false;
       const taken = await takeTurn(agent, line, printer, io, questions);

@@ -4,8 +4,9 @@ import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent 
 import type { JsonObject } from "../model/json.ts";
 import type { Agent } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
-import { editable, type Paint, type Printer, printable, questionOf } from "./print.ts";
+import { type Paint, type Printer, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
+import { editable, oneLine, printable } from "./text.ts";
 
 /**
  * Answers something that waits. Resolves with false if nobody can. `over` aborts when it is too late; its reason is told
@@ -64,9 +65,7 @@ export function byNobody(
         ? `The turn is left waiting. ${chat} goes on with it`
         : `Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again`;
     const code = `runtime.waits.list({ session: ${JSON.stringify(wait.sessionId)} })`;
-    stderr.write(
-      `bowline: ${questionOf(wait, session.id).replaceAll("\n", " ")} ${left}; code finds it with ${code}.\n`,
-    );
+    stderr.write(`bowline: ${oneLine(`${questionOf(wait, session.id)} ${left}; code finds it with ${code}.`)}\n`);
     return false;
   };
 }
