@@ -38,10 +38,13 @@ interface Loaded {
   readonly builtins: readonly string[];
 }
 
-function loads(program: string): Loaded {
-  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, "--input-type=module", "-e", program];
+const loads = (program: string): Loaded => counted("--input-type=module", "-e", program);
+const commandLoads = (...args: readonly string[]): Loaded => counted(join(folder, "dist/cli/main.js"), ...args);
+
+function counted(...program: readonly string[]): Loaded {
+  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, ...program];
   const output = execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  const all = JSON.parse(output) as { readonly url: string; readonly bytes: number }[];
+  const all = JSON.parse(output.trimEnd().split("\n").at(-1)!) as { readonly url: string; readonly bytes: number }[];
   const own = all.filter(({ url }) => url.startsWith("file:"));
   return {
     bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -83,4 +86,23 @@ test("the first use of jobs loads them", () => {
   const { files, builtins } = loads(session(`await session.jobs.list();`));
   expect(files.some((file) => file.startsWith("rooms"))).toBe(true);
   expect(builtins).toContain("node:child_process");
+});
+
+test.each(["--help", "--version"])("E6 bowline %s reads less than 15 KB, in at most 5 files", (flag) => {
+  const { bytes, files, builtins } = commandLoads(flag);
+  expect(bytes).toBeLessThan(15 * KB);
+  expect(files.length).toBeLessThanOrEqual(5);
+  expect(builtins).not.toContain("node:child_process");
+});
+
+test("E6 a command loads what it needs: a list of sessions no runtime, and a turn no model but its own", () => {
+  const turn = commandLoads("run", "hello");
+  expect(
+    turn.files.filter((file) => BACKGROUND.test(file) || /^(?:ai-sdk|chat|keeper|doctor|app)-/.test(file)),
+  ).toEqual([]);
+  const list = commandLoads("sessions");
+  expect(
+    list.files.filter((file) => /^(?:ai-sdk|demo|chat|keeper|doctor|app|bundled|run|defaults)-/.test(file)),
+  ).toEqual([]);
+  expect(list.bytes).toBeLessThan(320 * KB);
 });
