@@ -1,4 +1,4 @@
-import type { Runtime, Session, Store } from "../index.ts";
+import type { Runtime, Session, SessionId, Store } from "../index.ts";
 import type { Io, Settings } from "./io.ts";
 import type { Mode } from "./mode.ts";
 import { called, holderOf, type Unfinished } from "./unfinished.ts";
@@ -6,8 +6,10 @@ import { called, holderOf, type Unfinished } from "./unfinished.ts";
 export interface Agent {
   readonly session: Session;
   readonly waits: Runtime["waits"];
-  /** Opens another session, so that its turn goes on here, also if the runtime recovers nothing by itself. */
-  wake(session: string): Promise<unknown>;
+  /** Resumes the turn of another session here, also if the runtime recovers nothing by itself. */
+  wake(session: string): Promise<void>;
+  /** Resumes the turns of all sessions below this one that no process has, for example after an answer or a kill. */
+  wakeBelow(): Promise<void>;
   /** Left out for an app, whose store is its own. */
   readonly store?: Store;
   /** What a user talks to, and where it is kept, for the greeting. */
@@ -39,6 +41,24 @@ export async function openAgent(io: Io, settings: Settings, id?: string): Promis
 export async function reopenAgent({ session, close }: Agent, io: Io, settings: Settings, mode: Mode): Promise<Agent> {
   await close();
   return (await import("./bundled.ts")).openBundled(io, { ...settings, mode }, session.id, true);
+}
+
+/** How an agent resumes other sessions: opening one resumes its turn, which goes on when the handle is closed. */
+export function waking(runtime: Runtime, { id: root }: Session): Pick<Agent, "wake" | "wakeBelow"> {
+  const wake = async (id: string): Promise<void> => (await runtime.session(id)).close();
+  const wakeBelow = async (parent: SessionId): Promise<void> => {
+    for (let after: SessionId | undefined; ; ) {
+      const page = await runtime.sessions.list({ parent, after });
+      for (const { id, openTurn } of page) {
+        // A session that cannot be opened here may have its plugins and its model in another process.
+        if (openTurn !== undefined) await wake(id).catch(() => {});
+        await wakeBelow(id);
+      }
+      after = page.at(-1)?.id;
+      if (after === undefined) return;
+    }
+  };
+  return { wake, wakeBelow: () => wakeBelow(root) };
 }
 
 /** The name of another process that works at a turn of this session; undefined when there is none. */

@@ -6,14 +6,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Runtime, RuntimeError } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
 import { textOf } from "../model/message.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, waking } from "./agent.ts";
 import type { Io } from "./io.ts";
 
 /** Opens a session of the app's runtime. Undefined if a newer version of the app has loaded before it was this one's turn. */
 export async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
   const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
   const close = (): Promise<void> => runtime.close();
-  const wake = (other: string): Promise<unknown> => runtime.session(other);
   try {
     if ((await io.kept?.loaded()) === false) return void (await close());
     const session = await runtime.session(id);
@@ -24,8 +23,8 @@ export async function openApp(io: Io, app: string, id: string | undefined): Prom
       ),
     );
     const { waits } = runtime;
-    const all = [...left.values()];
-    return { session, waits, wake, about: app, isFleeting: false, left: all, lost: new Map(), close };
+    const about = { about: app, isFleeting: false, left: [...left.values()], lost: new Map() };
+    return { session, waits, ...waking(runtime, session), ...about, close };
   } catch (error) {
     await close();
     throw error;
@@ -94,7 +93,7 @@ function watchImports(saw: (file: string) => void): void {
       try {
         const found = next(specifier, context);
         // In this package's own folder its name means the built files, which may be older than the sources that run.
-        return door === undefined || !found.url.startsWith(ROOT) ? found : { ...found, url: door };
+        return door === undefined || !found.url.startsWith(ROOT) ? found : { url: door, shortCircuit: true };
       } catch (error) {
         if (door !== undefined) return { url: door, shortCircuit: true };
         if (/^\.{0,2}\//.test(specifier)) tell(new URL(specifier, context.parentURL).href); // It may be made later.

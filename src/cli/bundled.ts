@@ -1,7 +1,7 @@
 // The agent that comes with the program: its model, tools and store.
 import { createRuntime, type Store } from "../index.ts";
 import { asSessionId } from "../model/ids.ts";
-import { type Agent, busyElsewhere } from "./agent.ts";
+import { type Agent, busyElsewhere, waking } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
 import { chooseMode, type Mode, modeOf, pluginsOf } from "./mode.ts";
 import { chooseModel } from "./model.ts";
@@ -38,7 +38,6 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
     },
   });
   const close = (): Promise<void> => runtime.close();
-  const wake = (other: string): Promise<unknown> => runtime.session(other);
   try {
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
@@ -47,7 +46,9 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
     const where = isFleeting ? "and is gone when you leave" : `kept in ${place.shown}`;
     const left = isOurs ? unfinished : [];
     const modes = mode === wanted ? { mode } : { mode, wanted };
-    return { session, waits: runtime.waits, wake, store, about, where, ...modes, isFleeting, left, lost, close };
+    const { waits } = runtime;
+    const wakes = waking(runtime, session);
+    return { session, waits, ...wakes, store, about, where, ...modes, isFleeting, left, lost, close };
   } catch (error) {
     await close();
     throw error;

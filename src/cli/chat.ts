@@ -6,6 +6,7 @@ import { MODE_WORDS, type Mode } from "./mode.ts";
 import {
   asidePrinter,
   counted,
+  endOf,
   isGood,
   livePrinter,
   type Printer,
@@ -17,7 +18,7 @@ import { Prompt } from "./prompt.ts";
 import { obey } from "./slash.ts";
 import { firstWords, printable } from "./text.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
-import { atPrompt, byNobody, NOT_SENT, Questions } from "./waits.ts";
+import { atPrompt, byNobody, type EndedTurn, NOT_SENT, Questions } from "./waits.ts";
 
 const SESSION = "chat";
 /** A second Ctrl-C at the empty prompt leaves within this time. */
@@ -87,6 +88,22 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     tell(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
   };
   questions.onNew = () => void tellNew();
+  /** Turns that were shown here as they ran. Others are those that a job, a trigger or another process has started. */
+  const shown = new Set<string>(agent.left.map(({ turnId }) => turnId));
+  let ended: readonly EndedTurn[] = [];
+  const tellEnded = (): void => {
+    if (!isIdle) return;
+    const others = ended.filter(({ turnId }) => !shown.has(turnId));
+    ended = [];
+    for (const { turnId, outcome } of others) {
+      shown.add(turnId);
+      prompt.tell(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
+    }
+  };
+  questions.onTurn = (turn) => {
+    ended = [...ended, turn];
+    tellEnded();
+  };
   kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
   const read = await agent.session.read();
@@ -108,6 +125,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       isIdle = false;
       if (!questions.isEmpty && !(await questions.askAll(newPrinter(), io.interrupts))) return { code: EXIT.waiting };
       isIdle = true;
+      tellEnded();
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
@@ -128,6 +146,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       isIdle = false;
       const taken = await takeTurn(agent, line, newPrinter(), io, questions);
       if (taken === "left" || taken === "waiting") return { code: LEFT[taken] };
+      if (taken !== "refused") shown.add(taken.turnId);
       io.stdout.write("\n");
     }
   } finally {

@@ -258,7 +258,11 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, how: Raw)
   };
 }
 
-export const isGood = ({ outcome }: TurnResult): boolean => problemOf(outcome) === undefined;
+export const isGood = ({ outcome }: Pick<TurnResult, "outcome">): boolean => problemOf(outcome) === undefined;
+
+/** How a turn ended, in the words of its answer or its problem. */
+export const endOf = (outcome: TurnOutcome, how: Raw): string =>
+  isGood({ outcome }) ? textFor(how)(wordsOf(outcome)) : printable(problemOf(outcome) as string);
 
 function problemOf(outcome: TurnOutcome): string | undefined {
   if (outcome.kind === "stopped") return `Stopped: ${outcome.reason} [${outcome.code}]`;

@@ -42,3 +42,20 @@ test("E6 a left turn that cannot be gone on with is told and not waited for", as
   expect(stdout).toBe("");
   expect(stderr).toContain("bowline: The turn could not be gone on with here: it was begun by another host.\n");
 });
+
+test("E6 D8 a chat follows its session on when the store fails for a moment", async () => {
+  const asked: (string | undefined)[] = [];
+  const fact = (id: string) => ({ kind: "waiting", fact: true, cursor: id, wait: id, sessionId: "s" });
+  async function* observe({ after }: { readonly after?: string }) {
+    asked.push(after);
+    yield fact(`w${asked.length}`);
+    if (asked.length === 1) throw new Error("The store is busy.");
+  }
+  const session = { id: "s", observe };
+  const agent = { session, wake: async () => {}, wakeBelow: () => Promise.reject(new Error("Busy.")) };
+  const questions = new Questions(agent as unknown as Agent, async () => true);
+  let heard = 0;
+  questions.onNew = () => void heard++;
+  await questions.listen("c0", new AbortController().signal);
+  expect({ asked, heard }).toEqual({ asked: ["c0", "w1"], heard: 2 });
+});

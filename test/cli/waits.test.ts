@@ -515,4 +515,21 @@ function inTerminal(): void {
     second.send("/quit\r");
     expect(await second.ended).toBe(0);
   });
+
+  test.concurrent("E6 T9 D4 an agent whose call was answered while no process ran resumes at the next start", async () => {
+    const { cwd, linesOf, answer } = appIn();
+    const first = await chat(cwd);
+    first.send("Have 3 paid meanwhile\r");
+    await first.until(/So: .*running.*\nanswered · .*\n\n› $/);
+    writeFileSync(join(cwd, "go"), "");
+    await first.until(/Press Enter to be asked\.\n› $/);
+    first.send("/quit\r");
+    expect(await first.ended).toBe(0);
+    expect(await answer({ approved: true })).toBe("accepted");
+    expect(linesOf("paid")).toEqual([]);
+    const second = await chat(cwd);
+    await vi.waitFor(() => expect(linesOf("paid")).toEqual(["3"]), { timeout: 10_000 });
+    second.send("/quit\r");
+    expect(await second.ended).toBe(0);
+  });
 }
