@@ -79,8 +79,13 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     return printer;
   };
   const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
-  const leave = (): void =>
-    isIdle ? prompt.close() : tell(`${agent.about} has changed: the new version takes over after this turn.`);
+  /** The prompt is closed for the next version. A `stay` that comes now is too late: only leaving hands the terminal over. */
+  let isHandingOver = false;
+  const leave = (): void => {
+    if (!isIdle) return tell(`${agent.about} has changed: the new version takes over after this turn.`);
+    isHandingOver = true;
+    prompt.close();
+  };
   /** An agent below works by itself, and asks while nobody listens to it. */
   const tellNew = async (): Promise<void> => {
     const wait = await questions.next();
@@ -130,7 +135,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
         io.stdout.write("\n");
-        if (kept?.isLeaving) await kept.left(prompt.typed);
+        if (isHandingOver || kept?.isLeaving) await kept?.left(prompt.typed);
         return DONE;
       }
       if (line === "") continue;

@@ -1,6 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
@@ -200,6 +200,24 @@ function inTerminal(): void {
     await program.until(/wait → ok, \d+ ms\nOne\. \(1\)\n.*\n\n› $/);
     program.send("Hi\r");
     await program.until(/One\. \(2\)\n.*\n\n› $/);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 a file that changes while the app is loaded is not missed", async () => {
+    const loads = `import { existsSync, writeFileSync } from "node:fs";
+import { words } from "./words.ts";
+writeFileSync("loading", words);
+while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+export { default } from "./agent.ts";`;
+    const { cwd, write } = appIn({ "slow.ts": loads });
+    const program = start(["chat", "--app", "slow.ts"], { cwd, terminal: true });
+    await vi.waitFor(() => expect(existsSync(join(cwd, "loading"))).toBe(true), { timeout: 10_000 });
+    write("words.ts", 'export const words: string = "Two.";');
+    write("go", "");
+    await program.until(/Reloaded slow\.ts\.\n› $/);
+    program.send("Hi\r");
+    await program.until(/Two\. \(1\)\n.*\n\n› $/);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });

@@ -1,4 +1,8 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { command } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { inProcess } from "./in-process.ts";
 import { folder } from "./program.ts";
 
@@ -97,4 +101,30 @@ test("E6 every command spells out control and bidirectional characters, and --ra
     const raw = await inProcess([...args, "--json", "--raw"], "", { cwd });
     expect(raw.stdout).toContain("\\u001b[31ma\u202eb\u2069");
   }
+});
+
+test("E6 a chat that leaves for the next version of an app hands the terminal over, also if it is called back at once", async () => {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stdout = Object.assign(new PassThrough({ encoding: "utf8" }), { isTTY: true });
+  const left: string[] = [];
+  const kept = Object.assign(new EventEmitter(), {
+    typed: "half a",
+    isLeaving: false,
+    left: async (typed: string) => void left.push(typed),
+  });
+  const about = { env: { NO_COLOR: "1" }, cwd: folder(), version: "0.0.0", interrupts: new EventEmitter() };
+  const io = { stdin, stdout, stderr: new PassThrough(), ...about, kept } as unknown as Io;
+  const ended = command(["chat", "--db", ":memory:"], io);
+  let seen = "";
+  await new Promise<void>((resolve) =>
+    stdout.on("data", (words: string) => {
+      seen += words;
+      if (seen.includes("half a")) resolve();
+    }),
+  );
+  kept.isLeaving = true;
+  kept.emit("leave");
+  kept.isLeaving = false; // As `stay` sets it.
+  expect(await ended).toBe(0);
+  expect(left).toEqual(["half a"]);
 });
