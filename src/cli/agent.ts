@@ -1,5 +1,4 @@
 import type { Runtime, Session, SessionId, Store } from "../index.ts";
-import type { Io, Settings } from "./io.ts";
 import type { Mode } from "./mode.ts";
 import { called, holderOf, type Unfinished } from "./unfinished.ts";
 
@@ -26,21 +25,6 @@ export interface Agent {
   /** Turns that could not go on here: the reason, by the turn's id. */
   readonly lost: ReadonlyMap<string, string>;
   close(): Promise<void>;
-}
-
-/**
- * Opens a session, or a new one without an id. Opening resumes unfinished turns of the session. Returns undefined if a
- * newer version of the app has loaded before it was this one's turn.
- */
-export async function openAgent(io: Io, settings: Settings, id?: string): Promise<Agent | undefined> {
-  if (settings.app === undefined) return (await import("./bundled.ts")).openBundled(io, settings, id);
-  return (await import("./app.ts")).openApp(io, settings.app, id);
-}
-
-/** Closes an agent of this program and opens its session again, in this mode, whatever is unfinished in it. */
-export async function reopenAgent({ session, close }: Agent, io: Io, settings: Settings, mode: Mode): Promise<Agent> {
-  await close();
-  return (await import("./bundled.ts")).openBundled(io, { ...settings, mode }, session.id, true);
 }
 
 /** How an agent resumes other sessions: opening one resumes its turn, which goes on when the handle is closed. */

@@ -1,8 +1,9 @@
 import type { SessionView } from "../index.ts";
-import { type Agent, busyElsewhere, openAgent, reopenAgent } from "./agent.ts";
+import { type Agent, busyElsewhere } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
 import { Lines } from "./lines.ts";
 import { MODE_WORDS, type Mode } from "./mode.ts";
+import { openAgent, reopenAgent } from "./open.ts";
 import {
   asidePrinter,
   counted,

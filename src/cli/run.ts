@@ -1,6 +1,7 @@
 import { text as textOf } from "node:stream/consumers";
-import { type Agent, openAgent, reopenAgent } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
+import { openAgent, reopenAgent } from "./open.ts";
 import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
 import { byNobody, NOT_SENT, Questions } from "./waits.ts";

@@ -68,18 +68,18 @@ const TURN = session(`
 `);
 const BACKGROUND = /^(?:rooms|croner|code|salvage|quickjs|acorn|ajv)/;
 
-test("an import of the main entry reads less than 150 KB", () => {
+test("an import of the main entry reads less than 110 KB", () => {
   const { bytes, files } = loads(`import "bowline";`);
-  expect(bytes).toBeLessThan(150 * KB);
+  expect(bytes).toBeLessThan(110 * KB);
   expect(files.filter((file) => BACKGROUND.test(file) || file.startsWith("defaults"))).toEqual([]);
 });
 
-test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cells", () => {
+test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cells, and no host, adapter or reader but its own", () => {
   const { bytes, files, builtins } = loads(TURN);
-  expect(files.filter((file) => BACKGROUND.test(file))).toEqual([]);
+  expect(files.filter((file) => BACKGROUND.test(file) || /^(?:journal|ai-sdk|live)-/.test(file))).toEqual([]);
   expect(builtins).not.toContain("node:child_process");
-  expect(bytes).toBeLessThan(800 * KB);
-  expect(files.length).toBeLessThan(60);
+  expect(bytes).toBeLessThan(715 * KB);
+  expect(files.length).toBeLessThan(50);
 });
 
 test("the first use of jobs loads them", () => {
