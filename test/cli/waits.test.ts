@@ -476,7 +476,9 @@ function inTerminal(): void {
     );
     await parked();
     const second = start(["chat", ...flags], { cwd, terminal: true });
-    await second.until(/Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n$/);
+    await second.until(
+      /Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n(?: {2}ship \{\})?$/,
+    );
     await answer({ value: "by sea" });
     await second.until(/So: by sea\nanswered · .*\n\n› $/);
     second.send("/quit\r");
