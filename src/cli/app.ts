@@ -5,13 +5,37 @@ import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Runtime, RuntimeError } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
+import { textOf } from "../model/message.ts";
+import { type Agent, waking } from "./agent.ts";
 import type { Io } from "./io.ts";
+
+/** Opens a session of the app's runtime. Undefined if a newer version of the app has loaded before it was this one's turn. */
+export async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
+  const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
+  const close = (): Promise<void> => runtime.close();
+  try {
+    if ((await io.kept?.loaded()) === false) return void (await close());
+    const session = await runtime.session(id);
+    const { inputs } = await session.read();
+    const left = new Map(
+      inputs.flatMap(({ turnId, message }) =>
+        turnId === undefined ? [] : [[turnId, { turnId, words: textOf(message.parts) }] as const],
+      ),
+    );
+    const { waits } = runtime;
+    const about = { about: app, isFleeting: false, left: [...left.values()], lost: new Map() };
+    return { session, waits, ...waking(runtime, session), ...about, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
 
 /**
  * The runtime that the module's default export is, promises, or makes when it is called. `saw` is told the files that
  * the module consists of, also if it cannot be loaded.
  */
-export async function loadApp(
+async function loadApp(
   { cwd }: Pick<Io, "cwd">,
   path: string,
   saw: (file: string) => void = () => {},
@@ -69,7 +93,7 @@ function watchImports(saw: (file: string) => void): void {
       try {
         const found = next(specifier, context);
         // In this package's own folder its name means the built files, which may be older than the sources that run.
-        return door === undefined || !found.url.startsWith(ROOT) ? found : { ...found, url: door };
+        return door === undefined || !found.url.startsWith(ROOT) ? found : { url: door, shortCircuit: true };
       } catch (error) {
         if (door !== undefined) return { url: door, shortCircuit: true };
         if (/^\.{0,2}\//.test(specifier)) tell(new URL(specifier, context.parentURL).href); // It may be made later.

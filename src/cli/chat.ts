@@ -1,13 +1,13 @@
 import type { SessionView } from "../index.ts";
-import { type Agent, busyElsewhere, openAgent, reopenAgent } from "./agent.ts";
+import { type Agent, busyElsewhere } from "./agent.ts";
 import { EXIT, type Io, isInteractive, type Settings } from "./io.ts";
-import { keepUp } from "./keeper.ts";
 import { Lines } from "./lines.ts";
 import { MODE_WORDS, type Mode } from "./mode.ts";
+import { openAgent, reopenAgent } from "./open.ts";
 import {
   asidePrinter,
   counted,
-  firstWords,
+  endOf,
   isGood,
   livePrinter,
   type Printer,
@@ -17,8 +17,9 @@ import {
 } from "./print.ts";
 import { Prompt } from "./prompt.ts";
 import { obey } from "./slash.ts";
+import { firstWords, printable } from "./text.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
-import { atPrompt, byNobody, NOT_SENT, Questions } from "./waits.ts";
+import { atPrompt, byNobody, type EndedTurn, NOT_SENT, Questions } from "./waits.ts";
 
 const SESSION = "chat";
 /** A second Ctrl-C at the empty prompt leaves within this time. */
@@ -26,9 +27,6 @@ const AGAIN_MS = 2_000;
 
 /** `bowline chat`: a conversation on a terminal; from a pipe, each line is a turn. */
 export async function chat(io: Io, settings: Settings): Promise<number> {
-  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
-  if (settings.app !== undefined && isInteractive(io) && io.start !== undefined && io.kept === undefined)
-    return keepUp(io, io.start);
   let agent = await openAgent(io, settings, settings.session ?? SESSION);
   if (agent === undefined) return EXIT.ok;
   const reader = isInteractive(io) ? new Prompt(io, painter(io)("bold", "› "), io.kept?.typed) : new Lines(io);
@@ -76,14 +74,19 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     pressedAt = performance.now();
     prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
   };
-  let printer = livePrinter(io, settings.verbose);
+  let printer = livePrinter(io, settings);
   const newPrinter = (): Printer => {
-    printer = livePrinter(io, settings.verbose);
+    printer = livePrinter(io, settings);
     return printer;
   };
   const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
-  const leave = (): void =>
-    isIdle ? prompt.close() : tell(`${agent.about} has changed: the new version takes over after this turn.`);
+  /** The prompt is closed for the next version. A `stay` that comes now is too late: only leaving hands the terminal over. */
+  let isHandingOver = false;
+  const leave = (): void => {
+    if (!isIdle) return tell(`${agent.about} has changed: the new version takes over after this turn.`);
+    isHandingOver = true;
+    prompt.close();
+  };
   /** An agent below works by itself, and asks while nobody listens to it. */
   const tellNew = async (): Promise<void> => {
     const wait = await questions.next();
@@ -91,11 +94,27 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     tell(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
   };
   questions.onNew = () => void tellNew();
+  /** Turns that were shown here as they ran. Others are those that a job, a trigger or another process has started. */
+  const shown = new Set<string>(agent.left.map(({ turnId }) => turnId));
+  let ended: readonly EndedTurn[] = [];
+  const tellEnded = (): void => {
+    if (!isIdle) return;
+    const others = ended.filter(({ turnId }) => !shown.has(turnId));
+    ended = [];
+    for (const { turnId, outcome } of others) {
+      shown.add(turnId);
+      prompt.tell(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
+    }
+  };
+  questions.onTurn = (turn) => {
+    ended = [...ended, turn];
+    tellEnded();
+  };
   kept?.on("tell", tell).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
   const read = await agent.session.read();
   if (kept?.isReload) io.stdout.write(`${paint("dim", `Reloaded ${agent.about}.`)}\n`);
-  else if (opening !== "") io.stdout.write(`${paint("dim", opening ?? greeting(agent, io, read))}\n\n`);
+  else if (opening !== "") io.stdout.write(`${paint("dim", opening ?? printable(greeting(agent, io, read)))}\n\n`);
   const over = new AbortController();
   questions.listen(read.cursor, over.signal).catch(() => {}); // If the store fails, the next turn will tell.
   try {
@@ -112,11 +131,12 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       isIdle = false;
       if (!questions.isEmpty && !(await questions.askAll(newPrinter(), io.interrupts))) return { code: EXIT.waiting };
       isIdle = true;
+      tellEnded();
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
         io.stdout.write("\n");
-        if (kept?.isLeaving) await kept.left(prompt.typed);
+        if (isHandingOver || kept?.isLeaving) await kept?.left(prompt.typed);
         return DONE;
       }
       if (line === "") continue;
@@ -126,12 +146,13 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       const obeyed = (await obey(line, agent)) ?? unknown;
       if (typeof obeyed === "object") return { code: EXIT.ok, ...obeyed };
       if (obeyed !== undefined) {
-        io.stdout.write(`${obeyed}\n\n`);
+        io.stdout.write(`${printable(obeyed)}\n\n`);
         continue;
       }
       isIdle = false;
       const taken = await takeTurn(agent, line, newPrinter(), io, questions);
       if (taken === "left" || taken === "waiting") return { code: LEFT[taken] };
+      if (taken !== "refused") shown.add(taken.turnId);
       io.stdout.write("\n");
     }
   } finally {
@@ -144,8 +165,8 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
 /** Answers each line of a pipe. Ctrl-C cancels the turn and ends the whole: the rest of the pipe is not read. */
 async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Settings, opening = ""): Promise<Left> {
   if (opening !== "") io.stdout.write(`${opening}\n`);
-  const printer = plainPrinter(io, settings.verbose);
-  const aside = asidePrinter(io, settings.verbose);
+  const printer = plainPrinter(io, settings);
+  const aside = asidePrinter(io, settings);
   const questions = new Questions(agent, byNobody(agent, io, settings));
   const finished = await finishLeft(agent, () => aside, io, questions);
   if (finished === "waiting") io.stderr.write(NOT_SENT);
@@ -165,7 +186,7 @@ async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Setting
       if (line === "/quit") break;
       const obeyed = await obey(line, agent);
       if (typeof obeyed === "object") return { code, ...obeyed };
-      if (obeyed !== undefined) io.stdout.write(`${obeyed}\n`);
+      if (obeyed !== undefined) io.stdout.write(`${printable(obeyed)}\n`);
       if (line === "" || obeyed !== undefined) continue;
       isIdle = false;
       const taken = await takeTurn(agent, line, printer, io, questions);

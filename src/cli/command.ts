@@ -1,10 +1,6 @@
 import { parseArgs } from "node:util";
-import { chat } from "./chat.ts";
-import { doctor } from "./doctor.ts";
-import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
-import { explain } from "./print.ts";
-import { run } from "./run.ts";
-import { sessions } from "./sessions.ts";
+import { EXIT, type Io, isInteractive, type Settings, UsageError } from "./io.ts";
+import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
        bowline run <text>      one turn; - reads the text from stdin
@@ -22,6 +18,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
   --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
   --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
+  --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
+                    spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e
   --help, --version
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
@@ -31,7 +29,14 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
-const PLAIN: { readonly [name: string]: (io: Io, settings: Settings) => Promise<number> } = { chat, sessions, doctor };
+type Command = (io: Io, settings: Settings, words: readonly string[]) => Promise<number>;
+/** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
+const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
+  run: async () => (await import("./run.ts")).run,
+  chat: async () => (await import("./chat.ts")).chat,
+  sessions: async () => (await import("./sessions.ts")).sessions,
+  doctor: async () => (await import("./doctor.ts")).doctor,
+};
 
 /** Runs the program on the given streams and returns the exit code. Errors are told in one line on stderr. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
@@ -50,18 +55,21 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const [name = "chat", ...words] = positionals;
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
-  const { app, model, mode, session, db, json = false, verbose = false } = flags;
-  const settings = { app, model, mode, session, db, json, verbose };
+  const { app, model, mode, session, db, json = false, verbose = false, raw = false } = flags;
+  const settings = { app, model, mode, session, db, json, verbose, raw };
   if (app !== undefined) requireApp(name, settings);
-  if (name === "run") return run(io, settings, words);
-  const plain = Object.hasOwn(PLAIN, name) ? PLAIN[name] : undefined;
-  if (plain === undefined) {
-    const known = ["run", ...Object.keys(PLAIN)].join(", ");
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load === undefined) {
+    const known = Object.keys(COMMANDS).join(", ");
     throw new UsageError(`There is no command ${JSON.stringify(name)}.`, `There are ${known}. ${SEE_HELP}`);
   }
-  if (words.length > 0) throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
+  if (words.length > 0 && name !== "run")
+    throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
   if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
-  return plain(io, settings);
+  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
+  if (app !== undefined && name === "chat" && isInteractive(io) && io.start !== undefined && io.kept === undefined)
+    return (await import("./keeper.ts")).keepUp(io, io.start);
+  return (await load())(io, settings, words);
 }
 
 function requireApp(name: string, { app, model, mode, db }: Settings): void {
@@ -90,6 +98,7 @@ function parse(args: readonly string[]) {
         db: { type: "string" },
         json: { type: "boolean" },
         verbose: { type: "boolean" },
+        raw: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean" },
       },

@@ -3,8 +3,9 @@ import type { SessionId, Store, TurnId } from "../index.ts";
 import type { Finding } from "../stores/sqlite.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
 import { MEMORY, openExisting, type Place, placeOf } from "./place.ts";
-import { counted, firstWords, printable } from "./print.ts";
+import { counted } from "./print.ts";
 import { waitingFor } from "./sessions.ts";
+import { firstWords, jsonFor, printable } from "./text.ts";
 import { called, standingOf, unfinishedIn, type Waited } from "./unfinished.ts";
 
 /** The output of `--json`. */
@@ -36,7 +37,7 @@ export async function doctor(io: Io, settings: Settings): Promise<number> {
   const place = placeOf(io, settings.db);
   if (place.path === MEMORY) throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>.");
   const found = await examine(place);
-  io.stdout.write(settings.json ? `${JSON.stringify(found, undefined, 2)}\n` : told(found));
+  io.stdout.write(settings.json ? `${jsonFor(settings, found, 2)}\n` : told(found));
   return found.findings.length === 0 ? EXIT.ok : EXIT.failed;
 }
 

@@ -32,6 +32,8 @@ export interface Settings {
   readonly db?: string | undefined;
   readonly verbose: boolean;
   readonly json: boolean;
+  /** Prints text of models and tools as it came, with escape codes and bidirectional characters. */
+  readonly raw: boolean;
 }
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, waiting: 3, interrupted: 130 } as const;

@@ -7,7 +7,7 @@ import type { ChildProcess } from "node:child_process";
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { EXIT, type Io } from "./io.ts";
-import type { FromApp, ToApp } from "./kept.ts";
+import { changedAt, type FromApp, type SeenFile, type ToApp } from "./kept.ts";
 
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 100;
@@ -90,8 +90,15 @@ class Watched {
     this.#changed = changed;
   }
 
-  add(files: readonly string[]): void {
-    for (const file of files) this.#namesIn(dirname(file))?.add(basename(file));
+  /** Calls `changed` also for a file that was written after the app had read it and before it was watched. */
+  add(files: readonly SeenFile[]): void {
+    for (const { path } of files) this.#namesIn(dirname(path))?.add(basename(path));
+    if (files.some((file) => changedAt(file.path) !== file.changedAt)) this.#changedSoon();
+  }
+
+  #changedSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#changed, SETTLE_MS);
   }
 
   #namesIn(folder: string): Set<string> | undefined {
@@ -100,9 +107,7 @@ class Watched {
     const names = new Set<string>();
     try {
       const watcher = watch(folder, (_, name) => {
-        if (name !== null && !names.has(name)) return;
-        clearTimeout(this.#timer);
-        this.#timer = setTimeout(this.#changed, SETTLE_MS);
+        if (name === null || names.has(name)) this.#changedSoon();
       });
       watcher.on("error", () => {}); // The folder was removed.
       this.#watchers.push(watcher);

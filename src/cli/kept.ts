@@ -1,9 +1,19 @@
 import { EventEmitter, once } from "node:events";
+import { statSync } from "node:fs";
+
+/** A file of an app, as it was when the app was loaded. */
+export interface SeenFile {
+  readonly path: string;
+  /** Left out for a file that was missing. */
+  readonly changedAt?: number | undefined;
+}
+/** When the file was changed last; undefined if there is none. */
+export const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
 /** From the process of an app. */
 export type FromApp =
-  | { readonly kind: "loaded"; readonly files: readonly string[] }
-  | { readonly kind: "failed"; readonly files: readonly string[]; readonly problem: string }
+  | { readonly kind: "loaded"; readonly files: readonly SeenFile[] }
+  | { readonly kind: "failed"; readonly files: readonly SeenFile[]; readonly problem: string }
   | { readonly kind: "left"; readonly typed: string };
 /** To the process of an app. */
 export type ToApp =
@@ -15,7 +25,7 @@ export type ToApp =
 
 /** The process of an app, as one version of several: its link to the keeper that started it (`keeper.ts`). */
 export class Kept extends EventEmitter<{ go: []; leave: []; tell: [words: string] }> {
-  readonly #files = new Set<string>();
+  readonly #files = new Map<string, SeenFile>();
   /** This version took the place of another. */
   isReload = false;
   /** What was typed into the version before and not entered. */
@@ -41,19 +51,19 @@ export class Kept extends EventEmitter<{ go: []; leave: []; tell: [words: string
   }
 
   saw(file: string): void {
-    this.#files.add(file);
+    if (!this.#files.has(file)) this.#files.set(file, { path: file, changedAt: changedAt(file) });
   }
 
   /** The app is loaded. Resolves when it is this one's turn; with false if a newer version has come before. */
   async loaded(): Promise<boolean> {
     const turn = Promise.race([once(this, "go"), once(this, "leave")]);
-    await this.#send({ kind: "loaded", files: [...this.#files] });
+    await this.#send({ kind: "loaded", files: [...this.#files.values()] });
     await turn;
     return !this.isLeaving;
   }
 
   failed(problem: string): Promise<void> {
-    return this.#send({ kind: "failed", files: [...this.#files], problem });
+    return this.#send({ kind: "failed", files: [...this.#files.values()], problem });
   }
 
   left(typed: string): Promise<void> {

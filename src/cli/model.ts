@@ -1,6 +1,4 @@
 import type { Model, ModelResolver } from "../index.ts";
-import { installed } from "../providers/ai-sdk.ts";
-import { demo } from "../providers/demo.ts";
 import { type Io, UsageError } from "./io.ts";
 
 export interface ChosenModel {
@@ -17,14 +15,18 @@ const DEMO = "demo/offline";
  */
 export async function chooseModel(env: Io["env"], wanted?: string): Promise<ChosenModel> {
   const name = wanted ?? env.BOWLINE_MODEL ?? "";
-  const offline = demo({ delayMs: Number(env.BOWLINE_DEMO_DELAY_MS) || 0 });
-  const others = installed();
-  // An unfinished turn goes on with the model it began with, so both kinds must be found.
-  const models: ModelResolver = (other) => (other === DEMO ? offline : others(other));
-  if (["", "demo", DEMO].includes(name)) return { name: DEMO, isDemo: true, model: offline, models };
+  // An unfinished turn resumes with the model it began with, so both kinds must be found. Each is loaded on first use.
+  const models: ModelResolver = async (other) =>
+    other === DEMO ? offline(env) : (await import("../providers/ai-sdk.ts")).installed()(other);
+  if (["", "demo", DEMO].includes(name)) return { name: DEMO, isDemo: true, model: await offline(env), models };
   const model = await models(name);
   if (model === undefined) {
     throw new UsageError(`${JSON.stringify(name)} is not the name of a model.`, "Use <provider>/<model>, or demo.");
   }
   return { name, isDemo: false, model, models };
+}
+
+async function offline(env: Io["env"]): Promise<Model> {
+  const { demo } = await import("../providers/demo.ts");
+  return demo({ delayMs: Number(env.BOWLINE_DEMO_DELAY_MS) || 0 });
 }

@@ -44,10 +44,11 @@ export function openStore(place: Place): SqliteStore {
   return sqlite(place.path);
 }
 
-/** Makes the folder, with a .gitignore in it, because conversations do not belong in a repository. */
+/** Creates the folder for its owner alone, with a .gitignore: conversations do not belong in a repository. */
 function makeFolder(folder: string, path: string): void {
   try {
-    if (mkdirSync(folder, { recursive: true }) !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n");
+    const created = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (created !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (["EACCES", "EPERM", "EROFS"].includes(code))

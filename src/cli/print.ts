@@ -1,17 +1,26 @@
 // Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
-import { inspect, styleText } from "node:util";
-import {
-  type Json,
-  type PendingWait,
-  RuntimeError,
-  type SessionEvent,
-  type TurnOutcome,
-  type TurnResult,
-  type Usage,
-} from "../index.ts";
+import { styleText } from "node:util";
+import type { Json, PendingWait, SessionEvent, TurnOutcome, TurnResult, Usage } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ToolStatus } from "../model/message.ts";
-import { type Io, type Output, UsageError } from "./io.ts";
+import type { Io, Output, Settings } from "./io.ts";
+import {
+  cut,
+  explain,
+  faultOf,
+  firstWords,
+  jsonFor,
+  messageOf,
+  oneLine,
+  printable,
+  type Raw,
+  SHOWN_MAX,
+  textFor,
+  visible,
+} from "./text.ts";
+
+/** How turns are shown, as `--verbose` and `--raw` set it. */
+type How = Partial<Pick<Settings, "verbose" | "raw">>;
 
 /** Shows one turn. */
 export interface Printer {
@@ -31,12 +40,15 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
 }
 
 /** Prints a turn on a terminal, everything as it comes; of code, the first lines that it prints; with `verbose` all of it. */
-export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Printer {
+export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, raw = false }: How = {}): Printer {
   const { stdout } = io;
   const paint = painter(io);
+  const text = textFor({ raw });
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | "output" | undefined;
+  /** A CR at the end of a delta: the next one may begin with its LF. */
+  let heldCr = "";
   /** The round whose code cell was shown last, and how many lines that has printed. */
   let cell: string | undefined;
   let cellLines = 0;
@@ -66,6 +78,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
     progressWidth = 0;
     openCall = undefined;
     streaming = undefined;
+    heldCr = "";
   };
   const line = (words: string, style?: Style): void => {
     newLine();
@@ -77,14 +90,17 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
     if (streaming !== kind) newLine();
     streaming = kind;
     lastCall = undefined;
-    write(printable(delta), kind === "reasoning" ? "dim" : undefined);
+    const words = heldCr + delta;
+    heldCr = !raw && words.endsWith("\r") ? "\r" : "";
+    write(text(words.slice(0, words.length - heldCr.length)), kind === "reasoning" ? "dim" : undefined);
   };
   const printed = (call: string, delta: string): void => {
     if (lastCall !== call) line(`  ${nameOf(call)}:`, "cyan");
     if (streaming !== "output") newLine();
     streaming = "output";
     lastCall = call;
-    const words = printable(delta.replace(/\r\n?/g, "\n")).replace(/\n(?!$)/g, `\n${INDENT}`);
+    const lines = raw ? delta : printable(delta.replace(/\r\n?/g, "\n"));
+    const words = lines.replace(/\n(?!$)/g, `\n${INDENT}`);
     write(`${isLineStart ? INDENT : ""}${words}`, "dim");
   };
   /** Tells of the cell of a round: when it is written, or when it is first heard of. */
@@ -95,10 +111,10 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
     cellLines = 0;
     const lines = code?.split("\n") ?? [];
     line(`· runs code${code === undefined ? "" : ` (${counted(lines.length, "line")})`}`, "dim");
-    if (verbose) for (const each of lines) line(`${INDENT}${printable(each)}`, "dim");
+    if (verbose) for (const each of lines) line(`${INDENT}${text(each)}`, "dim");
   };
-  const codePrinted = (text: string): void => {
-    for (const each of printable(text).replace(/\n$/, "").split("\n")) {
+  const codePrinted = (words: string): void => {
+    for (const each of text(words).replace(/\n$/, "").split("\n")) {
       cellLines++;
       if (verbose) line(`${INDENT}${each}`, "dim");
       else if (cellLines <= CODE_LINES_MAX) line(`${INDENT}${cut(each, SHOWN_MAX)}`, "dim");
@@ -179,7 +195,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
       if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
       // An answer that was not shown as it came: a plugin's, or that of a turn which had ended before it was looked at.
       const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === said);
-      if (!isShown) line(printable(wordsOf(outcome)));
+      if (!isShown) line(text(wordsOf(outcome)));
       const facts = [outcome.kind, tokens(usage), counted(names.size, "tool call"), ms(performance.now() - startedAt)];
       line(facts.join(" · "), "dim");
     },
@@ -189,10 +205,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, verbose = false): Pr
 }
 
 /** Prints for pipes: the final answer on stdout, problems on stderr; with `verbose` also tool calls and usage. */
-export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose: boolean): Printer {
+export function plainPrinter(
+  io: Pick<Io, "stdout" | "stderr" | "env">,
+  { verbose = false, raw = false }: How = {},
+): Printer {
+  const text = textFor({ raw });
   const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
   const aside = (words: string | undefined): void =>
-    verbose && words !== undefined ? tell(io.stderr, printable(words)) : undefined;
+    verbose && words !== undefined ? tell(io.stderr, text(words)) : undefined;
   return {
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
@@ -206,7 +226,7 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
-      if (problem === undefined) tell(io.stdout, io.stdout.isTTY ? printable(wordsOf(outcome)) : wordsOf(outcome));
+      if (problem === undefined) tell(io.stdout, text(wordsOf(outcome)));
       else tell(io.stderr, `bowline: ${oneLine(problem)}`);
       aside(`${outcome.kind} · ${tokens(usage)}`);
     },
@@ -216,21 +236,21 @@ export function plainPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, verbose:
 }
 
 /** Prints turns that the user did not ask for now: all of it on stderr, and only with `verbose`. */
-export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, verbose: boolean): Printer {
+export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, how: How): Printer {
   const nothing = (): void => {};
-  return verbose
-    ? plainPrinter({ stdout: stderr, stderr, env }, true)
+  return how.verbose
+    ? plainPrinter({ stdout: stderr, stderr, env }, how)
     : { event: nothing, ended: nothing, refused: nothing, note: nothing };
 }
 
 /** Prints for programs: every event is a line of JSON, and the result is the last line. */
-export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer {
-  const print = (value: object): void => void io.stdout.write(`${JSON.stringify(value)}\n`);
+export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, how: Raw): Printer {
+  const print = (value: object): void => void io.stdout.write(`${jsonFor(how, value)}\n`);
   return {
     event: print,
     ended: (result) => print({ kind: "result", ...result }),
     refused(error) {
-      const { code, hint } = error instanceof RuntimeError ? error : { code: undefined, hint: undefined };
+      const { code, hint } = faultOf(error);
       print({ kind: "error", code, message: messageOf(error), hint });
       io.stderr.write(`${explain(error, io.env)}\n`);
     },
@@ -238,7 +258,11 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">): Printer 
   };
 }
 
-export const isGood = ({ outcome }: TurnResult): boolean => problemOf(outcome) === undefined;
+export const isGood = ({ outcome }: Pick<TurnResult, "outcome">): boolean => problemOf(outcome) === undefined;
+
+/** How a turn ended, in the words of its answer or its problem. */
+export const endOf = (outcome: TurnOutcome, how: Raw): string =>
+  isGood({ outcome }) ? textFor(how)(wordsOf(outcome)) : printable(problemOf(outcome) as string);
 
 function problemOf(outcome: TurnOutcome): string | undefined {
   if (outcome.kind === "stopped") return `Stopped: ${outcome.reason} [${outcome.code}]`;
@@ -250,16 +274,6 @@ function wordsOf(outcome: TurnOutcome): string {
   if (outcome.kind !== "finished") return outcome.text;
   return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
 }
-
-/** An error as one line that can be acted on; with BOWLINE_DEBUG its stack follows. */
-export function explain(error: unknown, env: Io["env"]): string {
-  const hint = error instanceof RuntimeError || error instanceof UsageError ? ` ${error.hint}` : "";
-  const line = `bowline: ${oneLine(messageOf(error) + hint)}`;
-  return env.BOWLINE_DEBUG === "1" ? `${line}\n${inspect(error)}` : line;
-}
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
-const oneLine = (words: string): string => printable(words.replace(/\s+/g, " ").trim());
 
 const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
   `attempt ${attempt} at the model call failed (${failure}): trying again in ${ms(waitMs)}`;
@@ -277,10 +291,7 @@ const ms = (duration: number): string =>
   duration < 1_000 ? `${Math.round(duration)} ms` : `${(duration / 1_000).toFixed(1)} s`;
 
 const INDENT = "    ";
-const SHOWN_MAX = 80;
-const cut = (words: string, max: number): string => (words.length > max ? `${words.slice(0, max)}…` : words);
 const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
-export const firstWords = (words: string, max = SHOWN_MAX): string => cut(oneLine(words), max);
 
 const UNITS: readonly (readonly [string, number])[] = [
   ["day", 86_400_000],
@@ -340,15 +351,6 @@ function shownInput(given: Json): string {
   return more > 0 ? `${input.slice(0, ARGUMENTS_MAX)}… (${counted(more, "more character")})` : input;
 }
 const ARGUMENTS_MAX = 2_000;
-const HIDDEN = /[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu;
-const visible = (words: string): string =>
-  words.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
-
-/** JSON to be changed by hand: characters that hide are escaped. */
-export const editable = (value: Json): string =>
-  JSON.stringify(value).replace(HIDDEN, (hidden) =>
-    [...Array(hidden.length).keys()].map((at) => `\\u${hidden.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
-  );
 
 /** What kind of answer is wanted, unless any text will do. */
 function wanted(schema: JsonObject | undefined): string {
@@ -369,6 +371,3 @@ export function waitedFor(wait: Pick<PendingWait, "kind" | "tool" | "arguments" 
   const { kind, tool, askedAt } = wait;
   return `${WANTED[kind]} ${visible(tool)} ${visible(short(wait.arguments))}, asked ${ago(askedAt)}`;
 }
-
-/** Removes control characters: words of a model or a tool must not move the cursor or colour the screen. */
-export const printable = (words: string): string => words.replace(/(?![\n\t])\p{Cc}/gu, "");

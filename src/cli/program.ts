@@ -1,10 +1,9 @@
-import { fork } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { userInfo } from "node:os";
 import { command } from "./command.ts";
 import { EXIT, type Io } from "./io.ts";
 import { Kept } from "./kept.ts";
-import { explain } from "./print.ts";
+import { explain } from "./text.ts";
 
 /** Tells a process that it is kept (`keeper.ts`). */
 const KEPT = "BOWLINE_KEPT";
@@ -28,7 +27,10 @@ export async function program(args: readonly string[], version: string): Promise
     process.exit(EXIT.failed);
   });
   stderr.on("error", () => {});
-  const start = () => fork(process.argv[1] as string, args, { env: { ...env, [KEPT]: "1" } });
+  const start = () => {
+    const { fork } = process.getBuiltinModule("node:child_process"); // Loaded on first use: only an app that reloads needs it.
+    return fork(process.argv[1] as string, args, { env: { ...env, [KEPT]: "1" } });
+  };
   const kept = env[KEPT] === "1" && process.send !== undefined ? new Kept() : undefined;
   const about = { env, cwd: process.cwd(), version, user: loginName() };
   const io: Io = { stdin, stdout, stderr, ...about, interrupts, start, kept };

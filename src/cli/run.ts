@@ -1,6 +1,7 @@
 import { text as textOf } from "node:stream/consumers";
-import { type Agent, openAgent, reopenAgent } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import { EXIT, type Io, type Settings, UsageError } from "./io.ts";
+import { openAgent, reopenAgent } from "./open.ts";
 import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./print.ts";
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
 import { byNobody, NOT_SENT, Questions } from "./waits.ts";
@@ -25,8 +26,7 @@ const isLive = (io: Io, { json }: Settings): boolean => io.stdout.isTTY === true
 /** Finishes what was left in the session. Gives the exit code if it does not come to an end. */
 async function finish(agent: Agent, io: Io, settings: Settings): Promise<number | undefined> {
   const questions = new Questions(agent, byNobody(agent, io, settings));
-  const { verbose } = settings;
-  const aside = () => (isLive(io, settings) ? livePrinter(io, verbose) : asidePrinter(io, verbose));
+  const aside = () => (isLive(io, settings) ? livePrinter(io, settings) : asidePrinter(io, settings));
   const finished = await finishLeft(agent, aside, io, questions);
   if (finished === "waiting") io.stderr.write(NOT_SENT);
   return finished === "finished" ? undefined : LEFT[finished];
@@ -34,8 +34,8 @@ async function finish(agent: Agent, io: Io, settings: Settings): Promise<number 
 
 async function answer(agent: Agent, text: string, io: Io, settings: Settings): Promise<number> {
   const questions = new Questions(agent, byNobody(agent, io, settings));
-  const { json, verbose } = settings;
-  const printer = isLive(io, settings) ? livePrinter(io, verbose) : json ? jsonPrinter(io) : plainPrinter(io, verbose);
+  const print = isLive(io, settings) ? livePrinter : settings.json ? jsonPrinter : plainPrinter;
+  const printer = print(io, settings);
   const taken = await takeTurn(agent, text, printer, io, questions);
   if (taken === "left" || taken === "waiting") return LEFT[taken];
   return taken !== "refused" && isGood(taken) ? EXIT.ok : EXIT.failed;

@@ -2,7 +2,8 @@ import type { SessionId, Store } from "../index.ts";
 import { textOf } from "../model/message.ts";
 import { EXIT, type Io, type Settings } from "./io.ts";
 import { isThere, openExisting, placeOf } from "./place.ts";
-import { ago, counted, firstWords, waitedFor } from "./print.ts";
+import { ago, counted, waitedFor } from "./print.ts";
+import { firstWords, jsonFor, textFor } from "./text.ts";
 import { called, standingOf, unfinishedIn, type Waited } from "./unfinished.ts";
 
 /** One session in the output of `--json`. */
@@ -27,9 +28,9 @@ interface Listed {
 export async function sessions(io: Io, settings: Settings): Promise<number> {
   const place = placeOf(io, settings.db);
   const found = place.isDefault && !isThere(place) ? [] : await list(openExisting(place));
-  if (settings.json) io.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
+  if (settings.json) io.stdout.write(`${jsonFor(settings, found, 2)}\n`);
   else if (found.length === 0) io.stdout.write(`There are no sessions in ${place.shown} yet.\n`);
-  else io.stdout.write(table(found, io.stdout.columns ?? Number.POSITIVE_INFINITY));
+  else io.stdout.write(table(found, io.stdout.columns ?? Number.POSITIVE_INFINITY, textFor(settings)));
   return EXIT.ok;
 }
 
@@ -79,14 +80,14 @@ async function lastOf(store: Store, id: SessionId): Promise<{ readonly answer?: 
 const WORDS_MIN = 20;
 const WORDS_MAX = 60;
 
-function table(found: readonly Listed[], columns: number): string {
+function table(found: readonly Listed[], columns: number, text: (words: string) => string): string {
   const rows = found.map((each) => [firstWords(each.id, 40), counted(each.turns, "turn"), ago(each.lastAt)]);
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const left = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
   return found
     .map((each, index) => {
       const room = Math.max(WORDS_MIN, Math.min(WORDS_MAX, columns - (left[index]?.length ?? 0) - 3));
-      return `${`${left[index]}  ${noted(each)}${firstWords(each.lastAnswer ?? "", room)}`.trimEnd()}\n`;
+      return `${`${left[index]}  ${noted(each)}${firstWords(each.lastAnswer ?? "", room, text)}`.trimEnd()}\n`;
     })
     .join("");
 }

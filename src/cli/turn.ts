@@ -2,7 +2,8 @@ import type { SessionEvent, Turn, TurnResult } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
 import { type Agent, busyElsewhere } from "./agent.ts";
 import { EXIT, type Io } from "./io.ts";
-import { firstWords, type Printer } from "./print.ts";
+import type { Printer } from "./print.ts";
+import { firstWords } from "./text.ts";
 import type { Questions } from "./waits.ts";
 
 /**

@@ -1,11 +1,13 @@
 // What waits for a person, in a session and in agents below it: who is asked, and how the answer is read.
 // Not its job: how a turn is shown meanwhile (`turn.ts`).
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Agent } from "./agent.ts";
 import type { Io, Settings } from "./io.ts";
-import { editable, type Paint, type Printer, printable, questionOf } from "./print.ts";
+import { type Paint, type Printer, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
+import { editable, oneLine, printable } from "./text.ts";
 
 /**
  * Answers something that waits. Resolves with false if nobody can. `over` aborts when it is too late; its reason is told
@@ -64,9 +66,7 @@ export function byNobody(
         ? `The turn is left waiting. ${chat} goes on with it`
         : `Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again`;
     const code = `runtime.waits.list({ session: ${JSON.stringify(wait.sessionId)} })`;
-    stderr.write(
-      `bowline: ${questionOf(wait, session.id).replaceAll("\n", " ")} ${left}; code finds it with ${code}.\n`,
-    );
+    stderr.write(`bowline: ${oneLine(`${questionOf(wait, session.id)} ${left}; code finds it with ${code}.`)}\n`);
     return false;
   };
 }
@@ -197,11 +197,14 @@ interface Standing extends Heard {
   readonly over: AbortController;
 }
 
+export type EndedTurn = Extract<SessionEvent, { readonly kind: "committed"; readonly by: "turn" }>;
+
+const LISTEN_AGAIN_MS = 1_000;
 const GONE = "This waits no longer: it was answered elsewhere, its time is up, or its turn was stopped.";
 
 /** What waits for an answer in a session and below it. Each is asked about once, one after the other. */
 export class Questions {
-  readonly #agent: Pick<Agent, "session" | "waits" | "wake">;
+  readonly #agent: Pick<Agent, "session" | "waits" | "wake" | "wakeBelow">;
   readonly #answer: Answer;
   /** Not asked about yet, oldest first. */
   #line: readonly Heard[] = [];
@@ -213,8 +216,10 @@ export class Questions {
   onNew: () => void = () => {};
   /** Called when nobody can answer one. */
   onNobody: () => void = () => {};
+  /** Called when a turn of the session has ended, in any process. */
+  onTurn: (ended: EndedTurn) => void = () => {};
 
-  constructor(agent: Pick<Agent, "session" | "waits" | "wake">, answer: Answer) {
+  constructor(agent: Pick<Agent, "session" | "waits" | "wake" | "wakeBelow">, answer: Answer) {
     this.#agent = agent;
     this.#answer = answer;
   }
@@ -230,14 +235,34 @@ export class Questions {
     if (event.kind === "committed" && event.by === "turn") this.#end(({ turnId }) => turnId === event.turnId);
   }
 
-  /** Hears what comes to wait from now on, in whatever process, until the signal aborts. Agents with an answer go on. */
-  async listen(after: string | undefined, signal: AbortSignal): Promise<void> {
-    const { session, wake } = this.#agent;
-    for await (const event of session.observe({ tree: true, after, signal })) {
-      this.hear(event);
-      // If it cannot be opened, it goes on elsewhere or not at all: that is told by whoever waits for it.
-      if (event.kind === "resolved" && event.sessionId !== session.id) wake(event.sessionId).catch(() => {});
+  /**
+   * Follows the facts of the session and of those below it from the cursor on, in any process, until the signal aborts.
+   * An agent whose wait is answered resumes here; first, those whose waits were answered before the cursor. After an
+   * error of the store it continues at the last fact: without that, every later question and answer would be missed.
+   */
+  async listen(from: string | undefined, signal: AbortSignal): Promise<void> {
+    const { session, wakeBelow } = this.#agent;
+    wakeBelow().catch(() => {}); // If the store fails, the next turn reports it.
+    for (let after = from; !signal.aborted; ) {
+      try {
+        for await (const event of session.observe({ tree: true, after, signal })) {
+          if (event.fact) after = event.cursor;
+          this.#follow(event);
+        }
+        return;
+      } catch {
+        await sleep(LISTEN_AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
     }
+  }
+
+  #follow(event: SessionEvent): void {
+    const { session, wake } = this.#agent;
+    this.hear(event);
+    const isOwn = event.kind !== "child" && event.sessionId === session.id;
+    // If it cannot be opened here, another process resumes it, and the turn that waits for it reports an error.
+    if (event.kind === "resolved" && !isOwn) wake(event.sessionId).catch(() => {});
+    if (event.kind === "committed" && event.by === "turn" && isOwn) this.onTurn(event);
   }
 
   /** Finds what waits already; with `again` also what was asked about before. */

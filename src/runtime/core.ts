@@ -5,6 +5,7 @@ import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
 import type { Services } from "../kernel/services.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
+import type { Awaitable } from "../model/awaitable.ts";
 import { unheard } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -106,16 +107,16 @@ export function effectiveConfig(core: Core, own: Partial<SessionConfig>): Sessio
 export class Models {
   readonly #found = new Map<string, Provider>();
   readonly #resolve: ModelResolver | undefined;
-  readonly #adapt: (model: Model) => Provider;
+  readonly #adapt: (model: Model) => Awaitable<Provider>;
 
-  constructor(adapt: (model: Model) => Provider, resolve: ModelResolver | undefined) {
+  constructor(adapt: (model: Model) => Awaitable<Provider>, resolve: ModelResolver | undefined) {
     this.#adapt = adapt;
     this.#resolve = resolve;
   }
 
   /** Returns the name under which sessions store the model. */
-  add(model: Model): string {
-    const provider = this.#adapt(model);
+  async add(model: Model): Promise<string> {
+    const provider = await this.#adapt(model);
     const name = `${provider.id}/${provider.modelId}`;
     this.#found.set(name, provider);
     return name;
@@ -138,7 +139,7 @@ export class Models {
     try {
       const model = (await this.#resolve(name)) ?? undefined;
       if (model === undefined) throw new RuntimeError("provider.unconfigured", { name });
-      const provider = this.#adapt(model);
+      const provider = await this.#adapt(model);
       this.#found.set(name, provider);
       return provider;
     } catch (error) {

@@ -3,6 +3,7 @@
 // Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
 // R1 The door closes first: from then on every method throws `runtime.closed` and nothing new begins.
 // R2 The store closes last: turns that are stopped, and plugins that close, may still write.
+
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
@@ -13,6 +14,7 @@ import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
 import type { PluginOptions, SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
+import type { Awaitable } from "../model/awaitable.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
@@ -47,7 +49,6 @@ import { type Core, Models, overran, tracer } from "./core.ts";
 import type { AppJobs } from "./jobs/app.ts";
 import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
-import { LiveElsewhere } from "./readers/live.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import { cancel, INJECT } from "./services/sessions.ts";
@@ -190,9 +191,9 @@ export interface SessionSummary {
 
 /** The default members that `index.ts` binds: the runtime itself names no host, protocol or provider. */
 export interface Defaults {
-  host(store: Store): EffectHost;
+  host(store: Store): Awaitable<EffectHost>;
   protocol(): Plugin;
-  adapt(model: Model): Provider;
+  adapt(model: Model): Awaitable<Provider>;
   readonly world?: World;
 }
 
@@ -208,7 +209,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const { budget, prices = {}, probe } = options;
   const world = options.world ?? defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
-  const modelName = typeof model === "string" ? model : models.add(model);
+  const modelName = typeof model === "string" ? model : await models.add(model);
   if (typeof model === "string") await models.require(model); // A missing package is told now, not by the first turn.
   const ofApp = (options.tools ?? []).map((value): Owned<Tool | ToolProvider> => ({ plugin: APP, value }));
   const tools = ofApp.filter((owned): owned is Owned<Tool> => !isToolProvider(owned.value));
@@ -222,13 +223,14 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const closing = new AbortController();
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
+  const host = options.host ?? (await defaults.host(store));
   const sessions = new OpenSessions(() => core);
-  const live = store.live && new LiveElsewhere(() => core, store.live, store.hints !== undefined);
+  const live = await liveElsewhere(() => core, store);
   const every = { id: asSessionId("every"), isRoot: true };
   const core: Core = {
     door: { isClosed: false },
     store,
-    host: options.host ?? defaults.host(store),
+    host,
     world,
     owner: { id: world.id("own"), process: processName() },
     limits,
@@ -268,6 +270,13 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   hints.start();
   if (store.isDurable && core.recovers) core.watch.start();
   return runtime;
+}
+
+/** Reads previews of other processes. A store that passes none on does not need the code. */
+async function liveElsewhere(core: () => Core, { live, hints }: Store): Promise<Core["live"]> {
+  if (live === undefined) return undefined;
+  const { LiveElsewhere } = await import("./readers/live.ts");
+  return new LiveElsewhere(core, live, hints !== undefined);
 }
 
 class RuntimeHandle implements Runtime {

@@ -1,6 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { bowline, folder, hasTerminal, start } from "./program.ts";
 
 /**
@@ -32,19 +32,32 @@ const wait = defineTool({
     return "waited";
   },
 });
+const remind = defineTool({
+  name: "remind",
+  description: "Reminds.",
+  input: { type: "object" },
+  execute: async (_, { jobs }) => {
+    const work = async () => {
+      while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await jobs.spawn({ label: "Tea", wake: "wake" }, work);
+    return "later";
+  },
+});
 const model = {
   id: "fixed",
   modelId: "test",
   async *stream({ messages }) {
     const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
     const said = messages.at(-1);
-    const isAsked = said.role === "user" && said.parts[0].text === "Wait";
-    if (isAsked) yield { kind: "call", callId: "call_" + messages.length, name: "wait", input: {} };
+    const name = said.role === "user" ? { Wait: "wait", Remind: "remind" }[said.parts[0].text] : undefined;
+    const isAsked = name !== undefined;
+    if (isAsked) yield { kind: "call", callId: "call_" + messages.length, name, input: {} };
     else yield { kind: "text", delta: words + " (" + messages.filter(({ role }) => role === "user").length + ")" };
     yield { kind: "finish", reason: isAsked ? "calls" : "stop", usage };
   },
 };
-export default () => createRuntime({ store: sqlite("app.db"), model, tools: [wait] });
+export default () => createRuntime({ store: sqlite("app.db"), model, tools: [wait, remind] });
 `;
 
 test.concurrent("E6 an app is one's own runtime: for one question, from a pipe, and for a session by name", async () => {
@@ -187,6 +200,41 @@ function inTerminal(): void {
     await program.until(/wait → ok, \d+ ms\nOne\. \(1\)\n.*\n\n› $/);
     program.send("Hi\r");
     await program.until(/One\. \(2\)\n.*\n\n› $/);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 a file that changes while the app is loaded is not missed", async () => {
+    const loads = `import { existsSync, writeFileSync } from "node:fs";
+import { words } from "./words.ts";
+writeFileSync("loading", words);
+while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
+export { default } from "./agent.ts";`;
+    const { cwd, write } = appIn({ "slow.ts": loads });
+    const program = start(["chat", "--app", "slow.ts"], { cwd, terminal: true });
+    await vi.waitFor(() => expect(existsSync(join(cwd, "loading"))).toBe(true), { timeout: 10_000 });
+    write("words.ts", 'export const words: string = "Two.";');
+    write("go", "");
+    await program.until(/Reloaded slow\.ts\.\n› $/);
+    program.send("Hi\r");
+    await program.until(/Two\. \(1\)\n.*\n\n› $/);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
+  test.concurrent("E6 J8 a turn that a job starts is shown at the prompt, and what is typed stays", async () => {
+    const { cwd, write } = appIn();
+    const program = start(flags, { cwd, terminal: true });
+    await program.until(/› $/);
+    program.send("Remind\r");
+    await program.until(/One\. \(1\)\n.*\n\n› $/);
+    program.send("half a");
+    await program.until(/half a$/);
+    write("go", "");
+    await program.until(/\nA turn that was not started here has ended:\nOne\. \(2\)\n\n› half a$/);
+    program.send(" line\r");
+    await program.until(/half a line\nOne\. \(3\)\n.*\n\n› $/);
+    expect(program.seen().match(/not started here/g)).toHaveLength(1);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });

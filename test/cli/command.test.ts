@@ -1,5 +1,10 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { command } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { inProcess } from "./in-process.ts";
+import { folder } from "./program.ts";
 
 test.each([
   [["run", "-5 + 3"], "Text that begins with - goes after --."],
@@ -66,4 +71,60 @@ test("E6 the conversation needs nothing of the process", async () => {
   expect(stdout).toMatch(
     /^I noted that as number 1: the milk\.\ncalculator .+\n\/help .+\nI remember:\n1\. the milk\n$/s,
   );
+});
+
+test("E6 every command spells out control and bidirectional characters, and --raw prints them as they came", async () => {
+  const [cwd, unsafe, safe] = [folder(), "\x1b[31ma\u202eb\u2069", "\\u{1b}[31ma\\u{202e}b\\u{2069}"];
+  const ask = ["run", "--session", "s", `remember ${unsafe}`];
+  for (const [args, input] of [
+    [ask, ""],
+    [["sessions"], ""],
+    [["chat", "--verbose"], `remember ${unsafe}\n`],
+  ] as const) {
+    const { stdout, stderr } = await inProcess(args, input, { cwd });
+    expect(stdout).toContain(safe);
+    expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
+    expect((await inProcess([...args, "--raw"], input, { cwd })).stdout).toContain(unsafe);
+  }
+  for (const args of [ask, ["sessions"]]) {
+    const { stdout } = await inProcess([...args, "--json"], "", { cwd });
+    expect(stdout).toContain(String.raw`\u001b[31ma\u202eb\u2069`);
+    expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
+    const parsed =
+      args === ask
+        ? stdout
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line))
+        : JSON.parse(stdout);
+    expect(JSON.stringify(parsed)).toContain("a\u202eb\u2069");
+    const raw = await inProcess([...args, "--json", "--raw"], "", { cwd });
+    expect(raw.stdout).toContain("\\u001b[31ma\u202eb\u2069");
+  }
+});
+
+test("E6 a chat that leaves for the next version of an app hands the terminal over, also if it is called back at once", async () => {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stdout = Object.assign(new PassThrough({ encoding: "utf8" }), { isTTY: true });
+  const left: string[] = [];
+  const kept = Object.assign(new EventEmitter(), {
+    typed: "half a",
+    isLeaving: false,
+    left: async (typed: string) => void left.push(typed),
+  });
+  const about = { env: { NO_COLOR: "1" }, cwd: folder(), version: "0.0.0", interrupts: new EventEmitter() };
+  const io = { stdin, stdout, stderr: new PassThrough(), ...about, kept } as unknown as Io;
+  const ended = command(["chat", "--db", ":memory:"], io);
+  let seen = "";
+  await new Promise<void>((resolve) =>
+    stdout.on("data", (words: string) => {
+      seen += words;
+      if (seen.includes("half a")) resolve();
+    }),
+  );
+  kept.isLeaving = true;
+  kept.emit("leave");
+  kept.isLeaving = false; // As `stay` sets it.
+  expect(await ended).toBe(0);
+  expect(left).toEqual(["half a"]);
 });

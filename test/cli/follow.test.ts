@@ -25,7 +25,7 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
   const left = [{ sessionId: session.id, turnId, words: "Where are\nyou?\x1b[2J" }];
   const agent = { session, waits: runtime.waits, store: seen, left, lost: lost(turnId) } as unknown as Agent;
   const questions = new Questions(agent, async () => true);
-  expect(await finishLeft(agent, () => plainPrinter(io, true), io, questions)).toBe("finished");
+  expect(await finishLeft(agent, () => plainPrinter(io, { verbose: true }), io, questions)).toBe("finished");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   await runtime.close();
   return { stdout: String(stdout.read() ?? ""), stderr: String(stderr.read()) };
@@ -34,11 +34,28 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
 test("E6 a left turn that has ended by the time it is looked at is told all the same", async () => {
   const { stdout, stderr } = await shown(() => new Map(), true);
   expect(stdout).toBe("Here I am.\n");
-  expect(stderr).toMatch(/^Finishing the turn that was interrupted: Where are you\?\[2J\nanswered · /);
+  expect(stderr).toMatch(/^Finishing the turn that was interrupted: Where are you\?\\u\{1b\}\[2J\nanswered · /);
 });
 
 test("E6 a left turn that cannot be gone on with is told and not waited for", async () => {
   const { stdout, stderr } = await shown((id) => new Map([[id, "it was begun by another host."]]), false);
   expect(stdout).toBe("");
   expect(stderr).toContain("bowline: The turn could not be gone on with here: it was begun by another host.\n");
+});
+
+test("E6 D8 a chat follows its session on when the store fails for a moment", async () => {
+  const asked: (string | undefined)[] = [];
+  const fact = (id: string) => ({ kind: "waiting", fact: true, cursor: id, wait: id, sessionId: "s" });
+  async function* observe({ after }: { readonly after?: string }) {
+    asked.push(after);
+    yield fact(`w${asked.length}`);
+    if (asked.length === 1) throw new Error("The store is busy.");
+  }
+  const session = { id: "s", observe };
+  const agent = { session, wake: async () => {}, wakeBelow: () => Promise.reject(new Error("Busy.")) };
+  const questions = new Questions(agent as unknown as Agent, async () => true);
+  let heard = 0;
+  questions.onNew = () => void heard++;
+  await questions.listen("c0", new AbortController().signal);
+  expect({ asked, heard }).toEqual({ asked: ["c0", "w1"], heard: 2 });
 });

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { editable, livePrinter, plainPrinter, questionOf } from "../../src/cli/print.ts";
+import { livePrinter, plainPrinter, questionOf } from "../../src/cli/print.ts";
+import { editable } from "../../src/cli/text.ts";
 import {
   createRuntime,
   definePlugin,
@@ -64,7 +65,7 @@ const shown = (...replies: readonly Reply[]) => shownWith([], ...replies);
 async function shownWith(plugins: readonly Plugin[], ...replies: readonly Reply[]) {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
   const terminal = new PassThrough();
-  const printers = [plainPrinter(io, false), livePrinter({ ...io, stdout: terminal })];
+  const printers = [plainPrinter(io), livePrinter({ ...io, stdout: terminal })];
   const runtime = await createRuntime({
     store: memory(),
     model: scripted(...replies),
@@ -96,7 +97,7 @@ test("E6 an attempt that is tried again is withdrawn in sight, and never reaches
 test("E6 a wait for a busy provider is told on the terminal, and in a pipe to whoever asks for more", async () => {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
   const screen = new PassThrough();
-  const printers = [plainPrinter(io, true), livePrinter({ ...io, stdout: screen })];
+  const printers = [plainPrinter(io, { verbose: true }), livePrinter({ ...io, stdout: screen })];
   const busy = new ProviderFailure({ class: "rate-limit", message: "Slow down." });
   await using runtime = await runningQuickly({ model: scripted(busy, says("Hello.")) });
   const turn = (await runtime.session()).turn("Hi.");
@@ -125,9 +126,13 @@ test("E6 words before a call, and thoughts, stand on lines of their own; a pipe 
   expect(stdout).toBe("Pong.\n");
 });
 
-test("E6 what a model says cannot drive the terminal", async () => {
-  const { live } = await shown(says("a\x1b[2J\x07b\u009b1mc\r\n\td"));
-  expect(live).toMatch(/^a\[2Jb1mc\n\td\n/);
+test("E6 text of a model cannot drive a terminal or reorder its characters; a pipe has the same text", async () => {
+  const { live, stdout } = await shown(
+    says("a\x1b[2J\x07b\u009b1mc\r\n\td\re", "\u202ef\u2066g\u200fh\u061c\r", "\n👨‍👩‍👧 שלום"),
+  );
+  const safe = "a\\u{1b}[2J\\u{7}b\\u{9b}1mc\n\td\\u{d}e\\u{202e}f\\u{2066}g\\u{200f}h\\u{61c}\n👨‍👩‍👧 שלום\n";
+  expect(live.slice(0, safe.length)).toBe(safe);
+  expect(stdout).toBe(safe);
 });
 
 test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
@@ -143,7 +148,7 @@ test("E6 T13 what a tool prints stands under its call, unable to drive the termi
   expect(seen).toBe(
     [
       '  build {"n":1}\n',
-      "    one\n    two[2J\n    three\n",
+      "    one\n    two\\u{1b}[2J\n    three\n",
       '    build: {"percent":50}',
       `\r${" ".repeat(25)}\r    build: nearly there`,
       `\r${" ".repeat(23)}\r  build → ok, 0 ms\n`,
@@ -187,7 +192,7 @@ test("E6 an answer that was not shown as it came is shown at the end", async () 
 test("E6 a question shows the whole call: nothing hides in its arguments, and what is left out is counted", () => {
   const question = (input: Json, reason = "Sure?"): string => questionOf(waiting({ arguments: input, reason }), "s");
   expect(question({ to: "\u202eecila\u202c\u200b", for: "a\nb\x1b[2J\x9b" }, "Sure,\n\x1b[2Jor not?")).toBe(
-    'Allow pay {"to":"\\u{202e}ecila\\u{202c}\\u{200b}","for":"a\\nb\\u001b[2J\\u{9b}"}? Sure, [2Jor not?',
+    'Allow pay {"to":"\\u{202e}ecila\\u{202c}\\u{200b}","for":"a\\nb\\u001b[2J\\u{9b}"}? Sure, \\u{1b}[2Jor not?',
   );
   expect(question("x".repeat(5_000))).toMatch(/^Allow pay "x{1999}… \(3002 more characters\)\? Sure\?$/);
 });
@@ -213,7 +218,7 @@ test("E6 T9 a question says what is wanted, and which agent asks", () => {
   const asks = (schema: JsonSchema, reason = "What?"): string =>
     question({ kind: "question", reason, schema: schema as never });
   expect(asks({ type: "string" }, "Which one?\n1. red\n2. \x1b[2Jblue\n")).toBe(
-    "pay asks: Which one?\n1. red\n2. [2Jblue",
+    "pay asks: Which one?\n1. red\n2. \\u{1b}[2Jblue",
   );
   expect(asks({ type: "string", minLength: 2 })).toBe('pay asks: What? ({"minLength":2})');
   expect(asks({ enum: ["red", 2] })).toBe('pay asks: What? (one of "red", 2)');
@@ -233,7 +238,7 @@ function shownOf(value: Json, events: readonly object[], verbose = false) {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
   const terminal = new PassThrough();
   const outcome = { kind: "finished", by: "model", value };
-  for (const printer of [plainPrinter(io, verbose), livePrinter({ ...io, stdout: terminal }, verbose)]) {
+  for (const printer of [plainPrinter(io, { verbose }), livePrinter({ ...io, stdout: terminal }, { verbose })]) {
     for (const event of events) printer.event(event as SessionEvent);
     printer.ended({ outcome, usage: NO_USAGE } as unknown as TurnResult);
   }
@@ -276,7 +281,7 @@ test("E6 N2 code is told of once for each cell, before its calls and what it pri
     "I look.",
     "· runs code (2 lines)",
     '  ping {"n":1}',
-    "    one[2J",
+    "    one\\u{1b}[2J",
     "    two",
     "· runs code",
     '  ping {"n":2}',
@@ -310,8 +315,8 @@ test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows a
     "Done.",
   ]);
   const all = shownOf("Done.", [writes("r1.ask", "a;\n  b\x1b[2J;"), ...events], true);
-  expect(all.live?.slice(0, 3)).toEqual(["· runs code (2 lines)", "    a;", "      b[2J;"]);
+  expect(all.live?.slice(0, 3)).toEqual(["· runs code (2 lines)", "    a;", "      b\\u{1b}[2J;"]);
   expect(all.live?.slice(3, -1).map((line) => line.trim())).toEqual(["x".repeat(200), ..."12345678".split("")]);
-  expect(all.stderr).toMatch(/^a;\n {2}b\[2J;\nx{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
+  expect(all.stderr).toMatch(/^a;\n {2}b\\u\{1b\}\[2J;\nx{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
   expect(all.stdout).toBe("Done.\n");
 });

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createRuntime } from "bowline";
@@ -84,6 +84,17 @@ test("E6 a file that another program has locked is told after some seconds", { t
   other.exec("COMMIT");
   other.close();
   expect((await inProcess(["run", "hello"], "", { cwd })).code).toBe(0);
+});
+
+test.skipIf(process.platform === "win32")("E6 the default folder and its files are for their owner alone", async () => {
+  const cwd = await kept();
+  const modeOf = (name: string): string => (statSync(join(cwd, ".bowline", name)).mode & 0o777).toString(8);
+  expect(modeOf(".")).toBe("700");
+  const modes = readdirSync(join(cwd, ".bowline")).map((name) => [name, modeOf(name)]);
+  expect(modes).toEqual([
+    [".gitignore", "600"],
+    ["agent.db", "600"],
+  ]);
 });
 
 test.skipIf(process.getuid?.() === 0)("E6 a folder that cannot be written is one line", async () => {

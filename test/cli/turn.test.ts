@@ -27,9 +27,15 @@ test("E6 a second Ctrl-C leaves, even when a tool does not listen", async () => 
   });
   const store = memory();
   const runtime = await createRuntime({ store, model: scripted(calls("deaf")), tools: [deaf] });
-  const agent = { store, session: await runtime.session(), waits: runtime.waits, wake: async () => {} };
+  const agent = {
+    store,
+    session: await runtime.session(),
+    waits: runtime.waits,
+    wake: async () => {},
+    wakeBelow: async () => {},
+  };
   const questions = new Questions(agent, async () => true);
-  const taken = await takeTurn(agent, "Go", plainPrinter(io, true), io, questions);
+  const taken = await takeTurn(agent, "Go", plainPrinter(io, { verbose: true }), io, questions);
   expect(taken).toBe("left");
   expect(interrupts.listenerCount("interrupt")).toBe(0);
   expect(String(stderr.read())).toContain("Cancelling. Ctrl-C again leaves at once.");

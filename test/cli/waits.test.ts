@@ -476,7 +476,9 @@ function inTerminal(): void {
     );
     await parked();
     const second = start(["chat", ...flags], { cwd, terminal: true });
-    await second.until(/Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n$/);
+    await second.until(
+      /Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n(?: {2}ship \{\})?$/,
+    );
     await answer({ value: "by sea" });
     await second.until(/So: by sea\nanswered · .*\n\n› $/);
     second.send("/quit\r");
@@ -512,6 +514,23 @@ function inTerminal(): void {
     await vi.waitFor(() => expect(linesOf("paid")).toEqual(["3"]));
     second.send("/waits\r");
     await second.until(/Nothing waits for an answer\.\n\n› $/);
+    second.send("/quit\r");
+    expect(await second.ended).toBe(0);
+  });
+
+  test.concurrent("E6 T9 D4 an agent whose call was answered while no process ran resumes at the next start", async () => {
+    const { cwd, linesOf, answer } = appIn();
+    const first = await chat(cwd);
+    first.send("Have 3 paid meanwhile\r");
+    await first.until(/So: .*running.*\nanswered · .*\n\n› $/);
+    writeFileSync(join(cwd, "go"), "");
+    await first.until(/Press Enter to be asked\.\n› $/);
+    first.send("/quit\r");
+    expect(await first.ended).toBe(0);
+    expect(await answer({ approved: true })).toBe("accepted");
+    expect(linesOf("paid")).toEqual([]);
+    const second = await chat(cwd);
+    await vi.waitFor(() => expect(linesOf("paid")).toEqual(["3"]), { timeout: 10_000 });
     second.send("/quit\r");
     expect(await second.ended).toBe(0);
   });

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { builtArgv } from "../kit/built.ts";
 import { describePostgres } from "../kit/shared-postgres.ts";
-import { isFull, sample } from "../kit/size.ts";
+import { sample } from "../kit/size.ts";
 import { crashOnPostgres } from "./postgres.ts";
 import { scenario } from "./scenarios.ts";
 
 const execArgv = await builtArgv();
 
-// The kit is tried on broken hosts and stores in the full run alone; in the quick one `mutants.test.ts` does so on SQLite.
 describePostgres("the crash kit on Postgres", () => {
   test("E7 D1 D2 D6 no kill loses or repeats anything", async () => {
     const all = ["parked", "pay-once", "job-steps", "input-mid-turn", "trigger-event"].map(scenario);
@@ -29,32 +28,4 @@ describePostgres("the crash kit on Postgres", () => {
     expect(report.violations).toEqual([]);
     expect(report.rows[0]).toMatchObject({ stops: sample(1, 4) });
   }, 60_000);
-
-  test.runIf(isFull)(
-    "E7 D6 the crash kit catches a host that does not look at the deadline of its lease",
-    async () => {
-      const around = new URL("./mutants/clock-not-read.ts", import.meta.url);
-      const report = await crashOnPostgres(scenario("text-turn"), {
-        execArgv,
-        around,
-        kills: 0,
-        stops: 4,
-        parallel: 4,
-      });
-      expect(report.violations.map(({ kind }) => kind)).toContain("repeated");
-    },
-    60_000,
-  );
-
-  test.runIf(isFull)(
-    "E7 D6 the crash kit catches a store that tells of waiting inputs, and not of claimed ones",
-    async () => {
-      // Around the first claim: killed before its event is written, the turn must ask for it again.
-      const trials = [21, 22, 23, 24].map((at) => ({ kind: "kills", at: [at] }) as const);
-      const report = await crashOnPostgres(scenario("steering"), { execArgv, trials }, "claims are not pending");
-      expect(report.violations.filter(({ trial }) => trial === undefined)).toEqual([]); // Only a kill shows it.
-      expect(report.violations.map(({ kind }) => kind)).toContain("different");
-    },
-    60_000,
-  );
 });

@@ -146,6 +146,20 @@ test("D4 T9 the process ends while a turn waits: another one lists it, answers i
   await third.close();
 });
 
+test("D4 T9 opening a session again resumes its parked turn that another process answered, also while a handle is open", async () => {
+  const path = file();
+  const store = sqlite(path, { strength: "process" });
+  await using runtime = await createRuntime({ ...options(paying()), store, recover: "manual" });
+  const session = await runtime.session("s");
+  const { turnId } = await session.send("Pay."); // No handle of the turn: nothing here looks for its answer.
+  const { key } = await parked(runtime, store, "s");
+  await using web = await createRuntime({ store: sqlite(path), model: paying(), recover: "manual" });
+  expect(await web.waits.resolve(key, { approved: true })).toBe("accepted");
+  await using again = await runtime.session("s");
+  expect(again.id).toBe(session.id);
+  await eventually(async () => (await store.find(turnId))?.state === "ended" || undefined, 5_000);
+});
+
 test("D4 recovery does not wait for parked turns, and close does not call them lost", async () => {
   const path = file();
   const traced: string[] = [];

@@ -48,10 +48,13 @@ interface Loaded {
   readonly builtins: readonly string[];
 }
 
-function loads(program: string): Loaded {
-  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, "--input-type=module", "-e", program];
+const loads = (program: string): Loaded => counted("--input-type=module", "-e", program);
+const commandLoads = (...args: readonly string[]): Loaded => counted(join(folder, "dist/cli/main.js"), ...args);
+
+function counted(...program: readonly string[]): Loaded {
+  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, ...program];
   const output = execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  const all = JSON.parse(output) as { readonly url: string; readonly bytes: number }[];
+  const all = JSON.parse(output.trimEnd().split("\n").at(-1)!) as { readonly url: string; readonly bytes: number }[];
   const own = all.filter(({ url }) => url.startsWith("file:"));
   return {
     bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -75,24 +78,43 @@ const TURN = session(`
 `);
 const BACKGROUND = /^(?:rooms|croner|code|salvage|quickjs|acorn|ajv)/;
 
-test("an import of the main entry reads less than 150 KB", () => {
+test("an import of the main entry reads less than 110 KB", () => {
   const { bytes, files } = loads(`import "bowline";`);
-  expect(bytes).toBeLessThan(150 * KB);
+  expect(bytes).toBeLessThan(110 * KB);
   expect(files.filter((file) => BACKGROUND.test(file) || file.startsWith("defaults"))).toEqual([]);
 });
 
-test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cells", () => {
+test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cells, and no host, adapter or reader but its own", () => {
   const { bytes, files, builtins } = loads(TURN);
-  expect(files.filter((file) => BACKGROUND.test(file))).toEqual([]);
+  expect(files.filter((file) => BACKGROUND.test(file) || /^(?:journal|ai-sdk|live)-/.test(file))).toEqual([]);
   expect(builtins).not.toContain("node:child_process");
-  expect(bytes).toBeLessThan(800 * KB);
-  expect(files.length).toBeLessThan(60);
+  expect(bytes).toBeLessThan(715 * KB);
+  expect(files.length).toBeLessThan(50);
 });
 
 test("the first use of jobs loads them", () => {
   const { files, builtins } = loads(session(`await session.jobs.list();`));
   expect(files.some((file) => file.startsWith("rooms"))).toBe(true);
   expect(builtins).toContain("node:child_process");
+});
+
+test.each(["--help", "--version"])("E6 bowline %s reads less than 15 KB, in at most 5 files", (flag) => {
+  const { bytes, files, builtins } = commandLoads(flag);
+  expect(bytes).toBeLessThan(15 * KB);
+  expect(files.length).toBeLessThanOrEqual(5);
+  expect(builtins).not.toContain("node:child_process");
+});
+
+test("E6 a command loads what it needs: a list of sessions no runtime, and a turn no model but its own", () => {
+  const turn = commandLoads("run", "hello");
+  expect(
+    turn.files.filter((file) => BACKGROUND.test(file) || /^(?:ai-sdk|chat|keeper|doctor|app)-/.test(file)),
+  ).toEqual([]);
+  const list = commandLoads("sessions");
+  expect(
+    list.files.filter((file) => /^(?:ai-sdk|demo|chat|keeper|doctor|app|bundled|run|defaults)-/.test(file)),
+  ).toEqual([]);
+  expect(list.bytes).toBeLessThan(320 * KB);
 });
 
 // ── Without optional packages ───────────────────────────────────────────────────────────────────────────────────────
@@ -104,7 +126,7 @@ function appWithoutPeers(): string {
   const modules = join(app, "node_modules");
   mkdirSync(join(modules, "bowline"), { recursive: true });
   copyFileSync("package.json", join(modules, "bowline", "package.json"));
-  cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true });
+  cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true, dereference: true });
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly dependencies: object };
   for (const name of Object.keys(dependencies)) symlinkSync(resolve("node_modules", name), join(modules, name), "dir");
   return app;

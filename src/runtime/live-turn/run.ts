@@ -136,6 +136,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
 function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: OpenedTurn): Awaitable<TurnRun> {
   const { core, session } = live;
   session.running = live;
+  session.parked = undefined;
   if (live.isBudgeted) core.spenders.add(live);
   const how = isFault === true ? ({ isResumed: true, isFault } as const) : ({ isResumed: true } as const);
   const turn = isResumed === true ? { lease, until, journal, ...how } : { lease, until, journal };

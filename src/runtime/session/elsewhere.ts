@@ -59,7 +59,7 @@ export async function look(session: LiveSession): Promise<void> {
     return queue.arrived(); // The lease may be ours: an acceptance has not returned yet.
   }
   if (answer.kind === "busy") core.watch.await(id);
-  if (answer.kind === "parked") session.parked = answer.turnId;
+  session.parked = answer.kind === "parked" ? answer.turnId : undefined;
 }
 
 /** Handles of one session, whether it is open here or not. */

@@ -91,6 +91,8 @@ export class OpenSessions implements Iterable<LiveSession> {
       this.#left(session);
       throw error;
     }
+    // Opening resumes what was left. Without recovery nothing else looks for an answer that another process gave.
+    if (session.parked !== undefined && core.store.isDurable) session.queue.lookAgain();
     return this.#handleOf(session);
   }
 

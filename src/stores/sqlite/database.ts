@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, openSync, readlinkSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { RuntimeError } from "../../model/errors.ts";
 import { typed } from "./faults.ts";
@@ -18,13 +18,31 @@ export type Value = string | number | null | Uint8Array;
 
 /** Makes the file when it is not there, but no folder: a folder that is missing is most often a mistyped path. */
 export function openFile(path: string): Database {
-  if (path !== ":memory:") requireFolder(path);
+  if (path !== ":memory:") {
+    requireFolder(path);
+    createPrivate(path);
+  }
   const { DatabaseSync } = quietSqlite();
   try {
     return new DatabaseSync(path) as unknown as Database;
   } catch (error) {
     throw typed(error, path);
   }
+}
+
+/**
+ * Creates a missing file that only its owner can read; SQLite would create it readable by every user. SQLite gives the
+ * log and the index beside it the same mode. A file that exists keeps its mode. Errors are left to SQLite, which meets
+ * them again when it opens the file.
+ */
+function createPrivate(path: string): void {
+  if (path.startsWith("file:") || existsSync(path)) return; // SQLite reads `file:` as a URI, not as the name of a file.
+  try {
+    const link = lstatSync(path, { throwIfNoEntry: false }); // SQLite creates the missing target of a link.
+    const file = link === undefined ? path : resolve(dirname(path), readlinkSync(path));
+    // Exclusive: closing a second descriptor of an open database would release the locks of its connections.
+    closeSync(openSync(file, "wx", 0o600));
+  } catch {}
 }
 
 function requireFolder(path: string): void {

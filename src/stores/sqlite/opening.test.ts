@@ -1,6 +1,8 @@
+import { chmodSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { canMount, smallDisk } from "../../../test/kit/disk.ts";
+import { file } from "../../../test/kit/files.ts";
 import { type Database, sqlite } from "../sqlite.ts";
 
 /** What callers without types write. */
@@ -54,4 +56,30 @@ test.skipIf(!canMount())("D8 sqlite: on a disk that is full, or has no room for 
     const path = join(disk.folder, "agent.db");
     expect(() => sqlite(path), options).toThrow(expect.objectContaining({ code: "store.full" }));
   }
+});
+
+describe.skipIf(process.platform === "win32")("the mode of files", () => {
+  const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+  test("D8 sqlite: a new file, its log and its index are readable by their owner alone, also behind a link", () => {
+    const [plain, target, link] = [file(), file(), file()];
+    symlinkSync(target, link);
+    for (const [path, created] of [
+      [plain, plain],
+      [link, target],
+    ] as const) {
+      const store = sqlite(path);
+      expect([created, `${created}-wal`, `${created}-shm`].map(modeOf)).toEqual(["600", "600", "600"]);
+      store.close();
+    }
+  });
+
+  test("D8 sqlite: a file that exists keeps its mode, and so do the files beside it", () => {
+    const path = file();
+    writeFileSync(path, "", { mode: 0o644 });
+    chmodSync(path, 0o644);
+    const store = sqlite(path);
+    expect([path, `${path}-wal`].map(modeOf)).toEqual(["644", "644"]);
+    store.close();
+  });
 });
