@@ -33,6 +33,29 @@ const optionHint = (option: string): string => {
   return OPTION_HINTS[option] ?? "Write what the message asks for, or leave the option out.";
 };
 
+const EVENT_HINT =
+  'Write the name of a declared event, for example "mail.received", or pass what defineTrigger returned.';
+/** What to write for a field of `triggers.subscribe`, `triggers.update` or `defineTrigger`. */
+const TRIGGER_HINTS: { readonly [field: string]: string } = {
+  on: 'Write exactly one of `event`, `cron`, `everyMs` and `commits` in `on`, for example `on: { event: "mail.received" }`.',
+  event: EVENT_HINT,
+  "on.event": EVENT_HINT,
+  "on.source": "Write `source` only together with `event`.",
+  "on.cron":
+    "Write 5 fields: minute (0-59), hour (0-23), day (1-31), month (1-12), weekday (0-7 or MON-SUN); or 6, with the " +
+    'second (0-59) first. For example, "30 2 * * *" is 02:30 every day.',
+  "on.timeZone": 'Write an IANA time zone, for example "Europe/Berlin", only together with `cron`. Default: UTC.',
+  "on.everyMs": "Write a whole number of milliseconds, at least 1,000: for example 3_600_000 for every hour.",
+  "on.missed": 'Write "skip", "once" or "all", only together with `cron` or `everyMs`. Default: "once".',
+  "on.commits": "Write `commits: true`, or use `event`, `cron` or `everyMs` instead.",
+  send: "Write the text that opens a turn in `send`, or the name of a task in `operation`, and not both.",
+  operation: 'Write the name of a task with its plugin, for example "acme/mail.file".',
+  input: "Write a JSON value in `input`, only together with `operation`. Without it the task gets what happened.",
+  wake: 'Write "none", "notify" or "wake", only together with `operation`. Default: "none".',
+  isEnabled: "Write true or false. Default: true.",
+  name: 'Write a text, for example `defineTrigger({ name: "mail.received" })`.',
+};
+
 // One row per error: its code, the details to log, a message, a hint to act on, and whether a retry can help. An
 // expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises are thrown.
 const ERRORS = {
@@ -600,10 +623,10 @@ const ERRORS = {
       `The payload does not fit the event ${d.event}: ${d.problem}.`,
       "Send JSON that fits the schema of the event.",
     ),
-  "trigger.invalid": (d: { problem: string }) =>
+  "trigger.invalid": (d: { field: string; problem: string }) =>
     said(
-      `This cannot be a trigger: ${d.problem}.`,
-      "A subscription says what it waits for (`on`: event, cron, everyMs or commits) and what it starts (`send` or `operation`).",
+      `Invalid trigger: \`${d.field}\` ${d.problem}.`,
+      TRIGGER_HINTS[d.field] ?? "Write what the message asks for, or leave the field out.",
     ),
   "trigger.conflict": (d: { id: string; revision?: number }) =>
     d.revision === undefined

@@ -484,6 +484,48 @@ test.each([
   expect(await world.session.triggers.list()).toEqual([]);
 });
 
+const READ = "acme/mail.read";
+test.each([
+  ["on", { send: "Hi." }, "is missing", "`everyMs`"],
+  ["on", { on: { ...EVENT, cron: "* * * * *" }, send: "Hi." }, "has event and cron", "exactly one"],
+  ["on", { on: {}, send: "Hi." }, "has none of", "exactly one"],
+  ["on.event", { on: { event: 7 }, send: "Hi." }, "not an event", "mail.received"],
+  ["on.cron", { on: { cron: "30 25 * * *" }, send: "Hi." }, 'its hour cannot be "25"', "hour (0-23)"],
+  ["on.cron", { on: { cron: "0 0 32 * *" }, send: "Hi." }, 'its day cannot be "32"', "day (1-31)"],
+  ["on.cron", { on: { cron: "0 0 1 13 *" }, send: "Hi." }, 'its month cannot be "13"', "month (1-12)"],
+  ["on.cron", { on: { cron: "70 0 0 1 1 *" }, send: "Hi." }, 'its second cannot be "70"', "second (0-59)"],
+  ["on.cron", { on: { cron: "soon" }, send: "Hi." }, "5 or 6 fields", "30 2 * * *"],
+  ["on.cron", { on: { cron: "0 0 30 2 *" }, send: "Hi." }, "never occurs", "30 2 * * *"],
+  ["on.cron", { on: { cron: 5 }, send: "Hi." }, "not a text", "30 2 * * *"],
+  ["on.timeZone", { on: { cron: "0 0 * * *", timeZone: "Mars/Olympus" }, send: "Hi." }, "Mars", "Europe/Berlin"],
+  ["on.timeZone", { on: { everyMs: 5_000, timeZone: "UTC" }, send: "Hi." }, "`everyMs`", "together with `cron`"],
+  ["on.everyMs", { on: { everyMs: 10 }, send: "Hi." }, "is 10,", "at least 1,000"],
+  ["on.missed", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "skip, once, all", '"skip"'],
+  ["on.commits", { on: { commits: false }, send: "Hi." }, "is not true", "`commits: true`"],
+  ["send", { on: EVENT }, "starts nothing", "`operation`"],
+  ["send", { on: EVENT, send: "Hi.", operation: READ }, "beside `operation`", "not both"],
+  ["send", { on: EVENT, send: " " }, "a text with words", "opens a turn"],
+  ["operation", { on: EVENT, operation: "read" }, "without the plugin", "acme/mail.file"],
+  ["operation", { on: EVENT, operation: "" }, "the name of a task", "acme/mail.file"],
+  ["input", { on: EVENT, send: "Hi.", input: 1 }, "does not go with `send`", "together with `operation`"],
+  ["input", { on: EVENT, operation: READ, input: () => 1 }, "is not JSON", "a JSON value"],
+  ["wake", { on: EVENT, operation: READ, wake: "loud" }, "none, notify, wake", '"notify"'],
+  ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "true nor false", "true or false"],
+])(
+  "J7 a mistake in `%s` of a subscription names the field and what to write there: %j",
+  async (field, options, problem, hint) => {
+    await using world = await open(listener(), { plugins: [mailing()] });
+    const error: unknown = await world.session.triggers.subscribe(options as never).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "trigger.invalid",
+      details: { field },
+      message: expect.stringContaining(`\`${field}\``),
+      hint: expect.stringContaining(hint),
+    });
+    expect(String(error)).toContain(problem);
+  },
+);
+
 test("J7 events that nobody declares, and payloads that do not fit, are refused before anything is kept", async () => {
   await using world = await open(listener(), { plugins: [mailing()], limits: { subscriptionsMax: 1 } });
   const { triggers } = world.runtime;

@@ -64,10 +64,16 @@ export function requireTask(
   checkedInput(found, isFree ? offered : input);
 }
 
-/** A value that goes into the record: JSON, and not too large. */
-export function recordable({ limits }: Core, what: string, value: unknown, wrong = invalid, of = "job"): Json {
+/** A value that goes into the record: JSON, and not too large. `wrong` gets the problem as the rest of a sentence. */
+export function recordable(
+  { limits }: Core,
+  what: string,
+  value: unknown,
+  wrong: (problem: string) => never = (problem) => invalid(`${what} ${problem}`),
+  of = "job",
+): Json {
   const found = toJson(value);
-  if ("problem" in found) return wrong(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  if ("problem" in found) return wrong(`is not JSON: ${found.path}: ${found.problem}`);
   const max = limits.inputBytesMax;
   const bytes = bytesOver(JSON.stringify(found.json), max);
   if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: `The ${of}: ${what}`, bytes, max });
