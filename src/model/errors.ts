@@ -23,6 +23,7 @@ const OPTION_HINTS: { readonly [option: string]: string } = {
   models: "Pass `models: installed()` of bowline/providers/ai-sdk, or a model object as `model`.",
   tools: "Pass a list of what defineTool or defineToolProvider returned.",
   plugins: "Pass a list, for example [plan(), memory({ notesMax: 50 })].",
+  recover: 'Pass "auto", "manual", or, on a store that other processes share, "never"; or leave it out for "auto".',
   prices: 'Pass what a million tokens cost, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
   extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
@@ -74,6 +75,11 @@ const ERRORS = {
       "The runtime is closed.",
       "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
       "reopen",
+    ),
+  "runtime.passive": (d: { what: string }) =>
+    said(
+      `This runtime has \`recover: "never"\`, so it cannot run ${d.what}.`,
+      "Do it in a process whose runtime has another `recover`. A job can name a task in `operation` in place of a function.",
     ),
   "session.id": (d: { id: string; problem: string }) =>
     said(

@@ -1,11 +1,9 @@
-// Job: the one way in which a tool is run, for every kind of call: `gate`, `attempt`, `settle`, laid over the three
-// effects of those names.
+// Job: the one way to run a tool, for every kind of call: `gate`, `attempt` and `settle`, one for each effect.
 // Not its job: order, concurrency, retries and waits (`turn/work.ts`), and merging what hooks answer (`kernel/seams.ts`).
 // D1. No tool runs except through `attempt`, and its arguments have passed the tool's schema, in the gate or again
 //     here (after a restart, or when they were edited).
-// D2. Nothing that a tool, schema or projector does throws out of here: it becomes the call's output. The one exception
-//     is a fault of the runtime's own store that a service met inside of a tool: recorded as the tool's failure, it
-//     would be final though the store recovers. The call is made again instead, if its tool may run again.
+// D2. What a tool, schema or projector throws becomes the call's output. Only a fault of the runtime's own store that a
+//     service met inside a tool is thrown on: the call runs again when the store works, if its tool may run again.
 // D3. Gating and settling go through the calls in call order, so that a replay sees the same order of hooks.
 // D4. Outputs are JSON and within `resultBytesMax`, since they are journaled.
 
@@ -63,8 +61,8 @@ export interface Dispatch {
   answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
   /** Whether the model was told of a tool of this name in this turn. */
   wasDeclared(tool: string): boolean;
-  /** Whether a fault of the runtime's own store led to this error. */
-  isStoreFault(error: unknown): boolean;
+  /** D2: whether the call runs again because of this error. */
+  isRepeated(effect: EffectOf<"call">, error: unknown): boolean;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
   /** Why a tool of this name cannot be called; undefined when there is no such tool. */
   availability(tool: string): Availability | undefined;
@@ -308,14 +306,10 @@ function run(
     return output;
   } catch (error) {
     context.close();
-    if (isRepeated(dispatch, effect, error)) throw error;
+    if (dispatch.isRepeated(effect, error)) throw error;
     return failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   }
 }
-
-/** D2: whether the call is made again because of this error, and nothing is recorded. */
-const isRepeated = (dispatch: Dispatch, { onInterrupt }: EffectOf<"call">, error: unknown): boolean =>
-  onInterrupt === undefined && dispatch.isStoreFault(error);
 
 /** A copy for JSON, quicker than `structuredClone`, that keeps a key named `__proto__` an own field. */
 function copyOf(input: Json): Json {
@@ -381,7 +375,7 @@ function inTime(
     };
     const fail = (error: unknown): void => {
       if (scope.isAborted && isAbort(error)) end({ kind: "cancelled", reason: TEXTS.cancelled });
-      else if (isRepeated(dispatch, effect, error)) end(Promise.reject(error));
+      else if (dispatch.isRepeated(effect, error)) end(Promise.reject(error));
       else end(failureOf(tool.name, error, dispatch.limits.resultBytesMax));
     };
     const take = (value: unknown): void => {

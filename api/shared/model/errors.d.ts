@@ -19,6 +19,9 @@ declare const ERRORS: {
     nearest?: string;
   }) => Said;
   readonly "runtime.closed": (_: object) => Said;
+  readonly "runtime.passive": (d: {
+    what: string;
+  }) => Said;
   readonly "session.id": (d: {
     id: string;
     problem: string;
@@ -442,6 +445,7 @@ declare const ERRORS: {
     problem: string;
   }) => Said;
   readonly "trigger.invalid": (d: {
+    field: string;
     problem: string;
   }) => Said;
   readonly "trigger.conflict": (d: {

@@ -373,7 +373,8 @@ class Call {
         return key;
       },
       wasDeclared: () => false,
-      isStoreFault: (error) => passingFault(error, core.store) !== undefined,
+      isRepeated: ({ onInterrupt }, error) =>
+        onInterrupt === undefined && passingFault(error, core.store) !== undefined,
       siteOfCall: (scope) => this.#siteOf(scope as LazyScope),
       availability: (tool) => catalog.availability(tool),
       conflict: ({ hook, winner, loser }) => trace("hook.conflict", { hook, winner, loser }),

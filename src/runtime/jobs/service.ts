@@ -110,6 +110,7 @@ export class SessionJobs implements Jobs {
       if (run !== undefined || !isObject(options) || !("operation" in options)) {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
+        if (!this.#core.runs) throw new RuntimeError("runtime.passive", { what: "the function of a job" });
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
       requireOptions("jobs.spawn", options, TASK);

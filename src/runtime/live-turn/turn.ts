@@ -325,8 +325,8 @@ export class LiveTurn implements Dispatch {
     return this.artifact?.declarations.some((declared) => declared.name === tool) ?? false;
   }
 
-  isStoreFault(error: unknown): boolean {
-    return passingFault(error, this.core.store) !== undefined;
+  isRepeated({ onInterrupt }: EffectOf<"call">, error: unknown): boolean {
+    return onInterrupt === undefined && passingFault(error, this.core.store) !== undefined;
   }
 
   availability(tool: string): Availability | undefined {
