@@ -50,6 +50,7 @@ const TRIGGER_HINTS: { readonly [field: string]: string } = {
   "on.missed": 'Write "skip", "once" or "all", only together with `cron` or `everyMs`. Default: "once".',
   "on.commits": "Write `commits: true`, or use `event`, `cron` or `everyMs` instead.",
   send: "Write the text that opens a turn in `send`, or the name of a task in `operation`, and not both.",
+  isElsewhere: "Write true or false, only together with `operation`. Default: false.",
   operation: 'Write the name of a task with its plugin, for example "acme/mail.file".',
   input: "Write a JSON value in `input`, only together with `operation`. Without it the task gets what happened.",
   wake: 'Write "none", "notify" or "wake", only together with `operation`. Default: "none".',
@@ -270,8 +271,15 @@ const ERRORS = {
     ),
 
   // Operations
-  "operation.unknown": (d: { name: string; known: readonly string[] }) =>
-    said(`There is no operation ${d.name}.`, `The operations of this kind are ${list(d.known)}.`),
+  "operation.unknown": (d: { name: string; known: readonly string[]; nearest?: string; plugin?: string }) =>
+    said(
+      d.plugin === undefined
+        ? `There is no operation ${d.name}.`
+        : `This process has no task ${d.name}: the plugin ${d.plugin} is not installed here.`,
+      `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}The operations of this kind are ${list(d.known)}.${
+        d.plugin === undefined ? "" : " If another process has the plugin, pass `isElsewhere: true`."
+      }`,
+    ),
   "operation.missing-session": (d: { name: string }) =>
     said(
       `${d.name} runs on a session, and none was given.`,

@@ -471,6 +471,7 @@ test.each([
   ["an unknown policy", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "trigger.invalid"],
   ["an unknown event", { on: { event: "mail.burnt" }, send: "Hi." }, "trigger.unknown"],
   ["an unknown task", { on: EVENT, operation: "acme/mail.burn" }, "operation.unknown"],
+  ["a task whose plugin is not installed", { on: EVENT, operation: "acme/post.read" }, "operation.unknown"],
   ["a task that cannot use a time", { on: { everyMs: 5_000 }, operation: "acme/mail.sort" }, "operation.input"],
   ["work that no plugin has", { on: EVENT, operation: "bowline/monitors.watch" }, "operation.unknown"],
   ["a task without its plugin's name", { on: EVENT, operation: "read" }, "trigger.invalid"],
@@ -509,6 +510,8 @@ test.each([
   ["operation", { on: EVENT, operation: "" }, "the name of a task", "acme/mail.file"],
   ["input", { on: EVENT, send: "Hi.", input: 1 }, "does not go with `send`", "together with `operation`"],
   ["input", { on: EVENT, operation: READ, input: () => 1 }, "is not JSON", "a JSON value"],
+  ["isElsewhere", { on: EVENT, send: "Hi.", isElsewhere: true }, "does not go with `send`", "with `operation`"],
+  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: 1 }, "true nor false", "true or false"],
   ["wake", { on: EVENT, operation: READ, wake: "loud" }, "none, notify, wake", '"notify"'],
   ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "true nor false", "true or false"],
 ])(
@@ -538,6 +541,20 @@ test("J7 events that nobody declares, and payloads that do not fit, are refused 
   expect(await codeOf(world.session.triggers.subscribe({ on: { event: mail }, send: "Two." }))).toBe("trigger.full");
 });
 
+test("J7 a process without the plugin subscribes its task only with `isElsewhere`, and may change it afterwards", async () => {
+  await using world = await open(listener(), { plugins: [mailing()] });
+  const { triggers, jobs } = world.session;
+  const post = { id: "post", on: { event: mail }, operation: "acme/post.read" };
+  const refused = triggers.subscribe(post);
+  await expect(refused).rejects.toMatchObject({ code: "operation.unknown", details: { nearest: READ } });
+  const { starts } = await triggers.subscribe({ ...post, isElsewhere: true });
+  expect(starts).toEqual({ kind: "job", operation: "acme/post.read", wake: "none" });
+  expect(await triggers.update("post", { wake: "notify" })).toMatchObject({ starts: { wake: "notify" } });
+  expect(await codeOf(triggers.update("post", { operation: "acme/post.file" }))).toBe("operation.unknown");
+  await triggers.emit(mail, LETTER);
+  expect(await jobs.list()).toMatchObject([{ operation: "acme/post.read", isElsewhere: true }]);
+});
+
 test("J7 a job whose plugin is gone waits, and is done when a process comes that has it", async () => {
   const path = file();
   const read: unknown[] = [];
@@ -553,7 +570,7 @@ test("J7 a job whose plugin is gone waits, and is done when a process comes that
     await using without = await runningOn(path, {});
     const session = await without.session("s");
     const job = await eventually(async () => (await session.jobs.list())[0]);
-    expect(job).toMatchObject({ state: "running", starts: 0, about: { trigger: "tick" } });
+    expect(job).toMatchObject({ state: "running", starts: 0, about: { trigger: "tick" }, isElsewhere: true });
   }
   await using again = await runningOn(path, { plugins: [mailing(read)] });
   await eventually(() => (read.length > 0 ? true : undefined));

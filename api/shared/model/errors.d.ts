@@ -173,6 +173,8 @@ declare const ERRORS: {
   readonly "operation.unknown": (d: {
     name: string;
     known: readonly string[];
+    nearest?: string;
+    plugin?: string;
   }) => Said;
   readonly "operation.missing-session": (d: {
     name: string;

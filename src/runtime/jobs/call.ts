@@ -339,8 +339,8 @@ class Call {
   #effect(call: ToolCall, policy: CallPolicy | undefined, nth: number): EffectOf<"call"> {
     const position = asEffectName(this.#place);
     const effect = nth === 1 ? position : asEffectName(`${this.#place}.a${nth}`);
-    const more = policy?.writes === true ? { writes: true as const } : {};
-    return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...more };
+    const { writes, onInterrupt } = policy ?? {};
+    return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...defined({ writes, onInterrupt }) };
   }
 
   #siteOf(scope: LazyScope | undefined): SessionSite {

@@ -23,6 +23,7 @@ export const SUBSCRIBE: Known<SubscribeOptions> = {
   on: true,
   send: true,
   operation: true,
+  isElsewhere: true,
   input: true,
   wake: true,
   isEnabled: true,
@@ -95,7 +96,7 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
 /** What it starts; what is left out of a change stays. */
 export function targetOf(
   { core, sessionId, plugin }: TriggersPlace,
-  { send, operation, input, wake }: SubscribeOptions | SubscriptionPatch,
+  { send, operation, isElsewhere, input, wake }: SubscribeOptions | SubscriptionPatch,
   on: TriggerSource,
   before?: TriggerTarget,
 ): TriggerTarget {
@@ -103,6 +104,7 @@ export function targetOf(
   const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
   if (isTurn && input !== undefined) return invalid("input", "does not go with `send`");
   if (isTurn && wake !== undefined) return invalid("wake", "does not go with `send`");
+  if (isTurn && isElsewhere !== undefined) return invalid("isElsewhere", "does not go with `send`");
   if (send !== undefined) {
     if (typeof send !== "string" || send.trim() === "") return invalid("send", "is not a text with words");
     return { kind: "turn", text: recordable(core, "send", send) as string };
@@ -117,9 +119,13 @@ export function targetOf(
   const wire = named.includes(".") ? named : `${plugin}.${named}`;
   const end = wake ?? old?.wake ?? "none";
   if (!["none", "notify", "wake"].includes(end)) return invalid("wake", "is not one of none, notify, wake");
+  if (isElsewhere !== undefined && typeof isElsewhere !== "boolean")
+    return invalid("isElsewhere", "is neither true nor false");
   const json = input === undefined ? old?.input : recordable(core, "input", input);
   // Without an input the task is given what happened: of a schedule it is known what that will be.
-  requireTask(core, sessionId, wire, json, isSchedule(on) ? occasionOf(0) : "later");
+  // A task that stays as it is was allowed when it was subscribed, wherever its plugin is.
+  const mayBeElsewhere = isElsewhere ?? operation === undefined;
+  requireTask(core, sessionId, wire, mayBeElsewhere, json, isSchedule(on) ? occasionOf(0) : "later");
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 
