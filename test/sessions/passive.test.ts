@@ -150,6 +150,7 @@ test('D4 T9 with `recover: "never"` a process answers a parked wait, and another
   // An operation would have to resume the parked turn to run inside it.
   const { plugin } = work("web", did);
   expect(await codeOf(session.command(plugin, "note"))).toBe("runtime.passive");
+  expect(await session.complete.text("Sum it up.")).toBe("re: Sum it up.");
   expect(await web.runtime.waits.resolve(wait!, { approved: true })).toBe("accepted");
   await world.advance(60_000);
   expect(await session.read()).toMatchObject({ turns: 0, openTurn: { id: turnId } });
@@ -158,6 +159,8 @@ test('D4 T9 with `recover: "never"` a process answers a parked wait, and another
   await using _second = await createRuntime({ store: onFile(path), ...parts("second") });
   expect((await looking(world, followed)).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(did).toEqual(["second"]);
+  const { ledger } = await web.runtime.sessions.usage("s");
+  expect(ledger.map(({ source }) => source).toSorted()).toEqual(["direct", "turn"]);
   await session.command(plugin, "note"); // Between turns it runs where it is called.
   expect(web.took).toEqual([]);
 });

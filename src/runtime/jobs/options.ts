@@ -53,17 +53,20 @@ export function requireTask(
   input: Json | undefined,
   offered?: Json | "later",
 ): void {
-  const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
-  const unknown = { name: operation, known, ...defined({ nearest: nearest(operation, known) }) };
-  if (background.jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", unknown);
+  const unknown = (missing?: string): never => {
+    const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
+    const more = defined({ nearest: nearest(operation, known), plugin: missing });
+    throw new RuntimeError("operation.unknown", { name: operation, known, ...more });
+  };
+  if (background.jobs.isBuiltIn(operation)) unknown();
   const plugin = operation.slice(0, operation.lastIndexOf("."));
   if (!plugins.some(({ id }) => id === plugin)) {
-    if (!mayBeElsewhere) throw new RuntimeError("operation.unknown", { ...unknown, plugin });
+    if (!mayBeElsewhere) unknown(plugin);
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
   }
   const { operations } = sessions.find(sessionId)?.composition ?? background.composition();
   const found = operations.get(operation);
-  if (found?.operation.kind !== "task") throw new RuntimeError("operation.unknown", unknown);
+  if (found?.operation.kind !== "task") return unknown();
   const isFree = input === undefined && offered !== undefined;
   if (isFree && (offered === "later" || found.operation.spec.input === undefined)) return;
   checkedInput(found, isFree ? offered : input);
