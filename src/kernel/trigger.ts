@@ -35,7 +35,7 @@ export function defineTrigger<P extends ToolSchema = JsonSchema>(
   spec: TriggerSpec<P>,
 ): Trigger<[P] extends [Schema] ? InputOf<P> : Json> {
   if (!isObject(spec) || typeof spec.name !== "string" || spec.name === "")
-    throw new RuntimeError("trigger.invalid", { problem: "an event needs a name" });
+    throw new RuntimeError("trigger.invalid", { field: "name", problem: "is missing or empty" });
   requireKnown(`the trigger ${spec.name}`, spec, SPEC);
   const { name, description, payload } = spec;
   return {
@@ -46,10 +46,10 @@ export function defineTrigger<P extends ToolSchema = JsonSchema>(
 }
 
 /** The name of an event, by itself or in its declaration. */
-export function triggerName(event: unknown): string {
+export function triggerName(event: unknown, field = "event"): string {
   const name = isObject(event) ? event.name : event;
   if (typeof name === "string") return name;
-  throw new RuntimeError("trigger.invalid", { problem: "an event is a name, or what defineTrigger made" });
+  throw new RuntimeError("trigger.invalid", { field, problem: "is not an event" });
 }
 
 /** What a subscription waits for. */
@@ -74,6 +74,8 @@ export interface SubscribeOptions {
   readonly send?: string | undefined;
   /** Begins a job with this task, as in `jobs.spawn`. */
   readonly operation?: string | undefined;
+  /** Allows a task whose plugin is not installed in this process, as in `jobs.spawn`. Default: false. */
+  readonly isElsewhere?: boolean | undefined;
   /** The input of the task. Default: what happened. */
   readonly input?: Json | undefined;
   /** What the end of the job does to the session. Default: `none`. */

@@ -23,6 +23,7 @@ const OPTION_HINTS: { readonly [option: string]: string } = {
   models: "Pass `models: installed()` of bowline/providers/ai-sdk, or a model object as `model`.",
   tools: "Pass a list of what defineTool or defineToolProvider returned.",
   plugins: "Pass a list, for example [plan(), memory({ notesMax: 50 })].",
+  recover: 'Pass "auto", "manual", or, on a store that other processes share, "never"; or leave it out for "auto".',
   prices: 'Pass what a million tokens cost, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
   extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
@@ -31,6 +32,30 @@ const OPTION_HINTS: { readonly [option: string]: string } = {
 const optionHint = (option: string): string => {
   if (option.startsWith("limits.")) return "Write a number above 0, or Infinity; docs/defaults.md lists the limits.";
   return OPTION_HINTS[option] ?? "Write what the message asks for, or leave the option out.";
+};
+
+const EVENT_HINT =
+  'Write the name of a declared event, for example "mail.received", or pass what defineTrigger returned.';
+/** What to write for a field of `triggers.subscribe`, `triggers.update` or `defineTrigger`. */
+const TRIGGER_HINTS: { readonly [field: string]: string } = {
+  on: 'Write exactly one of `event`, `cron`, `everyMs` and `commits` in `on`, for example `on: { event: "mail.received" }`.',
+  event: EVENT_HINT,
+  "on.event": EVENT_HINT,
+  "on.source": "Write `source` only together with `event`.",
+  "on.cron":
+    "Write 5 fields: minute (0-59), hour (0-23), day (1-31), month (1-12), weekday (0-7 or MON-SUN); or 6, with the " +
+    'second (0-59) first. For example, "30 2 * * *" is 02:30 every day.',
+  "on.timeZone": 'Write an IANA time zone, for example "Europe/Berlin", only together with `cron`. Default: UTC.',
+  "on.everyMs": "Write a whole number of milliseconds, at least 1,000: for example 3_600_000 for every hour.",
+  "on.missed": 'Write "skip", "once" or "all", only together with `cron` or `everyMs`. Default: "once".',
+  "on.commits": "Write `commits: true`, or use `event`, `cron` or `everyMs` instead.",
+  send: "Write the text that opens a turn in `send`, or the name of a task in `operation`, and not both.",
+  isElsewhere: "Write true or false, only together with `operation`. Default: false.",
+  operation: 'Write the name of a task with its plugin, for example "acme/mail.file".',
+  input: "Write a JSON value in `input`, only together with `operation`. Without it the task gets what happened.",
+  wake: 'Write "none", "notify" or "wake", only together with `operation`. Default: "none".',
+  isEnabled: "Write true or false. Default: true.",
+  name: 'Write a text, for example `defineTrigger({ name: "mail.received" })`.',
 };
 
 // One row per error: its code, the details to log, a message, a hint to act on, and whether a retry can help. An
@@ -51,6 +76,11 @@ const ERRORS = {
       "The runtime is closed.",
       "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
       "reopen",
+    ),
+  "runtime.passive": (d: { what: string }) =>
+    said(
+      `This runtime has \`recover: "never"\`, so it cannot run ${d.what}.`,
+      "Do it in a process whose runtime has another `recover`. A job can name a task in `operation` in place of a function.",
     ),
   "session.id": (d: { id: string; problem: string }) =>
     said(
@@ -241,8 +271,15 @@ const ERRORS = {
     ),
 
   // Operations
-  "operation.unknown": (d: { name: string; known: readonly string[] }) =>
-    said(`There is no operation ${d.name}.`, `The operations of this kind are ${list(d.known)}.`),
+  "operation.unknown": (d: { name: string; known: readonly string[]; nearest?: string; plugin?: string }) =>
+    said(
+      d.plugin === undefined
+        ? `There is no operation ${d.name}.`
+        : `This process has no task ${d.name}: the plugin ${d.plugin} is not installed here.`,
+      `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}The operations of this kind are ${list(d.known)}.${
+        d.plugin === undefined ? "" : " If another process has the plugin, pass `isElsewhere: true`."
+      }`,
+    ),
   "operation.missing-session": (d: { name: string }) =>
     said(
       `${d.name} runs on a session, and none was given.`,
@@ -602,10 +639,10 @@ const ERRORS = {
       `The payload does not fit the event ${d.event}: ${d.problem}.`,
       "Send JSON that fits the schema of the event.",
     ),
-  "trigger.invalid": (d: { problem: string }) =>
+  "trigger.invalid": (d: { field: string; problem: string }) =>
     said(
-      `This cannot be a trigger: ${d.problem}.`,
-      "A subscription says what it waits for (`on`: event, cron, everyMs or commits) and what it starts (`send` or `operation`).",
+      `Invalid trigger: \`${d.field}\` ${d.problem}.`,
+      TRIGGER_HINTS[d.field] ?? "Write what the message asks for, or leave the field out.",
     ),
   "trigger.conflict": (d: { id: string; revision?: number }) =>
     d.revision === undefined

@@ -94,6 +94,11 @@ export type JobEvent = { readonly at: number } & (
 /** A job as it stands. */
 export interface JobRecord extends Omit<NewJob, "at"> {
   readonly state: JobState;
+  /**
+   * No plugin of this process has the task `operation`: the job waits for a process that has it. Set by `jobs.list`, `get`
+   * and `await`, each time for the process that calls them; it is not stored.
+   */
+  readonly isElsewhere?: true;
   /** All times are milliseconds since 1970. */
   readonly createdAt: number;
   readonly startedAt?: number;

@@ -52,6 +52,10 @@ export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   if (options.model === undefined || options.model === null) invalid("model", "it is missing");
   if (typeof options.model === "string" && options.models === undefined)
     invalid("models", "a model's name needs a resolver, for example installed()");
+  const { recover = "auto" } = options;
+  if (!["auto", "manual", "never"].includes(recover)) invalid("recover", "it is none of auto, manual and never");
+  if (recover === "never" && !options.store.isDurable)
+    invalid("recover", "with never, another process must run the turns, and no other process can use this store");
   for (const list of ["tools", "plugins"] as const)
     if (options[list] !== undefined && !Array.isArray(options[list])) invalid(list, "it is no list");
   for (const tool of options.tools ?? [])

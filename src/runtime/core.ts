@@ -41,6 +41,8 @@ export interface Core {
   readonly config: SessionConfig;
   /** Whether turns that other processes left are resumed without being asked for. */
   readonly recovers: boolean;
+  /** False with `recover: "never"`: no turn, job or schedule runs here. What is accepted here waits for other processes. */
+  readonly runs: boolean;
 
   readonly sessions: OpenSessions;
   readonly readers: Readers;

@@ -10,15 +10,24 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
  */
 export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
 
-/** The methods of a store that stand in groups. Whatever else it holds is its own affair, and may lead in circles. */
-const GROUPS: ReadonlySet<string> = new Set([
-  "inputs",
-  "waits",
-  "blobs",
-  "operations",
-  "jobs",
-  "live",
-] satisfies (keyof Store)[]);
+/** The members of a store that hold methods: neither methods nor plain values themselves. */
+type GroupName = {
+  [K in keyof Store]-?: NonNullable<Store[K]> extends string | boolean | ((...given: never) => unknown) ? never : K;
+}[keyof Store];
+
+/**
+ * The type demands every group: the faults of a missing one would be recorded as failures of the tool or hook that met
+ * them. Members that are not part of `Store` stay as they are, because they may refer to each other in circles.
+ */
+const GROUPS: { readonly [K in GroupName]: true } = {
+  inputs: true,
+  waits: true,
+  blobs: true,
+  operations: true,
+  jobs: true,
+  triggers: true,
+  live: true,
+};
 
 function owned(part: object, whole: object | undefined): object {
   const methods = part as Methods;
@@ -29,7 +38,7 @@ function owned(part: object, whole: object | undefined): object {
   };
   for (const name of namesOf(part)) {
     const found: unknown = methods[name];
-    if (GROUPS.has(name) && found !== undefined) own[name] = owned(found as object, owner);
+    if (Object.hasOwn(GROUPS, name) && found !== undefined) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
     // Six is the most that a method of a store takes; a rest parameter would make a list for each call.
     else

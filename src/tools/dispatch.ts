@@ -1,9 +1,9 @@
-// Job: the one way in which a tool is run, for every kind of call: `gate`, `attempt`, `settle`, laid over the three
-// effects of those names.
+// Job: the one way to run a tool, for every kind of call: `gate`, `attempt` and `settle`, one for each effect.
 // Not its job: order, concurrency, retries and waits (`turn/work.ts`), and merging what hooks answer (`kernel/seams.ts`).
 // D1. No tool runs except through `attempt`, and its arguments have passed the tool's schema, in the gate or again
 //     here (after a restart, or when they were edited).
-// D2. Nothing that a tool, schema or projector does throws out of here: it becomes the call's output.
+// D2. What a tool, schema or projector throws becomes the call's output. Only a fault of the runtime's own store that a
+//     service met inside a tool is thrown on: the call runs again when the store works, if its tool may run again.
 // D3. Gating and settling go through the calls in call order, so that a replay sees the same order of hooks.
 // D4. Outputs are JSON and within `resultBytesMax`, since they are journaled.
 
@@ -61,6 +61,8 @@ export interface Dispatch {
   answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
   /** Whether the model was told of a tool of this name in this turn. */
   wasDeclared(tool: string): boolean;
+  /** D2: whether the call runs again because of this error. */
+  isRepeated(effect: EffectOf<"call">, error: unknown): boolean;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
   /** Why a tool of this name cannot be called; undefined when there is no such tool. */
   availability(tool: string): Availability | undefined;
@@ -263,7 +265,7 @@ const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One bare try at a call. Always answers (D2): with a value, a failure, a timeout, or that its result comes later. */
+/** One bare try at a call. Answers (D2) with a value, a failure, a timeout, or that its result comes later. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput | Deferred> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
@@ -296,13 +298,15 @@ function run(
     // A tool may change its arguments; the change must reach neither the conversation nor the next attempt.
     const own = input === effect.call.input ? copyOf(effect.call.input) : input;
     const returned: unknown = tool.run(own, context);
-    if (isThenable(returned)) return inTime(dispatch, tool, Promise.resolve(returned), undefined, context, scope);
+    if (isThenable(returned))
+      return inTime(dispatch, tool, effect, Promise.resolve(returned), undefined, context, scope);
     const output = finished(dispatch, tool, returned);
-    if (isThenable(output)) return inTime(dispatch, tool, undefined, output, context, scope);
+    if (isThenable(output)) return inTime(dispatch, tool, effect, undefined, output, context, scope);
     context.close();
     return output;
   } catch (error) {
     context.close();
+    if (dispatch.isRepeated(effect, error)) throw error;
     return failureOf(tool.name, error, dispatch.limits.resultBytesMax);
   }
 }
@@ -348,6 +352,7 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
 function inTime(
   dispatch: Dispatch,
   tool: Tool,
+  effect: EffectOf<"call">,
   returned: PromiseLike<unknown> | undefined,
   output: PromiseLike<ToolOutput | Deferred> | undefined,
   context: CallContext,
@@ -362,18 +367,17 @@ function inTime(
     context.limit(deadline);
     // A cancel has its own grace, so the tool's own limit no longer counts.
     const unlisten = scope.onAbort(() => deadline.clear());
-    const end = (result: ToolOutput | Deferred): void => {
+    const end = (result: Awaitable<ToolOutput | Deferred>): void => {
       deadline.clear();
       unlisten();
       context.close();
       resolve(result);
     };
-    const fail = (error: unknown): void =>
-      end(
-        scope.isAborted && isAbort(error)
-          ? { kind: "cancelled", reason: TEXTS.cancelled }
-          : failureOf(tool.name, error, dispatch.limits.resultBytesMax),
-      );
+    const fail = (error: unknown): void => {
+      if (scope.isAborted && isAbort(error)) end({ kind: "cancelled", reason: TEXTS.cancelled });
+      else if (dispatch.isRepeated(effect, error)) end(Promise.reject(error));
+      else end(failureOf(tool.name, error, dispatch.limits.resultBytesMax));
+    };
     const take = (value: unknown): void => {
       try {
         const found = finished(dispatch, tool, value);

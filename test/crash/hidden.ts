@@ -16,6 +16,7 @@ export const waiter = definePlugin({
         await jobs.spawn({
           label: word,
           operation: "crash/memories.recall",
+          isElsewhere: true,
           input: { word },
           visibility: "hidden",
           signals: { go: { type: "string" } },

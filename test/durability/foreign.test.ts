@@ -1,6 +1,14 @@
 // Whose fault it is: a fault of the runtime's own store leaves the turn for a later try; one of a store that a plugin, a
 // tool or a model uses for itself is an ordinary failure of theirs.
-import { definePlugin, defineTool, type HookName, type Provider, RuntimeError, type Store } from "bowline";
+import {
+  definePlugin,
+  defineTool,
+  type HookName,
+  type Provider,
+  RuntimeError,
+  type Store,
+  type ToolContext,
+} from "bowline";
 import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -143,4 +151,62 @@ test("D2 a fault of the runtime's own store that a hook meets leaves the turn fo
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(did.calls).toBe(1);
   await runtime.close();
+});
+
+// ── Services in tools ───────────────────────────────────────────────────────────────────────────────────────────────
+
+type Use = (context: ToolContext) => Promise<unknown>;
+/** A method of the store, and a tool's call that needs it. */
+const USES: readonly (readonly [method: string, use: Use])[] = [
+  ["jobs.list", ({ jobs }) => jobs.list()],
+  ["triggers.list", ({ triggers }) => triggers.list()],
+  ["triggers.load", ({ triggers }) => triggers.get("nightly")],
+  ["triggers.occurrences", ({ triggers }) => triggers.occurrences()],
+];
+
+/** A turn whose tool meets one fault of the runtime's store in `method`. */
+async function metInTool(method: string, use: Use, onInterrupt: "rerun" | "fail") {
+  let isArmed = false;
+  let failures = 0;
+  const store = around(onFile(), {
+    [method]: (act) => {
+      if (!isArmed || failures > 0) return act();
+      failures++;
+      throw new RuntimeError("store.locked", { path: "x", ms: 1 });
+    },
+  });
+  const tool = defineTool({
+    name: "work",
+    description: "Works.",
+    input: z.object({}),
+    onInterrupt,
+    execute: async (_, context) => {
+      await use(context);
+      return "worked";
+    },
+  });
+  const { runtime } = await deployed(store, quickWorld(), { model: model(), tools: [tool] });
+  const session = await runtime.session("s");
+  await session.triggers.subscribe({ id: "nightly", on: { cron: "0 0 * * *" }, send: "Report." });
+  isArmed = true;
+  const { outcome } = await within(session.turn("Go.").result(), 4_000);
+  const [result] = (await session.read()).messages.flatMap(({ parts }) =>
+    parts.filter((part) => part.kind === "toolResult"),
+  );
+  await runtime.close();
+  expect(failures).toBe(1);
+  expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
+  return result;
+}
+
+test.each(USES)(
+  "D2 a fault of `%s` in a tool is not recorded as the tool's failure: the call runs again",
+  async (method, use) => {
+    expect(await metInTool(method, use, "rerun")).toMatchObject({ status: "ok" });
+  },
+);
+
+test("D2 a tool that must not run again fails with the store's fault, and its result is not unknown", async () => {
+  const result = await metInTool("triggers.list", ({ triggers }) => triggers.list(), "fail");
+  expect(result).toMatchObject({ status: "failed", parts: [{ text: expect.stringContaining("store.locked") }] });
 });

@@ -163,6 +163,19 @@ describe("from calls", () => {
     expect(await session.jobs.list()).toEqual([]);
   });
 
+  test("J1 J5 a task of a plugin that is not installed is started only where its offer has `isElsewhere`", async () => {
+    const model = recited(
+      calls("jobs_start", { task: "test/absent.work" }, "a"),
+      calls("jobs_start", { task: "test/distant.work" }, "b"),
+      says("Well."),
+    );
+    const tasks = { "test/absent.work": {}, "test/distant.work": { isElsewhere: true } };
+    await using runtime = await running({ plugins: [jobs({ tasks })], model });
+    const session = await runtime.session("s");
+    expect(await outputs(session)).toMatchObject([{ class: "unavailable", code: "operation.unknown" }, {}]);
+    expect(await session.jobs.list()).toMatchObject([{ operation: "test/distant.work", isElsewhere: true }]);
+  });
+
   test("J1 J5 the task's own schema counts where nothing but its name is offered", async () => {
     const model = recited(starts({ topic: 7 }), says("Well."));
     await using runtime = await running({ plugins: [reports(), jobs({ tasks: [TASK] })], model });

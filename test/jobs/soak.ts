@@ -50,7 +50,8 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
     await using runtime = await createRuntime({ store: sqlite(database), model: recited(), recover: "manual" });
     for (let n = 0; n < jobs; n++) {
       const session = await runtime.session(`s${n % SESSIONS}`);
-      await session.jobs.spawn({ id: `job ${n}`, label: `Job ${n}`, operation: "test/soak.work", input: { n } });
+      const work = { operation: "test/soak.work", isElsewhere: true, input: { n } };
+      await session.jobs.spawn({ id: `job ${n}`, label: `Job ${n}`, ...work });
     }
     for (let n = 0; n < processes; n++) crew.hire();
     let kills = 0;

@@ -70,7 +70,25 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await begin("test/typed.other", {})).toBe("operation.unknown");
     expect(await begin("test/typed.none", {})).toBe("operation.unknown");
     expect(await codeOf(jobs.spawn({ label: "x", operation: "", input: {} }))).toBe("job.invalid");
+    const unsure = { label: "x", operation: "test/typed.ok", isElsewhere: "yes" as never, input: { n: 1 } };
+    expect(await codeOf(jobs.spawn(unsure))).toBe("job.invalid");
     expect(await jobs.list()).toEqual([]);
+  });
+
+  test("J5 a task of a plugin that is not installed is refused with the nearest name, unless it may be elsewhere", async () => {
+    await using runtime = await running({ store: store(), plugins: [doing(() => "done")()] });
+    const { jobs } = await runtime.session("s");
+    await expect(jobs.spawn({ ...WORK, operation: "test/wrok.work" })).rejects.toMatchObject({
+      code: "operation.unknown",
+      details: { name: "test/wrok.work", plugin: "test/wrok", known: ["test/work.work"], nearest: "test/work.work" },
+      hint: expect.stringMatching(/Did you mean test\/work\.work\?.*isElsewhere: true/s),
+    });
+    expect(await jobs.list()).toEqual([]);
+    const { id } = await jobs.spawn({ ...WORK, operation: "test/wrok.work", isElsewhere: true });
+    expect(await jobs.get(id)).toMatchObject({ state: "running", isElsewhere: true });
+    expect(await runtime.jobs.list()).toMatchObject([{ id, isElsewhere: true }]);
+    expect(await jobs.await([id], { timeoutMs: 0 })).toMatchObject([{ id, isElsewhere: true }]);
+    expect(await jobs.cancel(id)).not.toHaveProperty("isElsewhere"); // It is over, and waits for nobody.
   });
 
   test("J5 a task that throws fails its job with its error, and keeps nothing that it changed", async () => {
@@ -291,11 +309,14 @@ describe.each(STORES)("on %s", (_, store) => {
     await using runtime = await running({ store: kept, plugins: [doing(() => "done")()] });
     const { jobs } = await runtime.session("s");
     const later = await jobs.spawn({ ...WORK, notBefore: Date.now() + 80 });
-    const foreign = await jobs.spawn({ label: "Elsewhere", operation: "not/here.task", input: { any: 1 } });
+    const work = { operation: "not/here.task", isElsewhere: true, input: { any: 1 } };
+    const foreign = await jobs.spawn({ label: "Elsewhere", ...work });
     expect((await jobs.get(later.id)).starts).toBe(0);
     const record = await within(runtime.jobs.await(later.id), 3_000);
     expect((record.startedAt ?? 0) - record.createdAt).toBeGreaterThanOrEqual(75);
-    expect(await jobs.get(foreign.id)).toMatchObject({ state: "running", starts: 0 });
+    const shown = await jobs.list({ isLive: true });
+    expect(shown).toMatchObject([{ id: foreign.id, state: "running", starts: 0, isElsewhere: true }]);
+    expect(record).not.toHaveProperty("isElsewhere");
     expect(await jobs.cancel(foreign.id)).toMatchObject({ state: "cancelled", starts: 0 });
   });
 });
@@ -379,8 +400,10 @@ test("J5 signals and cancels reach a job in another process", async () => {
   await using worker = await runningOn(path, { plugins });
   await using app = await runningOn(path, {});
   const { jobs } = await app.session("s");
-  const waits = await jobs.spawn({ ...WORK, input: "waits", signals: { go: {} } });
-  const sleeps = await jobs.spawn({ ...WORK, input: "sleeps" });
+  const there = { ...WORK, isElsewhere: true };
+  const waits = await jobs.spawn({ ...there, input: "waits", signals: { go: {} } });
+  const sleeps = await jobs.spawn({ ...there, input: "sleeps" });
+  expect(await worker.jobs.get(sleeps.id)).not.toHaveProperty("isElsewhere"); // Where its plugin is.
   await eventually(async () => ((await worker.jobs.get(sleeps.id)).starts === 1 ? true : undefined), 5_000);
   await jobs.signal(waits.id, "go", { now: true });
   expect(await within(app.jobs.await(waits.id), 5_000)).toMatchObject({ state: "completed", result: { now: true } });

@@ -46,7 +46,7 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
     for (const [nth, name] of names.entries()) {
       const { triggers } = await runtime.session(name);
       const on = nth % 2 === 0 ? INTERVAL : CRON;
-      await triggers.subscribe({ id: "bell", on, operation: "test/bells.ring" });
+      await triggers.subscribe({ id: "bell", on, operation: "test/bells.ring", isElsewhere: true });
     }
     for (let n = 0; n < processes; n++) crew.hire();
     let kills = 0;

@@ -471,6 +471,7 @@ test.each([
   ["an unknown policy", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "trigger.invalid"],
   ["an unknown event", { on: { event: "mail.burnt" }, send: "Hi." }, "trigger.unknown"],
   ["an unknown task", { on: EVENT, operation: "acme/mail.burn" }, "operation.unknown"],
+  ["a task whose plugin is not installed", { on: EVENT, operation: "acme/post.read" }, "operation.unknown"],
   ["a task that cannot use a time", { on: { everyMs: 5_000 }, operation: "acme/mail.sort" }, "operation.input"],
   ["work that no plugin has", { on: EVENT, operation: "bowline/monitors.watch" }, "operation.unknown"],
   ["a task without its plugin's name", { on: EVENT, operation: "read" }, "trigger.invalid"],
@@ -484,6 +485,50 @@ test.each([
   expect(await world.session.triggers.list()).toEqual([]);
 });
 
+const READ = "acme/mail.read";
+test.each([
+  ["on", { send: "Hi." }, "is missing", "`everyMs`"],
+  ["on", { on: { ...EVENT, cron: "* * * * *" }, send: "Hi." }, "has event and cron", "exactly one"],
+  ["on", { on: {}, send: "Hi." }, "has none of", "exactly one"],
+  ["on.event", { on: { event: 7 }, send: "Hi." }, "not an event", "mail.received"],
+  ["on.cron", { on: { cron: "30 25 * * *" }, send: "Hi." }, 'its hour cannot be "25"', "hour (0-23)"],
+  ["on.cron", { on: { cron: "0 0 32 * *" }, send: "Hi." }, 'its day cannot be "32"', "day (1-31)"],
+  ["on.cron", { on: { cron: "0 0 1 13 *" }, send: "Hi." }, 'its month cannot be "13"', "month (1-12)"],
+  ["on.cron", { on: { cron: "70 0 0 1 1 *" }, send: "Hi." }, 'its second cannot be "70"', "second (0-59)"],
+  ["on.cron", { on: { cron: "soon" }, send: "Hi." }, "5 or 6 fields", "30 2 * * *"],
+  ["on.cron", { on: { cron: "0 0 30 2 *" }, send: "Hi." }, "never occurs", "30 2 * * *"],
+  ["on.cron", { on: { cron: 5 }, send: "Hi." }, "not a text", "30 2 * * *"],
+  ["on.timeZone", { on: { cron: "0 0 * * *", timeZone: "Mars/Olympus" }, send: "Hi." }, "Mars", "Europe/Berlin"],
+  ["on.timeZone", { on: { everyMs: 5_000, timeZone: "UTC" }, send: "Hi." }, "`everyMs`", "together with `cron`"],
+  ["on.everyMs", { on: { everyMs: 10 }, send: "Hi." }, "is 10,", "at least 1,000"],
+  ["on.missed", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "skip, once, all", '"skip"'],
+  ["on.commits", { on: { commits: false }, send: "Hi." }, "is not true", "`commits: true`"],
+  ["send", { on: EVENT }, "starts nothing", "`operation`"],
+  ["send", { on: EVENT, send: "Hi.", operation: READ }, "beside `operation`", "not both"],
+  ["send", { on: EVENT, send: " " }, "a text with words", "opens a turn"],
+  ["operation", { on: EVENT, operation: "read" }, "without the plugin", "acme/mail.file"],
+  ["operation", { on: EVENT, operation: "" }, "the name of a task", "acme/mail.file"],
+  ["input", { on: EVENT, send: "Hi.", input: 1 }, "does not go with `send`", "together with `operation`"],
+  ["input", { on: EVENT, operation: READ, input: () => 1 }, "is not JSON", "a JSON value"],
+  ["isElsewhere", { on: EVENT, send: "Hi.", isElsewhere: true }, "does not go with `send`", "with `operation`"],
+  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: 1 }, "true nor false", "true or false"],
+  ["wake", { on: EVENT, operation: READ, wake: "loud" }, "none, notify, wake", '"notify"'],
+  ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "true nor false", "true or false"],
+])(
+  "J7 a mistake in `%s` of a subscription names the field and what to write there: %j",
+  async (field, options, problem, hint) => {
+    await using world = await open(listener(), { plugins: [mailing()] });
+    const error: unknown = await world.session.triggers.subscribe(options as never).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "trigger.invalid",
+      details: { field },
+      message: expect.stringContaining(`\`${field}\``),
+      hint: expect.stringContaining(hint),
+    });
+    expect(String(error)).toContain(problem);
+  },
+);
+
 test("J7 events that nobody declares, and payloads that do not fit, are refused before anything is kept", async () => {
   await using world = await open(listener(), { plugins: [mailing()], limits: { subscriptionsMax: 1 } });
   const { triggers } = world.runtime;
@@ -494,6 +539,20 @@ test("J7 events that nobody declares, and payloads that do not fit, are refused 
   expect(await triggers.occurrences()).toEqual([]);
   await world.session.triggers.subscribe({ on: { event: mail }, send: "One." });
   expect(await codeOf(world.session.triggers.subscribe({ on: { event: mail }, send: "Two." }))).toBe("trigger.full");
+});
+
+test("J7 a process without the plugin subscribes its task only with `isElsewhere`, and may change it afterwards", async () => {
+  await using world = await open(listener(), { plugins: [mailing()] });
+  const { triggers, jobs } = world.session;
+  const post = { id: "post", on: { event: mail }, operation: "acme/post.read" };
+  const refused = triggers.subscribe(post);
+  await expect(refused).rejects.toMatchObject({ code: "operation.unknown", details: { nearest: READ } });
+  const { starts } = await triggers.subscribe({ ...post, isElsewhere: true });
+  expect(starts).toEqual({ kind: "job", operation: "acme/post.read", wake: "none" });
+  expect(await triggers.update("post", { wake: "notify" })).toMatchObject({ starts: { wake: "notify" } });
+  expect(await codeOf(triggers.update("post", { operation: "acme/post.file" }))).toBe("operation.unknown");
+  await triggers.emit(mail, LETTER);
+  expect(await jobs.list()).toMatchObject([{ operation: "acme/post.read", isElsewhere: true }]);
 });
 
 test("J7 a job whose plugin is gone waits, and is done when a process comes that has it", async () => {
@@ -511,7 +570,7 @@ test("J7 a job whose plugin is gone waits, and is done when a process comes that
     await using without = await runningOn(path, {});
     const session = await without.session("s");
     const job = await eventually(async () => (await session.jobs.list())[0]);
-    expect(job).toMatchObject({ state: "running", starts: 0, about: { trigger: "tick" } });
+    expect(job).toMatchObject({ state: "running", starts: 0, about: { trigger: "tick" }, isElsewhere: true });
   }
   await using again = await runningOn(path, { plugins: [mailing(read)] });
   await eventually(() => (read.length > 0 ? true : undefined));

@@ -194,6 +194,11 @@ interface TaskJobOptions extends JobOptions {
   /** A task of the plugin that asks, by its name, or of any plugin, as `plugin.task`. */
   readonly operation: string;
   readonly input?: Json | undefined;
+  /**
+   * Allows a task whose plugin is not installed in this process: the job waits for a process that has it. Default: false,
+   * and such a task throws `operation.unknown`.
+   */
+  readonly isElsewhere?: boolean | undefined;
   /** When it begins: a date, or milliseconds since 1970. Default: at once. */
   readonly notBefore?: Date | number | undefined;
 }

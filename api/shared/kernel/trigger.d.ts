@@ -59,6 +59,8 @@ interface SubscribeOptions {
   readonly send?: string | undefined;
   /** Begins a job with this task, as in `jobs.spawn`. */
   readonly operation?: string | undefined;
+  /** Allows a task whose plugin is not installed in this process, as in `jobs.spawn`. Default: false. */
+  readonly isElsewhere?: boolean | undefined;
   /** The input of the task. Default: what happened. */
   readonly input?: Json | undefined;
   /** What the end of the job does to the session. Default: `none`. */

@@ -19,6 +19,9 @@ declare const ERRORS: {
     nearest?: string;
   }) => Said;
   readonly "runtime.closed": (_: object) => Said;
+  readonly "runtime.passive": (d: {
+    what: string;
+  }) => Said;
   readonly "session.id": (d: {
     id: string;
     problem: string;
@@ -170,6 +173,8 @@ declare const ERRORS: {
   readonly "operation.unknown": (d: {
     name: string;
     known: readonly string[];
+    nearest?: string;
+    plugin?: string;
   }) => Said;
   readonly "operation.missing-session": (d: {
     name: string;
@@ -446,6 +451,7 @@ declare const ERRORS: {
     problem: string;
   }) => Said;
   readonly "trigger.invalid": (d: {
+    field: string;
     problem: string;
   }) => Said;
   readonly "trigger.conflict": (d: {

@@ -52,10 +52,12 @@ type RuntimeOptions = {
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
   /**
-   * `auto` (default): on a durable store, goes on with turns that other processes left and with parked ones that were
-   * answered, at once and every second. `manual`: only with sessions that are open here, and when `recover()` is called.
+   * What this process runs on a durable store. `auto` (default): also turns that other processes left, and parked ones
+   * that were answered; it looks for them at once and every second. `manual`: only turns of sessions that are open here,
+   * and the rest when `recover()` is called. `never`: no turn, tool, job, monitor or schedule, for a process that only
+   * sends, reads and answers. Its inputs wait for another process, and its handles follow the turns that run there.
    */
-  readonly recover?: "auto" | "manual" | undefined;
+  readonly recover?: "auto" | "manual" | "never" | undefined;
   /** Called at the beginning and the end of every hook call. */
   readonly probe?: Probe | undefined;
   /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
@@ -105,7 +107,7 @@ interface Runtime extends AsyncDisposable {
   readonly triggers: AppTriggers;
   /**
    * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
-   * or wait for something.
+   * or wait for something. Throws `runtime.passive` with `recover: "never"`.
    */
   recover(): Promise<Recovered>;
   /**

@@ -18,6 +18,8 @@ export interface TaskOffer {
   readonly input?: ToolSchema | undefined;
   /** The signals that such a job takes, each with the schema of its payload; the model is shown them. Default: none. */
   readonly signals?: { readonly [name: string]: ToolSchema } | undefined;
+  /** Allows a task whose plugin only another process has, as in `jobs.spawn`. Default: false. */
+  readonly isElsewhere?: boolean | undefined;
 }
 
 export interface JobsOptions {
@@ -39,6 +41,7 @@ export interface Offer {
   readonly description: string;
   readonly input?: DescribedSchema;
   readonly signals: { readonly [name: string]: DescribedSchema };
+  readonly isElsewhere: boolean;
 }
 export type Wake = NonNullable<JobsOptions["wake"]>;
 export interface Settings {
@@ -61,7 +64,7 @@ export const OPTIONS = optionsSchema<JobsOptions, Settings>((given) => {
 
 // ── Tasks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const NOTHING_SAID: Offer = { description: "", signals: {} };
+const NOTHING_SAID: Offer = { description: "", signals: {}, isElsewhere: false };
 
 function tasksIn(given: Fields): ReadonlyMap<string, Offer> {
   const isList = Array.isArray(given.value("tasks"));
@@ -77,18 +80,19 @@ function tasksIn(given: Fields): ReadonlyMap<string, Offer> {
 }
 
 function offerOf(given: Fields): Offer {
-  given.only("description", "input", "signals");
+  given.only("description", "input", "signals", "isElsewhere");
   const description = given.text("description", "").trim();
   const signals = given.object("signals", undefined);
   const names = signals?.names ?? [];
   const unfit = names.find((name) => !/^[\w-]{1,64}$/.test(name));
   if (unfit !== undefined) throw given.wrong("must be named with 1 to 64 of A-Z a-z 0-9 _ and -", `signals.${unfit}`);
   const taken = Object.fromEntries(names.map((name) => [name, schemaOf(signals as Fields, name)]));
-  if (given.value("input") === undefined) return { description, signals: taken };
+  const isElsewhere = given.flag("isElsewhere", false);
+  if (given.value("input") === undefined) return { description, signals: taken, isElsewhere };
   const input = schemaOf(given, "input");
   const { type = "object" } = documentOf(input);
   if (type !== "object") throw given.wrong("must be the schema of an object", "input");
-  return { description, input, signals: taken };
+  return { description, input, signals: taken, isElsewhere };
 }
 
 function schemaOf(given: Fields, name: string): DescribedSchema {

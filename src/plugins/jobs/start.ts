@@ -19,14 +19,14 @@ export async function startJob(given: StartInput, settings: Settings, { jobs }: 
   const offer = settings.tasks.get(operation);
   await requireFitting(operation, offer, input);
   const label = given.label?.trim() || operation;
-  const signals = offer?.signals;
+  const { signals, isElsewhere } = offer ?? {};
   try {
-    const { id } = await jobs.spawn({ label, operation, input, wake, signals });
+    const { id } = await jobs.spawn({ label, operation, isElsewhere, input, wake, signals });
     return { id, label, note: TEXTS.begins };
   } catch (error) {
     if (hasCode(error, "operation.input"))
       throw refused(error.code, TEXTS.wrongInput(operation, error.details.problem));
-    // Nothing that the model could write otherwise: its plugin is here, and has no such task.
+    // The model can do nothing about a task that is missing here.
     if (hasCode(error, "operation.unknown"))
       throw new ToolError(error.code, TEXTS.missingTask(operation), { class: "unavailable" });
     if (hasCode(error, "job.full")) throw new ToolError(error.code, TEXTS.full(error.details.max), { class: "limit" });

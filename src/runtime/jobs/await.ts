@@ -7,9 +7,15 @@ import type { Core } from "../core.ts";
 /** How often a subagent is looked at: its session tells of its turns, not its job. */
 export const CHILD_MS = 250;
 
-/** A subagent is what its session is: its turns tell whether it works. */
-export async function asItIs({ store }: Core, record: JobRecord): Promise<JobRecord> {
-  if (record.kind !== "subagent" || record.childId === undefined || isOver(record)) return record;
+/**
+ * The record with what only this process can add: whether the task of a job is missing here, and the state of a subagent,
+ * which follows from the turns of its session.
+ */
+export async function asItIs({ store, background }: Core, record: JobRecord): Promise<JobRecord> {
+  if (isOver(record)) return record;
+  const { operation } = record;
+  if (operation !== undefined && !background.operations.includes(operation)) return { ...record, isElsewhere: true };
+  if (record.kind !== "subagent" || record.childId === undefined) return record;
   const child = await store.load(record.childId);
   if (child === undefined) return { ...record, state: "abandoned" }; // It was deleted.
   const isWorking =

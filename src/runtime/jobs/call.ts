@@ -5,7 +5,7 @@
 // C2 The bare result of every attempt is recorded before the after-hooks see it, also that it comes later: no recorded
 //    attempt runs again, and a job that waits for a result is given up like others.
 // C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
-import { RuntimeError } from "../../model/errors.ts";
+import { passingFault, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asCallId, asEffectName, asJobId, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
 import { defined, type Json, type JsonObject, toJson } from "../../model/json.ts";
@@ -339,8 +339,8 @@ class Call {
   #effect(call: ToolCall, policy: CallPolicy | undefined, nth: number): EffectOf<"call"> {
     const position = asEffectName(this.#place);
     const effect = nth === 1 ? position : asEffectName(`${this.#place}.a${nth}`);
-    const more = policy?.writes === true ? { writes: true as const } : {};
-    return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...more };
+    const { writes, onInterrupt } = policy ?? {};
+    return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...defined({ writes, onInterrupt }) };
   }
 
   #siteOf(scope: LazyScope | undefined): SessionSite {
@@ -373,6 +373,8 @@ class Call {
         return key;
       },
       wasDeclared: () => false,
+      isRepeated: ({ onInterrupt }, error) =>
+        onInterrupt === undefined && passingFault(error, core.store) !== undefined,
       siteOfCall: (scope) => this.#siteOf(scope as LazyScope),
       availability: (tool) => catalog.availability(tool),
       conflict: ({ hook, winner, loser }) => trace("hook.conflict", { hook, winner, loser }),

@@ -231,7 +231,7 @@ export class Desk {
 
   /** There may be jobs to claim. */
   kick(): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || !this.#core().runs) return;
     if (this.#claiming !== undefined) {
       this.#claimsAgain = true;
       return;

@@ -7,7 +7,7 @@ import { hashOf } from "../../model/hash.ts";
 import { asJobId, asSessionId, type SessionId } from "../../model/ids.ts";
 import type { JobEnd, NewJob } from "../../model/job.ts";
 import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
-import { type Known, requireKnown } from "../../model/known.ts";
+import { type Known, nearest, requireKnown } from "../../model/known.ts";
 import { documentOf } from "../../model/schema.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
@@ -24,7 +24,7 @@ export const JOB: Known<JobOptions> = {
   childId: true,
   about: true,
 };
-export const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, input: true, notBefore: true };
+export const TASK: Known<TaskJobOptions> = { ...JOB, operation: true, isElsewhere: true, input: true, notBefore: true };
 const COMPLETION: Known<Exclude<JobCompletion, string>> = { state: true, result: true, error: true };
 
 export const KINDS = ["task", "monitor", "subagent", "code", "external"];
@@ -41,33 +41,47 @@ export const oneOf = (what: string, value: unknown, known: readonly string[]): v
 };
 
 /**
- * Throws when the task, or its input, cannot be right. Where its plugin is not here, nobody knows. `offered` is what it is
- * given instead of an input, if it takes one; `later` when that is not known yet.
+ * Throws when the task or its input is wrong. `mayBeElsewhere` allows a task whose plugin is not installed here: a wrong
+ * name or input then shows only where the job runs, or never. `offered` is what the task gets instead of an input, if it
+ * takes one; `later` when that is not known yet.
  */
 export function requireTask(
   { plugins, sessions, background, trace }: Core,
   sessionId: SessionId,
   operation: string,
+  mayBeElsewhere: boolean,
   input: Json | undefined,
   offered?: Json | "later",
 ): void {
-  const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
-  if (background.jobs.isBuiltIn(operation)) throw new RuntimeError("operation.unknown", { name: operation, known });
+  const unknown = (missing?: string): never => {
+    const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
+    const more = defined({ nearest: nearest(operation, known), plugin: missing });
+    throw new RuntimeError("operation.unknown", { name: operation, known, ...more });
+  };
+  if (background.jobs.isBuiltIn(operation)) unknown();
   const plugin = operation.slice(0, operation.lastIndexOf("."));
-  if (!plugins.some(({ id }) => id === plugin))
+  if (!plugins.some(({ id }) => id === plugin)) {
+    if (!mayBeElsewhere) unknown(plugin);
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
+  }
   const { operations } = sessions.find(sessionId)?.composition ?? background.composition();
   const found = operations.get(operation);
-  if (found?.operation.kind !== "task") throw new RuntimeError("operation.unknown", { name: operation, known });
+  if (found?.operation.kind !== "task") return unknown();
   const isFree = input === undefined && offered !== undefined;
   if (isFree && (offered === "later" || found.operation.spec.input === undefined)) return;
   checkedInput(found, isFree ? offered : input);
 }
 
-/** A value that goes into the record: JSON, and not too large. */
-export function recordable({ limits }: Core, what: string, value: unknown, wrong = invalid, of = "job"): Json {
+/** A value that goes into the record: JSON, and not too large. `wrong` gets the problem as the rest of a sentence. */
+export function recordable(
+  { limits }: Core,
+  what: string,
+  value: unknown,
+  wrong: (problem: string) => never = (problem) => invalid(`${what} ${problem}`),
+  of = "job",
+): Json {
   const found = toJson(value);
-  if ("problem" in found) return wrong(`${what} is not JSON: ${found.path}: ${found.problem}`);
+  if ("problem" in found) return wrong(`is not JSON: ${found.path}: ${found.problem}`);
   const max = limits.inputBytesMax;
   const bytes = bytesOver(JSON.stringify(found.json), max);
   if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: `The ${of}: ${what}`, bytes, max });

@@ -110,6 +110,7 @@ export class SessionJobs implements Jobs {
       if (run !== undefined || !isObject(options) || !("operation" in options)) {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
+        if (!this.#core.runs) throw new RuntimeError("runtime.passive", { what: "the function of a job" });
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
       requireOptions("jobs.spawn", options, TASK);
@@ -130,13 +131,19 @@ export class SessionJobs implements Jobs {
     });
   }
 
-  /** What names the task, checked where its plugin is here: elsewhere the job itself would fail. */
-  #task({ operation, input, notBefore }: TaskJobOptions): Partial<NewJob> & Pick<NewJob, "recovery"> {
+  /** What names the task. */
+  #task({
+    operation,
+    isElsewhere = false,
+    input,
+    notBefore,
+  }: TaskJobOptions): Partial<NewJob> & Pick<NewJob, "recovery"> {
     const { plugin } = this.#place;
     if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
     if (plugin === APP && !operation.includes(".")) invalid("`operation` must say whose task it is: `plugin.task`");
     const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
-    requireTask(this.#core, this.#session, wire, input);
+    if (typeof isElsewhere !== "boolean") invalid("`isElsewhere` is neither true nor false");
+    requireTask(this.#core, this.#session, wire, isElsewhere, input);
     const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
     const time = notBefore instanceof Date ? notBefore.getTime() : notBefore;
     if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` is a date, or a time in milliseconds");

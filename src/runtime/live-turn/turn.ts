@@ -10,7 +10,7 @@ import type { HookRunner, Issue, Site } from "../../kernel/hook-runner.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
-import { describe, RuntimeError } from "../../model/errors.ts";
+import { describe, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asWaitKey, type EffectName, nodeId, type SessionId, type TurnId, type WaitKey } from "../../model/ids.ts";
@@ -323,6 +323,10 @@ export class LiveTurn implements Dispatch {
 
   wasDeclared(tool: string): boolean {
     return this.artifact?.declarations.some((declared) => declared.name === tool) ?? false;
+  }
+
+  isRepeated({ onInterrupt }: EffectOf<"call">, error: unknown): boolean {
+    return onInterrupt === undefined && passingFault(error, this.core.store) !== undefined;
   }
 
   availability(tool: string): Availability | undefined {

@@ -136,7 +136,9 @@ export class SessionMonitors implements Monitors {
     return spec;
   }
 
+  /** Where nothing runs, reading starts nothing either. */
   async #startArmed(): Promise<void> {
+    if (!this.#core.runs) return;
     const armed = [...this.#declared].filter(([, { isArmed }]) => isArmed !== false);
     if (armed.length === 0) return;
     const runs = await this.#runs();

@@ -34,7 +34,7 @@ export async function accept(
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     if (output !== undefined) followers.expect(input.turnId, output);
     // Q3: without an opening the store queues the input and begins no turn.
-    const opening = queue.doing === "operation" ? undefined : session.opening;
+    const opening = queue.doing === "operation" || !core.runs ? undefined : session.opening;
     const take = () => core.store.accept(input, core.owner, opening, core.limits.pendingInputsMax);
     const accepted = attach === undefined ? take() : whileSwept(take, attach);
     const receipt = isThenable(accepted) ? await accepted : accepted;

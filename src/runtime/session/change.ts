@@ -303,6 +303,8 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
   const isFree = session.isIdle && !session.queue.isTaken; // A `lifecycle` hook must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
+  // Where turns do not run, the booking cannot be made inside of a parked one: it waits in the store for that turn.
+  if (!session.core.runs) return bookAs(session, spent, session.core.world.id("opr")).catch(lost);
   return new Promise((resolve) => {
     const inTurn = (live: LiveTurn): Promise<void> => bookInTurn(live, [spent], []);
     const run = async (waiting: LiveTurn | undefined): Promise<void> => {

@@ -30,9 +30,13 @@ async function openTurn({ core, id, opening }: LiveSession, forOperation?: true)
 
 // ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────
 
-/** Opens or resumes the next turn. Inputs that wait stay, if the session's options no longer parse: undefined. */
+/**
+ * Opens or resumes the next turn. Undefined, and inputs that wait stay, where turns do not run or the session's options
+ * no longer parse.
+ */
 export async function nextTurn(session: LiveSession): Promise<OpenedTurn | NotOpened | undefined> {
   const { core } = session;
+  if (!core.runs) return undefined;
   try {
     return await openTurn(session);
   } catch (error) {
@@ -121,6 +125,7 @@ export async function visitTurn(
 ): Promise<boolean> {
   const { core, queue } = session;
   if (queue.door === "closed") throw new RuntimeError("runtime.closed", {});
+  if (!core.runs) return passTurn(session, onBusy);
   const found = await openTurn(session, true);
   if (!("lease" in found)) {
     if (found.kind !== "busy") return false;
@@ -132,4 +137,18 @@ export async function visitTurn(
   const opened: OpenedTurn = { ...found, visit };
   await runTurn(session, opened);
   return opened.wasVisited === true;
+}
+
+/**
+ * Where turns do not run, an operation waits for the process that runs the open turn. A parked turn may wait for days, and
+ * the operation would have to resume it here to run inside it, so it is refused.
+ */
+async function passTurn({ core, kept }: LiveSession, onBusy?: () => void): Promise<false> {
+  const { openTurn: turnId } = kept.stored;
+  const found = turnId === undefined ? undefined : await core.store.find(turnId);
+  if (found?.state === "parked") throw new RuntimeError("runtime.passive", { what: `the parked turn ${turnId}` });
+  if (found?.state !== "open") return false;
+  onBusy?.();
+  await core.world.sleep(LOOK_MS);
+  return false;
 }

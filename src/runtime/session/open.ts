@@ -174,8 +174,9 @@ export class OpenSessions implements Iterable<LiveSession> {
     return slotOf(core.bare ?? composed(core, stored, options, true).composition).driver;
   }
 
-  /** Resumes a session that other processes left; undefined when one of them has it. */
+  /** Resumes a session that other processes left; undefined when one of them has it, or turns do not run here. */
   async takeUp(id: SessionId): Promise<TakenUp | undefined> {
+    if (!this.#core().runs) return undefined;
     const open = await this.#entries.get(id)?.opening;
     if (open !== undefined)
       return (await open.takeUp(true)) ? { session: open, done: open.queue.settled() } : undefined;

@@ -291,7 +291,8 @@ export class Watch {
 
   /** `isAsked`: by `recover()`, which takes up everything. */
   async #isOurs(id: SessionId, isAsked: boolean): Promise<boolean> {
-    const { recovers, store } = this.#core();
+    const { recovers, runs, store } = this.#core();
+    if (!runs) return false;
     if (isAsked) return store.isDurable;
     return !this.#left.has(id) && (this.#awaited.has(id) || (recovers ? store.isDurable : this.#isMissed(id)));
   }

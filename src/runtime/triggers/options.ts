@@ -23,6 +23,7 @@ export const SUBSCRIBE: Known<SubscribeOptions> = {
   on: true,
   send: true,
   operation: true,
+  isElsewhere: true,
   input: true,
   wake: true,
   isEnabled: true,
@@ -47,19 +48,20 @@ const ALONG: { readonly [K in (typeof KINDS)[number]]: readonly string[] } = {
 const MISSED: readonly unknown[] = ["skip", "once", "all"] satisfies MissedRuns[];
 export const ID_MAX = 256;
 
-export const invalid = (problem: string): never => {
-  throw new RuntimeError("trigger.invalid", { problem });
+export const invalid = (field: string, problem: string): never => {
+  throw new RuntimeError("trigger.invalid", { field, problem });
 };
 
 /** What it waits for. `from` is when an interval begins. */
 export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[], from: number): TriggerSource {
-  if (!isObject(on)) return invalid("`on` is an object with event, cron, everyMs or commits");
+  if (!isObject(on)) return invalid("on", on === undefined ? "is missing" : "is not an object");
   requireKnown("`on` of triggers.subscribe", on, ON);
   const given = Object.entries(on).flatMap(([key, value]) => (value === undefined ? [] : [key]));
   const [kind, ...others] = KINDS.filter((each) => given.includes(each));
-  if (kind === undefined || others.length > 0) return invalid("`on` has one of event, cron, everyMs and commits");
+  if (kind === undefined) return invalid("on", `has none of ${KINDS.join(", ")}`);
+  if (others.length > 0) return invalid("on", `has ${[kind, ...others].join(" and ")}`);
   const stray = given.find((key) => key !== kind && !ALONG[kind].includes(key));
-  if (stray !== undefined) return invalid(`\`${stray}\` does not go with \`${kind}\``);
+  if (stray !== undefined) return invalid(`on.${stray}`, `does not go with \`${kind}\``);
   const {
     event,
     source,
@@ -69,16 +71,17 @@ export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[],
     everyMs,
     commits,
   } = on as { [K in keyof typeof ON]?: unknown };
-  if (kind === "event") return eventOf(triggerName(event), source, declared);
-  if (kind === "commits") return commits === true ? { kind } : invalid("`commits` is true, or left out");
-  if (!MISSED.includes(missed)) invalid("`missed` is one of skip, once, all");
-  if (kind === "cron" && (typeof cron !== "string" || typeof timeZone !== "string"))
-    return invalid("`cron` and `timeZone` are texts");
-  const schedule = (
-    kind === "cron"
-      ? { kind, cron: (cron as string).trim(), timeZone, missed }
-      : { kind: "interval", everyMs, from, missed }
-  ) as Schedule;
+  if (kind === "event") return eventOf(triggerName(event, "on.event"), source, declared);
+  if (kind === "commits") return commits === true ? { kind } : invalid("on.commits", "is not true");
+  if (!MISSED.includes(missed)) invalid("on.missed", `is not one of ${MISSED.join(", ")}`);
+  if (kind === "everyMs") {
+    const interval = { kind: "interval", everyMs, from, missed } as Schedule;
+    requireSchedule(interval, from);
+    return interval;
+  }
+  if (typeof cron !== "string") return invalid("on.cron", "is not a text");
+  if (typeof timeZone !== "string") return invalid("on.timeZone", "is not a text");
+  const schedule = { kind, cron: cron.trim(), timeZone, missed } as Schedule;
   requireSchedule(schedule, from);
   return schedule;
 }
@@ -93,32 +96,39 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
 /** What it starts; what is left out of a change stays. */
 export function targetOf(
   { core, sessionId, plugin }: TriggersPlace,
-  { send, operation, input, wake }: SubscribeOptions | SubscriptionPatch,
+  { send, operation, isElsewhere, input, wake }: SubscribeOptions | SubscriptionPatch,
   on: TriggerSource,
   before?: TriggerTarget,
 ): TriggerTarget {
-  if (send !== undefined && operation !== undefined) return invalid("it has both `send` and `operation`");
+  if (send !== undefined && operation !== undefined) return invalid("send", "stands beside `operation`");
   const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
-  if (isTurn && (input !== undefined || wake !== undefined)) return invalid("`input` and `wake` go with `operation`");
+  if (isTurn && input !== undefined) return invalid("input", "does not go with `send`");
+  if (isTurn && wake !== undefined) return invalid("wake", "does not go with `send`");
+  if (isTurn && isElsewhere !== undefined) return invalid("isElsewhere", "does not go with `send`");
   if (send !== undefined) {
-    if (typeof send !== "string" || send.trim() === "") return invalid("`send` is a text with words");
+    if (typeof send !== "string" || send.trim() === "") return invalid("send", "is not a text with words");
     return { kind: "turn", text: recordable(core, "send", send) as string };
   }
   if (operation === undefined && input === undefined && wake === undefined)
-    return before ?? invalid("it starts nothing: give it `send` or `operation`");
+    return before ?? invalid("send", "is missing, and so is `operation`: the subscription starts nothing");
   const old = before?.kind === "job" ? before : undefined;
   const named = operation ?? old?.operation;
-  if (typeof named !== "string" || named === "") return invalid("`operation` is the name of a task");
-  if (plugin === APP && !named.includes(".")) return invalid("`operation` must say whose task it is: `plugin.task`");
+  if (typeof named !== "string" || named === "") return invalid("operation", "is not the name of a task");
+  if (plugin === APP && !named.includes("."))
+    return invalid("operation", `is ${JSON.stringify(named.slice(0, 80))}, without the plugin of the task`);
   const wire = named.includes(".") ? named : `${plugin}.${named}`;
   const end = wake ?? old?.wake ?? "none";
-  if (!["none", "notify", "wake"].includes(end)) return invalid("its wake is one of none, notify, wake");
-  const json = input === undefined ? old?.input : recordable(core, "its input", input);
+  if (!["none", "notify", "wake"].includes(end)) return invalid("wake", "is not one of none, notify, wake");
+  if (isElsewhere !== undefined && typeof isElsewhere !== "boolean")
+    return invalid("isElsewhere", "is neither true nor false");
+  const json = input === undefined ? old?.input : recordable(core, "input", input);
   // Without an input the task is given what happened: of a schedule it is known what that will be.
-  requireTask(core, sessionId, wire, json, isSchedule(on) ? occasionOf(0) : "later");
+  // A task that stays as it is was allowed when it was subscribed, wherever its plugin is.
+  const mayBeElsewhere = isElsewhere ?? operation === undefined;
+  requireTask(core, sessionId, wire, mayBeElsewhere, json, isSchedule(on) ? occasionOf(0) : "later");
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 
-/** A value that is stored with a trigger. */
-export const recordable = (core: Core, what: string, value: unknown, wrong = invalid): Json =>
-  recordableJson(core, what, value, wrong, "trigger");
+/** A value that is stored with a subscription. */
+const recordable = (core: Core, field: string, value: unknown): Json =>
+  recordableJson(core, field, value, (problem) => invalid(field, problem), "trigger");

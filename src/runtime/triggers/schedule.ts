@@ -24,32 +24,43 @@ function cronOf({ cron, timeZone }: { readonly cron: string; readonly timeZone: 
   return made;
 }
 
-/** Throws `trigger.invalid` for what is no schedule, and for one that never occurs. */
+/** Throws `trigger.invalid` for a pattern, a time zone or an interval that cannot be used, and for one that never occurs. */
 export function requireSchedule(on: Schedule, now: number): void {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("trigger.invalid", { problem });
+  const wrong = (field: string, problem: string): never => {
+    throw new RuntimeError("trigger.invalid", { field: `on.${field}`, problem });
   };
   if (on.kind === "interval") {
     if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000))
-      wrong("its everyMs is a whole number from 1,000 on");
-    if (nextAfter(on, now) === undefined) wrong(`every ${on.everyMs} ms never occurs`);
+      wrong("everyMs", `is ${String(on.everyMs).slice(0, 80)}, which is not a whole number of at least 1,000`);
+    if (nextAfter(on, now) === undefined) wrong("everyMs", `is ${on.everyMs}, and never occurs`);
     return;
   }
-  // A library that knows time zones is told of a wrong one only when it is asked for a time.
-  if (!/^(\S+\s+){4,5}\S+$/.test(on.cron.trim()) && !/^@\w+$/.test(on.cron.trim()))
-    wrong(`${JSON.stringify(on.cron.slice(0, 80))} is no cron pattern of 5 or 6 fields`);
-  let next: number | undefined;
   try {
     new Intl.DateTimeFormat("en", { timeZone: on.timeZone });
   } catch {
-    wrong(`${JSON.stringify(on.timeZone.slice(0, 80))} is no time zone`);
+    wrong("timeZone", `is ${shown(on.timeZone)}, which is not a known time zone`);
   }
+  if (!/^(\S+\s+){4,5}\S+$/.test(on.cron) && !/^@\w+$/.test(on.cron))
+    wrong("cron", `is ${shown(on.cron)}, which does not have 5 or 6 fields`);
+  let next: number | undefined;
   try {
     next = nextAfter(on, now);
   } catch (error) {
-    wrong(`${JSON.stringify(on.cron.slice(0, 80))} is no cron pattern: ${describeThrown(error)}`);
+    wrong("cron", `is ${shown(on.cron)}: ${problemIn(on.cron, describeThrown(error))}`);
   }
-  if (next === undefined) wrong(`${JSON.stringify(on.cron)} never occurs`);
+  if (next === undefined) wrong("cron", `is ${shown(on.cron)}, which never occurs`);
+}
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, 80));
+
+const FIELDS = ["second", "minute", "hour", "day", "month", "dayOfWeek"];
+
+/** Names the field of the pattern as it is written: the library counts days and months from 0 in its messages. */
+function problemIn(cron: string, problem: string): string {
+  const field = /Invalid value for (\w+)/.exec(problem)?.[1];
+  const fields = cron.split(/\s+/);
+  const written = field === undefined ? undefined : fields.at(FIELDS.indexOf(field) - FIELDS.length);
+  return written === undefined ? problem.replace(/^CronPattern: /, "") : `its ${field} cannot be ${shown(written)}`;
 }
 
 /** The first time after this one; undefined when there is none. */

@@ -24,10 +24,11 @@ import { isSchedule, type Occurrence, type Subscription, type TriggerSource } fr
 import { validatorOf } from "../../tools/validator.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
+import { recordable } from "../jobs/options.ts";
 import { requireStored } from "../services/reading.ts";
 import type { SessionSite } from "../services/site.ts";
 import { deliveryOf } from "./delivery.ts";
-import { ID_MAX, invalid, recordable, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
+import { ID_MAX, invalid, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
 import { nextAfter, type Schedule } from "./schedule.ts";
 
 const REVISION: Known<RevisionOptions> = { revision: true };
@@ -130,7 +131,7 @@ export class SessionTriggers implements Triggers {
     const now = core.world.now();
     const { label = id, isEnabled = true } = options;
     requireWords("label", label);
-    if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
+    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is neither true nor false");
     const on = sourceOf(options.on, this.declared(), now);
     const starts = targetOf(this.#place, options, on);
     const incarnation = core.world.id("sub");
@@ -174,7 +175,7 @@ export class SessionTriggers implements Triggers {
     const now = this.#core.world.now();
     const { label = before.label, isEnabled = before.isEnabled } = patch;
     requireWords("label", label);
-    if (typeof isEnabled !== "boolean") invalid("its isEnabled is neither true nor false");
+    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is neither true nor false");
     const given = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
     const on = isSameSource(given, before.on) ? before.on : given;
     const starts = targetOf(this.#place, patch, on, before.starts);
@@ -267,9 +268,10 @@ async function checkedPayload(
   const found = declared.find(({ name }) => name === event);
   if (found === undefined)
     throw new RuntimeError("trigger.unknown", { event, known: declared.map(({ name }) => name) });
-  const payload = recordable(core, "it", given, (problem) => {
-    throw new RuntimeError("trigger.payload", { event, problem });
-  });
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("trigger.payload", { event, problem: `it ${problem}` });
+  };
+  const payload = recordable(core, "payload", given, wrong, "trigger");
   if (found.payload === undefined) return payload;
   const checked = await validatorOf(found.payload, `the trigger ${event}`)(payload);
   if (!checked.ok) throw new RuntimeError("trigger.payload", { event, problem: checked.problem });

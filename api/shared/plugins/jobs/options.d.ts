@@ -12,6 +12,8 @@ interface TaskOffer {
   readonly signals?: {
     readonly [name: string]: ToolSchema;
   } | undefined;
+  /** Allows a task whose plugin only another process has, as in `jobs.spawn`. Default: false. */
+  readonly isElsewhere?: boolean | undefined;
 }
 interface JobsOptions {
   /** How long `jobs_wait` waits at most, in milliseconds. Default 7 days: a job may wait for a person. */
