@@ -11,21 +11,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { builtPackage } from "../kit/built.ts";
 
 const KB = 1_000;
-const folder = mkdtempSync(join(tmpdir(), "bowline-package-"));
+const folder = await builtPackage();
+const counter = join(mkdtempSync(join(tmpdir(), "bowline-package-")), "count.mjs");
 
-beforeAll(async () => {
-  symlinkSync(await builtPackage(), join(folder, "dist"), "dir");
-  copyFileSync("package.json", join(folder, "package.json"));
-  symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "dir");
-  writeFileSync(join(folder, "count.mjs"), COUNT);
-}, 60_000);
-afterAll(() => rmSync(folder, { recursive: true }));
+beforeAll(() => writeFileSync(counter, COUNT));
+afterAll(() => rmSync(dirname(counter), { recursive: true }));
 
 /** Writes the files that were loaded, and their sizes, when the process ends. */
 const COUNT = `
@@ -52,7 +48,7 @@ const loads = (program: string): Loaded => counted("--input-type=module", "-e", 
 const commandLoads = (...args: readonly string[]): Loaded => counted(join(folder, "dist/cli/main.js"), ...args);
 
 function counted(...program: readonly string[]): Loaded {
-  const args = ["--import", pathToFileURL(join(folder, "count.mjs")).href, ...program];
+  const args = ["--import", pathToFileURL(counter).href, ...program];
   const output = execFileSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
   const all = JSON.parse(output.trimEnd().split("\n").at(-1)!) as { readonly url: string; readonly bytes: number }[];
   const own = all.filter(({ url }) => url.startsWith("file:"));
@@ -126,7 +122,7 @@ function appWithoutPeers(): string {
   const modules = join(app, "node_modules");
   mkdirSync(join(modules, "bowline"), { recursive: true });
   copyFileSync("package.json", join(modules, "bowline", "package.json"));
-  cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true, dereference: true });
+  cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true });
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly dependencies: object };
   for (const name of Object.keys(dependencies)) symlinkSync(resolve("node_modules", name), join(modules, name), "dir");
   return app;
