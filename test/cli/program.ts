@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, vi } from "vitest";
+import { builtPackage } from "../kit/built.ts";
 
 vi.setConfig({ testTimeout: 30_000 }); // Several processes start at once, maybe on a busy machine.
 const running = new Set<ChildProcess>();
@@ -22,7 +23,7 @@ export function folder(): string {
   return made;
 }
 
-const MAIN = ["--disable-warning=ExperimentalWarning", resolve("src/cli/main.ts")];
+const MAIN = ["--disable-warning=ExperimentalWarning", join(await builtPackage(), "dist/cli/main.js")];
 
 export interface Program {
   readonly child: ChildProcess;
