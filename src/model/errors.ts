@@ -485,9 +485,11 @@ const ERRORS = {
   "wait.unknown": (d: { id?: string }) =>
     said(
       d.id === undefined
-        ? "No wait has this key, or it was revoked."
-        : `${d.id.slice(0, 40)} is the id of a wait, not its key.`,
-      "Take the key from runtime.waits.list() or runtime.waits.get(event.wait); it is void when its turn has ended.",
+        ? "No open turn or job has a wait with this id or key."
+        : `${d.id.slice(0, 40)} is the id of a wait, and \`{ key }\` takes its key.`,
+      d.id === undefined
+        ? "List the open waits with runtime.waits.list(). A wait ends with its turn."
+        : "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
     ),
 
   "wait.expired": (_: object) =>
