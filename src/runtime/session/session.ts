@@ -26,15 +26,7 @@ import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import type {
-  CancelAnswer,
-  InputRef,
-  NewInput,
-  Opening,
-  SessionOptions,
-  StoredSession,
-  Withdrawal,
-} from "../../stores/store.ts";
+import type { CancelAnswer, InputRef, Opening, SessionOptions, StoredSession, Withdrawal } from "../../stores/store.ts";
 import { isOnlyWaiting } from "../../turn/state.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -86,7 +78,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
   /** S3: inputs that are being heard, or whose attachments are still being stored. Nothing in the queue waits for them. */
-  entering: Set<PromiseLike<NewInput>> | undefined = undefined;
+  entering: Set<PromiseLike<unknown>> | undefined = undefined;
   hearing: Promise<unknown> | undefined = undefined;
   /** Sources of tools were added since the running turn was last prepared. */
   hasNewTools = false;
