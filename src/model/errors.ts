@@ -765,6 +765,12 @@ const ERRORS = {
       `The turn was left ${d.days} days ago, which is too long.`,
       "What it had done is kept. Send the input again, or raise limits.turnAgeMs.",
     ),
+  "turn.model": (d: { turnId: string; model: string; problem: string }) =>
+    said(
+      `This process does not have the model ${d.model} of the open turn ${d.turnId}: ${d.problem}`,
+      "The turn stays open for a process that has the model. To resume it here, pass the model to createRuntime, for example with `models`. To end it, call session.cancel(turnId).",
+      "unchanged",
+    ),
   "turn.host": (d: { expected: string; actual: string }) =>
     said(
       `The turn was begun on the host ${d.expected}, not on ${d.actual}.`,
@@ -856,6 +862,10 @@ export function faultOf<E>(store: object, error: E): E {
   if (error instanceof RuntimeError && PASSING.has(error.code)) THROWN_BY.set(error, store);
   return error;
 }
+
+/** Whether this process cannot run a turn that another one can: the turn stays open. */
+export const isForOthers = (error: unknown): error is RuntimeError =>
+  hasCode(error, "turn.host") || hasCode(error, "turn.model");
 
 /**
  * The fault of this store, or the lost lease, that led to this error, searched along `cause`; undefined if there is

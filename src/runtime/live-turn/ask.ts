@@ -15,6 +15,7 @@ import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import type { Usage } from "../../model/usage.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound, type TurnState } from "../../turn/state.ts";
@@ -38,7 +39,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   if (opened.config.budget?.keepsAnswer === true && isLastRound(live.state)) request = forAnswer(live, request);
   const model = request.model ?? opened.config.model;
-  const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
+  const provider = core.models.known(model) ?? (await requireModel(live, model, request.model !== undefined));
   const { limits } = opened;
   const show = shower(live, effect.name);
   const prose = hooks.has.proseProjector ? new ReplyProse(live, show) : undefined;
@@ -72,6 +73,20 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
+}
+
+/** A turn that came from another process is left to those that have its model; one that was sent here fails. */
+async function requireModel(
+  { core, turnId, isResumed }: LiveTurn,
+  model: string,
+  isChosen: boolean,
+): Promise<Provider> {
+  try {
+    return await core.models.require(model, isChosen);
+  } catch (error) {
+    if (isChosen || !isResumed) throw error;
+    throw new RuntimeError("turn.model", { turnId, model, problem: describeThrown(error) });
+  }
 }
 
 export function requestOf(live: LiveTurn): ModelRequest {

@@ -379,6 +379,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   gaveUp(error: unknown): void {
     this.queue.mayHaveMore = false;
+    this.failAll(error);
+  }
+
+  failAll(error: unknown): void {
     for (const turnId of this.followers.turns) this.fail(turnId, error);
   }
 
@@ -389,7 +393,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
     const { queue } = this;
-    if (queue.isTaken || queue.hasReady) return true;
+    if (queue.isTaken || queue.hasReady) {
+      queue.mayHaveMore = true; // The turn that has the session may be left to others: what came is looked for then.
+      return true;
+    }
     const answer = await nextTurn(this);
     if (answer === undefined) return false;
     if (!("lease" in answer)) {
@@ -397,7 +404,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       return false;
     }
     queue.mayHaveMore = true; // More may wait behind it.
-    queue.putTurn(isRecovery ? { ...answer, isRecovery } : answer);
+    queue.putTurn({ ...answer, isFound: true, ...(isRecovery ? { isRecovery } : {}) });
     this.takenUp = queue.settled();
     return true;
   }
