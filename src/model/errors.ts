@@ -709,6 +709,13 @@ const ERRORS = {
       `The usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is not known, so the budget cannot be kept.`,
       'Make the provider report usage (openai-compatible: `includeUsage: true`), or leave out `unknown: "stop"`.',
     ),
+  "gate.tool": (d: { tool: string; nearest?: string }) =>
+    said(
+      `A gate names the tool ${d.tool}, and the session has no tool of that name.`,
+      d.nearest === undefined
+        ? "Correct the name if it is misspelled: the gate does not hold for calls of other tools. Ignore this if the tool is added later."
+        : `Did you mean ${d.nearest}? The gate does not hold for its calls. Ignore this if ${d.tool} is added later.`,
+    ),
   "usage.estimated": (d: { model: string }) =>
     said(
       `${d.model} does not say what its calls use: tokens are estimated from the bytes sent and received.`,

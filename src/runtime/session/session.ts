@@ -80,6 +80,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** S3: inputs that are being heard, or whose attachments are still being stored. Nothing in the queue waits for them. */
   entering: Set<PromiseLike<unknown>> | undefined = undefined;
   hearing: Promise<unknown> | undefined = undefined;
+  /** Tools that gates name and that the session does not have: each is reported once. */
+  unknownTools: Set<string> | undefined = undefined;
   /** Sources of tools were added since the running turn was last prepared. */
   hasNewTools = false;
   #toolset: Toolset | undefined;
