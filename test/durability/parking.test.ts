@@ -591,3 +591,33 @@ test("D4 S2 a session whose turn is parked can be deleted and forked: waits are 
   expect(await codeOf(() => runtime.waits.resolve(wait.key, { approved: true }))).toBe("wait.unknown");
   store.close();
 });
+
+test("D4 S11 a wait that was answered while no process had its turn is not shown as `waiting` after a restart", async () => {
+  const path = file();
+  const first = await on(path, paying());
+  const turn = (await first.session("s")).turn("Pay.", { key: "k" });
+  const left = codeOf(() => turn.result());
+  const { id } = await eventually(async () => (await first.waits.list())[0]);
+  await first.close();
+  expect(await left).toBe("turn.left");
+  const web = await on(path, paying(), { recover: "manual" });
+  await web.waits.resolve(id, { approved: true }, { by: "ann" });
+  await web.close();
+
+  const joined = Promise.withResolvers<void>();
+  const store = around(sqlite(path, { strength: "process" }), {
+    renew: async (run) => {
+      await joined.promise; // The turn is taken up, and goes on when the handle is there.
+      return run();
+    },
+  });
+  await using second = await createRuntime({ ...options(paying()), store, recover: "manual" });
+  const session = await second.session("s");
+  const again = session.turn("Pay.", { key: "k" });
+  const seen = eventsOf(again);
+  await again.id;
+  joined.resolve();
+  const kinds = (await within(seen)).map(({ kind }) => kind);
+  expect(kinds.filter((kind) => /^(waiting|resolved|committed)$/.test(kind))).toEqual(["resolved", "committed"]);
+  expect((await session.read()).waits).toEqual([]);
+});
