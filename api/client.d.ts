@@ -91,7 +91,7 @@ interface ClientCall {
   readonly progress?: Json;
   readonly attempt: number;
 }
-/** Something that a turn waits for. On the server `runtime.waits.get(id)` gives the key that answers it. */
+/** Something that a turn waits for. On the server `runtime.waits.resolve(id, answer)` answers it. */
 type ClientWait = OpenWait;
 interface ClientRetry {
   readonly class: ProviderFailureClass;

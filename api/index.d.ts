@@ -15,7 +15,7 @@ import {
   TaskJob,
   TaskJobOptions,
 } from "./shared/kernel/services.js";
-import { Approval, Delivery, PendingWait, Waits } from "./shared/runtime/waits.js";
+import { Approval, Delivery, PendingWait, WaitRef, Waits } from "./shared/runtime/waits.js";
 import { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./shared/model/message.js";
 import {
   Attachable,
@@ -264,6 +264,7 @@ export {
   type Usage,
   type WaitId,
   type WaitKind,
+  type WaitRef,
   type Waits,
   type WebhookOptions,
   type World,

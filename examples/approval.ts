@@ -46,11 +46,9 @@ for (const [what] of wishes) {
   for await (const event of session.turn(`Pay the ${what}.`)) {
     if (event.kind === "toolEnded") console.log(`${what}: ${event.status}`);
     if (event.kind !== "waiting") continue;
-    const wait = await runtime.waits.get(event.wait); // The event has its name only; this has the key that answers it.
-    if (wait?.kind !== "approval") continue;
-    console.log(`${what}: ${wait.reason} ${JSON.stringify(wait.arguments)}`);
+    console.log(`${what}: ${event.reason} ${JSON.stringify(event.call.input)}`);
     asked.push(what);
-    await runtime.waits.resolve(wait, answers[what] ?? { approved: false }, { by: "ann" });
+    await runtime.waits.resolve(event.wait, answers[what] ?? { approved: false }, { by: "ann" });
   }
 }
 assert.deepEqual(asked, ["lunch", "car"]);

@@ -102,7 +102,7 @@ export interface ClientCall {
   readonly attempt: number;
 }
 
-/** Something that a turn waits for. On the server `runtime.waits.get(id)` gives the key that answers it. */
+/** Something that a turn waits for. On the server `runtime.waits.resolve(id, answer)` answers it. */
 export type ClientWait = OpenWait;
 
 export interface ClientRetry {

@@ -114,7 +114,7 @@ export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";
 export type { AppTriggers } from "./runtime/triggers/app.ts";
 export type { WebhookOptions } from "./runtime/triggers/webhook-options.ts";
-export type { Approval, Delivery, PendingWait, Waits } from "./runtime/waits.ts";
+export type { Approval, Delivery, PendingWait, WaitRef, Waits } from "./runtime/waits.ts";
 // Contracts of what can be exchanged
 export type { CancelAnswer, Store } from "./stores/store.ts";
 // Tools

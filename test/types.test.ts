@@ -551,8 +551,15 @@ test("D4 T9 an answer is typed by the kind of its wait, and a mistyped one does 
         await waits.resolve(wait, { approved: true });
       }
     }
-    // @ts-expect-error also by its key
+    // @ts-expect-error also by its id or its key
     await waits.resolve("key", { approve: true });
+    await waits.resolve({ key: "key" }, { value: 1 });
+    const session = await (await createRuntime({ store: memory(), model: scripted() })).session();
+    for (const wait of (await session.read()).waits) await waits.resolve(wait, { approved: true });
+    for await (const event of session.observe())
+      if (event.kind === "waiting") await waits.resolve(event.wait, { value: 1 }, { by: "ann" });
+    // @ts-expect-error a number names no wait
+    await waits.resolve(7, { approved: true });
   }));
 
 // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────

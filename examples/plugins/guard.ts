@@ -54,9 +54,6 @@ await using runtime = await createRuntime({ store: memory(), model, tools: [shel
 const session = await runtime.session();
 for (const words of ["List.", "Delete all.", "Clean up.", "Pay."]) {
   for await (const event of session.turn(words))
-    if (event.kind === "waiting") {
-      const wait = await runtime.waits.get(event.wait);
-      if (wait?.kind === "approval") await runtime.waits.resolve(wait, { approved: true });
-    }
+    if (event.kind === "waiting") await runtime.waits.resolve(event.wait, { approved: true });
 }
 assert.deepEqual(ran, ["ls", "pay 9"]);

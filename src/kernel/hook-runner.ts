@@ -48,7 +48,7 @@ export interface Filled {
 
 /**
  * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
- * denied; or a model that does not report its usage.
+ * denied; a model that does not report its usage; or a gate for a tool that does not exist.
  */
 export interface Issue {
   readonly plugin?: string;

@@ -524,9 +524,11 @@ const ERRORS = {
   "wait.unknown": (d: { id?: string }) =>
     said(
       d.id === undefined
-        ? "No wait has this key, or it was revoked."
-        : `${d.id.slice(0, 40)} is the id of a wait, not its key.`,
-      "Take the key from runtime.waits.list() or runtime.waits.get(event.wait); it is void when its turn has ended.",
+        ? "No open turn or job has a wait with this id or key."
+        : `${d.id.slice(0, 40)} is the id of a wait, and \`{ key }\` takes its key.`,
+      d.id === undefined
+        ? "List the open waits with runtime.waits.list(). A wait ends with its turn."
+        : "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
     ),
 
   "wait.expired": (_: object) =>
@@ -746,6 +748,13 @@ const ERRORS = {
       `The usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is not known, so the budget cannot be kept.`,
       'Make the provider report usage (openai-compatible: `includeUsage: true`), or leave out `unknown: "stop"`.',
     ),
+  "gate.tool": (d: { tool: string; nearest?: string }) =>
+    said(
+      `A gate names the tool ${d.tool}, and the session has no tool of that name.`,
+      d.nearest === undefined
+        ? "Correct the name if it is misspelled: the gate does not hold for calls of other tools. Ignore this if the tool is added later."
+        : `Did you mean ${d.nearest}? The gate does not hold for its calls. Ignore this if ${d.tool} is added later.`,
+    ),
   "usage.estimated": (d: { model: string }) =>
     said(
       `${d.model} does not say what its calls use: tokens are estimated from the bytes sent and received.`,
@@ -801,6 +810,12 @@ const ERRORS = {
     said(
       `The turn was left ${d.days} days ago, which is too long.`,
       "What it had done is kept. Send the input again, or raise limits.turnAgeMs.",
+    ),
+  "turn.model": (d: { turnId: string; model: string; problem: string }) =>
+    said(
+      `This process does not have the model ${d.model} of the open turn ${d.turnId}: ${d.problem}`,
+      "The turn stays open for a process that has the model. To resume it here, pass the model to createRuntime, for example with `models`. To end it, call session.cancel(turnId).",
+      "unchanged",
     ),
   "turn.host": (d: { expected: string; actual: string }) =>
     said(
@@ -893,6 +908,10 @@ export function faultOf<E>(store: object, error: E): E {
   if (error instanceof RuntimeError && PASSING.has(error.code)) THROWN_BY.set(error, store);
   return error;
 }
+
+/** Whether this process cannot run a turn that another one can: the turn stays open. */
+export const isForOthers = (error: unknown): error is RuntimeError =>
+  hasCode(error, "turn.host") || hasCode(error, "turn.model");
 
 /**
  * The fault of this store, or the lost lease, that led to this error, searched along `cause`; undefined if there is

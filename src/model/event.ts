@@ -107,7 +107,7 @@ interface TurnCommitted {
   readonly branch?: NodeId;
 }
 
-/** A turn or a job waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+/** A turn or a job waits for an answer. `runtime.waits.resolve(wait, answer)` answers it. */
 interface Waiting {
   readonly kind: "waiting";
   /** Either of these two. */

@@ -14,7 +14,7 @@ export interface OpenInput {
   readonly message: Draft;
 }
 
-/** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
+/** Something that the open turn waits for. `runtime.waits.resolve(id, answer)` answers it. */
 export interface OpenWait {
   readonly id: WaitId;
   /** The turn or the job that waits. */

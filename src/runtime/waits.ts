@@ -11,6 +11,7 @@ import {
   type SessionId,
   type TurnId,
   type WaitId,
+  type WaitKey,
 } from "../model/ids.ts";
 import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Known } from "../model/known.ts";
@@ -42,7 +43,7 @@ export type AnswerTo<K extends WaitKind> = K extends "approval"
 export interface PendingWait<K extends WaitKind = WaitKind> {
   /** Its public name, in events and facts. */
   readonly id: WaitId;
-  /** Answers it. Whoever has the key may answer: keep it on the server. It is left out where a wait becomes JSON. */
+  /** A secret for a link that is handed to an outsider. JSON.stringify leaves it out. */
   readonly key: string;
   readonly kind: K;
   readonly sessionId: SessionId;
@@ -68,6 +69,15 @@ export interface PendingWait<K extends WaitKind = WaitKind> {
 /** A wait of any kind; `kind` tells which. */
 export type AnyWait = { [K in WaitKind]: PendingWait<K> }[WaitKind];
 
+/**
+ * Names a wait: its id (`event.wait`), its key, or an object that has one of them, such as a wait of
+ * `session.read().waits`. A handler that answers for outsiders passes `{ key }`: ids are public, and `{ key }` takes
+ * none.
+ */
+export type WaitRef = string | { readonly id: string } | { readonly key: string };
+/** The answer that fits what `W` waits for, as far as its type tells. */
+export type AnswerFor<W> = W extends { readonly kind: infer K extends WaitKind } ? AnswerTo<K> : Approval | Delivery;
+
 export interface WaitsFilter {
   /** Only those of this session. */
   readonly session?: string | undefined;
@@ -86,20 +96,19 @@ export interface ResolveOptions {
 export interface Waits {
   /** Lists what turns wait for and nobody has answered, oldest first. */
   list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
-  /** Finds a wait by the id in an event; undefined when it was answered, or its turn has ended. */
-  get(id: string): Promise<AnyWait | undefined>;
+  /** Finds a wait that is open; undefined when it was answered, or its turn has ended. */
+  get(wait: WaitRef): Promise<AnyWait | undefined>;
   /**
-   * Answers a wait; the first answer counts, and its turn goes on. Throws `wait.unknown`, `wait.expired`, and
-   * `wait.answer` when the answer is not of its kind or does not fit its schema: then it can still be answered.
+   * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
+   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open.
    */
-  resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
-  resolve<K extends WaitKind>(
-    wait: PendingWait<K>,
-    answer: AnswerTo<K>,
+  resolve<W extends WaitRef>(
+    wait: W,
+    answer: AnswerFor<W>,
     options?: ResolveOptions,
   ): Promise<"accepted" | "already-resolved">;
   /** Takes a question back: an approval counts as denied, a result as unknown. */
-  revoke(wait: string | Pick<PendingWait, "key">, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+  revoke(wait: WaitRef, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }
 
 const FILTER: Known<WaitsFilter> = { session: true, tree: true, after: true, max: true };
@@ -124,29 +133,30 @@ export function waitsOf(open: () => Core): Waits {
       });
       return (await store.waits.list({ ...page, max })).map((wait) => shown(wait, world.now()));
     },
-    get: async (id) => {
-      const { store, world } = open();
-      const found = typeof id === "string" ? await store.waits.get(asWaitId(id)) : undefined;
-      return found?.askedAs === undefined || found.answer !== undefined ? undefined : shown(found, world.now());
-    },
-    resolve: async (wait: string | { readonly key: string }, answer: unknown, options: ResolveOptions = {}) => {
+    get: async (wait) => {
       const core = open();
-      const key = keyOf(wait);
-      const by = byOf("waits.resolve", options);
-      const found = await core.store.waits.get(waitIdOf(key));
-      if (found === undefined) throw new RuntimeError("wait.unknown", {});
-      const value = await checkedAnswer(core, found, answer);
-      return give(core, key, { kind: "value", value, ...by });
+      const found = await rowOf(core, wait);
+      return found?.askedAs === undefined || found.answer !== undefined ? undefined : shown(found, core.world.now());
     },
-    revoke: async (wait, options = {}) =>
-      give(open(), keyOf(wait), { kind: "revoked", ...byOf("waits.revoke", options) }),
+    resolve: async (wait: WaitRef, answer: unknown, options: ResolveOptions = {}) => {
+      const core = open();
+      const by = byOf("waits.resolve", options);
+      const found = await requireRow(core, wait);
+      const value = await checkedAnswer(core, found, answer);
+      return give(core, found.key, { kind: "value", value, ...by });
+    },
+    revoke: async (wait, options = {}) => {
+      const core = open();
+      const by = byOf("waits.revoke", options);
+      return give(core, (await requireRow(core, wait)).key, { kind: "revoked", ...by });
+    },
   };
 }
 
 /** Gives the answer, and wakes the turn. */
-async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accepted" | "already-resolved"> {
+async function give(core: Core, key: WaitKey, answer: WaitAnswer): Promise<"accepted" | "already-resolved"> {
   const { store, watch, world } = core;
-  const { said, sessionId, jobId } = await store.waits.resolve(asWaitKey(key), answer, world.now());
+  const { said, sessionId, jobId } = await store.waits.resolve(key, answer, world.now());
   if (said === "unknown") throw new RuntimeError("wait.unknown", {});
   if (said === "expired") throw new RuntimeError("wait.expired", {});
   if (jobId !== undefined) {
@@ -163,11 +173,26 @@ async function give(core: Core, key: string, answer: WaitAnswer): Promise<"accep
   return said;
 }
 
-function keyOf(wait: unknown): ReturnType<typeof asWaitKey> {
-  const key = isObject(wait) ? wait.key : wait;
-  if (typeof key !== "string") throw new RuntimeError("wait.unknown", {});
-  if (key.startsWith("wai_")) throw new RuntimeError("wait.unknown", { id: key });
-  return asWaitKey(key);
+const isId = (text: string): boolean => text.startsWith("wai_");
+
+function idOf(wait: unknown): WaitId | undefined {
+  if (typeof wait === "string") return isId(wait) ? asWaitId(wait) : waitIdOf(asWaitKey(wait));
+  if (!isObject(wait)) return undefined;
+  // Outsiders see ids in events. `{ key }` is the form for handlers of their links, so an id in it must not find the wait.
+  if (typeof wait.key === "string") return waitIdOf(asWaitKey(wait.key));
+  return typeof wait.id === "string" ? asWaitId(wait.id) : undefined;
+}
+
+async function rowOf({ store }: Core, wait: unknown): Promise<StoredWait | undefined> {
+  const id = idOf(wait);
+  return id === undefined ? undefined : store.waits.get(id);
+}
+
+async function requireRow(core: Core, wait: unknown): Promise<StoredWait> {
+  const found = await rowOf(core, wait);
+  if (found !== undefined) return found;
+  const key = isObject(wait) ? wait.key : undefined;
+  throw new RuntimeError("wait.unknown", typeof key === "string" && isId(key) ? { id: key } : {});
 }
 
 function byOf(where: string, options: ResolveOptions): { readonly by?: string } {

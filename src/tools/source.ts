@@ -81,6 +81,11 @@ export class Listing implements Source {
     return this.provider.id;
   }
 
+  /** Whether `offers` is the provider's list as far as it has told. */
+  get isRead(): boolean {
+    return !this.#isStale;
+  }
+
   /**
    * Reads the list again if it changed, and once more if it changed meanwhile; not a third time, or a provider that
    * changes at every read would hold up the turn. After a failure nobody waits: a list that arrives later counts in the

@@ -6,18 +6,25 @@ import {
   definePlugin,
   defineTool,
   type ModelRequest,
+  type OpenWait,
   type Provider,
   question,
   type Runtime,
+  type Store,
 } from "bowline";
 import { journal } from "bowline/hosts/journal";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, simulatedWorld } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import type { WaitId } from "../../src/model/ids.ts";
 import { openRuntime } from "../../src/runtime/runtime.ts";
+import type { AnyWait } from "../../src/runtime/waits.ts";
+import { postgres } from "../../src/stores/postgres.ts";
 import { codeOf, eventsOf, eventually, outline, within } from "../kit/reading.ts";
+import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { around, file } from "../kit/stores.ts";
 import { DAY, HOUR } from "../kit/worlds.ts";
 
@@ -467,8 +474,65 @@ test("D4 what waits is listed by session and by tree, in pages, and events carry
   const { key, id } = all.find(({ sessionId }) => sessionId === "s0")!;
   expect(told.join()).toContain(id);
   expect(told.join()).not.toContain(key);
-  expect(await codeOf(() => runtime.waits.resolve(id, { approved: true }))).toBe("wait.unknown");
   expect(await runtime.waits.get(id)).toMatchObject({ key });
+});
+
+/** Code that holds the runtime names a wait in every way that there is; `{ key }` alone is closed to ids. */
+async function namesWaits(store: Store): Promise<void> {
+  const model = recited(...Array.from({ length: 6 }, () => [calls("pay", { eur: 5 }), says("Done.")]).flat());
+  await using runtime = await createRuntime({ ...options(model), store });
+  const { waits } = runtime;
+  const session = await runtime.session("s");
+  const asked = async () => {
+    const turn = session.turn("Pay.");
+    for await (const event of turn) if (event.kind === "waiting") return { turn, id: event.wait };
+    throw new Error("The turn asked nothing.");
+  };
+  const yes = { approved: true };
+  const ways: readonly ((id: WaitId, open: OpenWait, listed: AnyWait) => Promise<string>)[] = [
+    (id) => waits.resolve(id, yes, { by: "ann" }),
+    (_, open) => waits.resolve(open, yes),
+    (_, __, listed) => waits.resolve(JSON.parse(JSON.stringify(listed)) as { id: string }, yes), // Without its key.
+    (_, __, { key }) => waits.resolve(key, yes),
+    (_, __, { key }) => waits.resolve({ key }, yes),
+    (id) => waits.revoke(id, { by: "ann" }),
+  ];
+  for (const way of ways) {
+    const { turn, id } = await asked();
+    const [open] = (await session.read()).waits;
+    const [listed] = await waits.list({ session: "s" });
+    expect([open!.id, listed!.id, (await waits.get(open!))?.key]).toEqual([id, id, listed!.key]);
+    for (const ref of [{ key: id }, { id: listed!.key }, "wai_0", "guess", {}, 7, undefined]) {
+      expect(await codeOf(() => waits.resolve(ref as string, yes))).toBe("wait.unknown");
+      expect(await codeOf(() => waits.revoke(ref as string))).toBe("wait.unknown");
+      expect(await waits.get(ref as string)).toBeUndefined();
+    }
+    expect(await codeOf(() => waits.resolve(id, { value: 1 }))).toBe("wait.answer");
+    expect(await way(id, open!, listed!)).toBe("accepted");
+    expect((await within(turn.result())).outcome.kind).toBe("answered");
+    expect(await codeOf(() => waits.resolve(id, yes))).toBe("wait.unknown");
+  }
+}
+
+test.each([
+  ["memory", memory],
+  ["sqlite", () => sqlite(file(), { strength: "process" })],
+] as const)("D4 T9 a wait is answered by its id, its object or its key, and `{ key }` takes no id, on %s", (_, store) =>
+  namesWaits(store()),
+);
+
+describePostgres("waits on Postgres", () => {
+  test("D4 T9 a wait is answered by its id, its object or its key, and `{ key }` takes no id", async () =>
+    namesWaits(postgres(await freshDatabase())));
+});
+
+test("D4 the error for an id in `{ key }` names the call that takes ids", async () => {
+  await using runtime = await createRuntime({ ...options(paying()), store: memory() });
+  await expect(runtime.waits.resolve({ key: "wai_1" }, { approved: true })).rejects.toMatchObject({
+    code: "wait.unknown",
+    message: "wai_1 is the id of a wait, and `{ key }` takes its key.",
+    hint: "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
+  });
 });
 
 test.each([
@@ -540,4 +604,34 @@ test("D4 S2 a session whose turn is parked can be deleted and forked: waits are 
   expect(await within(ended)).toBe("session.deleted");
   expect(await codeOf(() => runtime.waits.resolve(wait.key, { approved: true }))).toBe("wait.unknown");
   store.close();
+});
+
+test("D4 S11 a wait that was answered while no process had its turn is not shown as `waiting` after a restart", async () => {
+  const path = file();
+  const first = await on(path, paying());
+  const turn = (await first.session("s")).turn("Pay.", { key: "k" });
+  const left = codeOf(() => turn.result());
+  const { id } = await eventually(async () => (await first.waits.list())[0]);
+  await first.close();
+  expect(await left).toBe("turn.left");
+  const web = await on(path, paying(), { recover: "manual" });
+  await web.waits.resolve(id, { approved: true }, { by: "ann" });
+  await web.close();
+
+  const joined = Promise.withResolvers<void>();
+  const store = around(sqlite(path, { strength: "process" }), {
+    renew: async (run) => {
+      await joined.promise; // The turn is taken up, and goes on when the handle is there.
+      return run();
+    },
+  });
+  await using second = await createRuntime({ ...options(paying()), store, recover: "manual" });
+  const session = await second.session("s");
+  const again = session.turn("Pay.", { key: "k" });
+  const seen = eventsOf(again);
+  await again.id;
+  joined.resolve();
+  const kinds = (await within(seen)).map(({ kind }) => kind);
+  expect(kinds.filter((kind) => /^(waiting|resolved|committed)$/.test(kind))).toEqual(["resolved", "committed"]);
+  expect((await session.read()).waits).toEqual([]);
 });

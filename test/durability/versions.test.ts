@@ -294,13 +294,17 @@ test.each([
   ["before the model was asked", 2],
   ["between two model calls", 5],
 ] as const)(
-  "D8 a model that is gone ends the turn by name, %s, and the session can be given another",
+  "D8 a turn whose model is gone stays open, %s, and a cancel frees the session for another model",
   async (_, cut) => {
     const recorded = journalOf("ten-tools");
     const gone = withOpened(recorded, { config: { model: "gone/test" } }).slice(0, cut);
     await using today = await taken(recorded, { events: gone });
-    const { outcome, session } = await today.ended();
-    expect(outcome).toMatchObject({ kind: "failed", by: "runtime", code: "provider.mismatch" });
+    await expect(today.ended()).rejects.toMatchObject({ code: "turn.model", details: { model: "gone/test" } });
+    const { sessionId, turnId } = recorded.input;
+    const session = await today.runtime.session(sessionId);
+    expect((await session.read()).openTurn).toMatchObject({ id: turnId });
+    await session.cancel(turnId);
+    expect((await within(session.follow(turnId).result())).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
     expect((await session.turn("More.").result()).outcome.kind).toBe("answered");
   },
 );

@@ -215,11 +215,11 @@ export async function keyTo(runtime: Runtime, wait: string): Promise<string> {
 }
 
 /** Answers what an event says is waited for. */
-export const answerWait = async (
+export const answerWait = (
   runtime: Runtime,
   wait: string,
   answer: Approval | Delivery,
-): Promise<"accepted" | "already-resolved"> => runtime.waits.resolve(await keyTo(runtime, wait), answer);
+): Promise<"accepted" | "already-resolved"> => runtime.waits.resolve(wait, answer);
 
 // ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

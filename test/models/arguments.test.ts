@@ -70,7 +70,8 @@ test.each([
   (await first.runtime.session("s")).turn("Go.", { key: "k" });
   await within(began.promise);
   lives.kill();
-  const second = await lives.next({ tools: [take], model: calling({}) });
+  const { id, modelId } = model; // The turn is resumed by a process that has its model.
+  const second = await lives.next({ tools: [take], model: { ...calling({}), id, modelId } });
   await within((await second.runtime.session("s")).turn("Go.", { key: "k" }).result());
   expect(given).toHaveLength(2);
   // Strictly: -0 is not 0, and a field that is undefined is a field.

@@ -154,6 +154,40 @@ test("S1 D2 a known key skips the hook and is answered by the first receipt, als
   expect(heard).toEqual(["next-turn: one"]);
 });
 
+test("S1 D2 calls with one key at the same time run the input hook once, and inputs keep their order", async () => {
+  const heard: string[] = [];
+  await using world = await open(scripted(says("1"), says("2"), says("3")), { plugins: [shout(heard)] });
+  const { session } = world;
+  const turns = ["one", "one", "two", "one"].map((words) => session.turn(words, { key: words }));
+  const send = () => session.send("three", { key: "3", at: "next-turn" });
+  const sent = await Promise.all([send(), send()]);
+  const ids = await Promise.all(turns.map((turn) => turn.id));
+  expect([ids[1], ids[3], sent[1].turnId]).toEqual([ids[0], ids[0], sent[0].turnId]);
+  await Promise.all([...turns, session.follow(sent[0].turnId)].map((turn) => turn.result()));
+  expect(heard).toEqual(["next-turn: one", "next-turn: two", "next-turn: three"]);
+  const said = (await session.read()).messages.filter(({ role }) => role === "user");
+  expect(outline(said)).toEqual(["user: one!", "user: two!", "user: three!"]);
+});
+
+test("S1 an input that a hook refuses does not use up its key: the next call with the key runs the hook", async () => {
+  const heard: string[] = [];
+  await using world = await open(scripted(says("1")), { plugins: [shout(heard)] });
+  const refused = [world.session.turn("bad", { key: "k" }), world.session.turn("bad", { key: "k" })];
+  for (const turn of refused) await expect(turn.result()).rejects.toMatchObject({ code: "hook.failed" });
+  await world.session.turn("good", { key: "k" }).result();
+  expect(heard).toEqual(["next-turn: bad", "next-turn: bad", "next-turn: good"]);
+});
+
+test("S1 D2 sendAt with one key runs the input hook once, also when it is repeated later", async () => {
+  const heard: string[] = [];
+  await using world = await open(scripted(), { plugins: [shout(heard)] });
+  const { session } = world;
+  const send = () => session.sendAt(Date.now() + 3_600_000, "later", { key: "k" });
+  const [first, second] = await Promise.all([send(), send()]);
+  expect([second, await send()]).toEqual([first, first]);
+  expect(heard).toEqual(["boundary: later"]);
+});
+
 test("S1 K7 a throw refuses the input and keeps nothing; the next one is accepted", async () => {
   await using world = await open(scripted(says("1")), { plugins: [shout()] });
   await expect(world.session.turn("bad").result()).rejects.toMatchObject({

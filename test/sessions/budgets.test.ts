@@ -334,6 +334,52 @@ describe.each(STORES)("on %s", (_, make) => {
     ]);
   });
 
+  test.each<[string, Budget, string]>([
+    ["the turn's tokens", { turn: { tokens: 5 } }, "limit.tokens"],
+    ["the turn's money", { turn: { cost: 0.000_001 } }, "limit.money"],
+    ["the tree's tokens", { tree: { tokens: 5 } }, "limit.tokens"],
+    ["calls of unknown usage", { unknown: "stop" }, "limit.usage-unknown"],
+  ])(
+    "S14 the budget is checked before each attempt: a failed attempt that used up %s is not retried",
+    async (_what, budget, code) => {
+      const gone = new ProviderFailure({ class: "network", message: "Gone.", retryAfterMs: 1 });
+      let asked = 0;
+      const model: Provider = {
+        ...scripted(),
+        async *stream() {
+          asked++;
+          yield text("Half an");
+          throw gone;
+        },
+      };
+      await using runtime = await runningQuickly({ store: make(), model, budget, prices: PRICES });
+      const session = await runtime.session();
+      const { outcome, usage } = await within(session.turn("Go.").result());
+      expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code, text: "Half an" });
+      expect(asked).toBe(1);
+      expect(usage).toMatchObject({ unknownCalls: 1, estimatedInput: expect.any(Number) });
+      expect((await session.read()).ledger).toEqual([{ source: "turn", model: "scripted/test", usage, calls: 1 }]);
+    },
+  );
+
+  test("S14 a completion whose failed attempt used up the budget is not retried, and the attempt is booked", async () => {
+    const gone = new ProviderFailure({ class: "network", message: "Gone.", retryAfterMs: 1 });
+    const model = scripted(gone, says("Never asked."));
+    await using runtime = await runningQuickly({ store: make(), model, budget: { tree: { tokens: 5 } } });
+    const session = await runtime.session();
+    await expect(session.complete.text("Go.", { label: "aside" })).rejects.toMatchObject({ code: "limit.tokens" });
+    expect(model.requests).toHaveLength(1);
+    expect((await session.read()).ledger).toMatchObject([{ source: "aside", usage: { unknownCalls: 1 }, calls: 1 }]);
+  });
+
+  test("S14 an attempt that was not billed is retried within the smallest budget", async () => {
+    const busy = new ProviderFailure({ class: "overloaded", message: "Too much.", retryAfterMs: 1 });
+    const model = scripted(busy, says("Done."));
+    const budget: Budget = { turn: { tokens: 1 }, unknown: "stop" };
+    await using runtime = await runningQuickly({ store: make(), model, budget });
+    expect(codeOf(await within((await runtime.session()).turn("Go.").result()))).toBe("answered");
+  });
+
   // ── Whose budget ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   test("S14 a session's own budget stands in the place of the runtime's, and is given back", async () => {

@@ -1,6 +1,7 @@
 import { createRuntime, defineTool, type Provider, type Runtime } from "bowline";
+import { approvals } from "bowline/plugins/approvals";
 import { sqlite } from "bowline/stores/sqlite";
-import { both, calls, says, scripted } from "bowline/testing";
+import { both, calls, recited, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
 import { listener } from "../kit/models.ts";
 import { eventsOf } from "../kit/reading.ts";
@@ -42,7 +43,7 @@ test("D3 a turn that is gone on with and takes long keeps nothing else from bein
   for (const id of ["a", "b"]) expect(await runtime.sessions.get(id)).toMatchObject({ turns: 1 });
 });
 
-test("D3 D8 a runtime that has not the model of a turn leaves it to one that has; opening its session goes on all the same", async () => {
+test("D3 D8 recovery in a runtime without the model of a turn leaves the turn to a runtime that has it", async () => {
   const path = file();
   const turnId = await left(path, listener(), "a", "Work.");
   const other = await createRuntime({ store: sqlite(path), model: named(scripted(says("Never.")), "other") });
@@ -55,6 +56,79 @@ test("D3 D8 a runtime that has not the model of a turn leaves it to one that has
   await using right = await createRuntime({ store: sqlite(path), model: listener(), tools: [work.tool] });
   const { outcome } = await (await right.session("a")).follow(turnId).result();
   expect(outcome).toMatchObject({ kind: "answered" });
+});
+
+/** A runtime whose model is not the one of `left`. */
+const without = (path: string, skipped: () => void): Promise<Runtime> =>
+  createRuntime({
+    store: sqlite(path),
+    model: named(scripted(says("Another model."), says("Another model.")), "other"),
+    trace: ({ name }) => (name === "turn.elsewhere" ? skipped() : undefined),
+  });
+
+test("D3 D8 opening a session without the model of its open turn leaves the turn open, and callers get `turn.model`", async () => {
+  const path = file();
+  const turnId = await left(path, listener(), "a", "Work.");
+  const skipped = Promise.withResolvers<void>();
+  const other = await without(path, skipped.resolve);
+  const session = await other.session("a");
+  const refused = { code: "turn.model", details: { turnId, model: "listener/test" } };
+  await expect(session.follow(turnId).result()).rejects.toMatchObject(refused);
+  const queued = session.turn("And then?", { key: "then" });
+  const queuedId = await queued.id;
+  await expect(queued.result()).rejects.toMatchObject(refused);
+  await expect(session.configure({ model: "scripted/other" })).rejects.toMatchObject(refused);
+  expect((await session.read()).openTurn).toMatchObject({ id: turnId, calls: [{ call: { name: "work" } }] });
+  await skipped.promise;
+  expect(await other.sessions.get("a")).toMatchObject({ turns: 0, openTurn: turnId });
+  await other.close();
+
+  const work = held();
+  work.release();
+  await using right = await createRuntime({ store: sqlite(path), model: listener(), tools: [work.tool] });
+  const again = await right.session("a");
+  for (const id of [turnId, queuedId])
+    expect((await again.follow(id).result()).outcome).toMatchObject({ kind: "answered" });
+  expect(work.calls).toBe(1);
+});
+
+test("S3 D8 a runtime without the model of an open turn cancels it, and the session goes on with the model of the runtime", async () => {
+  const path = file();
+  const turnId = await left(path, listener(), "a", "Work.");
+  const skipped = Promise.withResolvers<void>();
+  await using other = await without(path, skipped.resolve);
+  const session = await other.session("a");
+  await skipped.promise;
+  expect(await session.cancel(turnId, { reason: "Not wanted." })).toMatchObject({ kind: "requested" });
+  const { outcome } = await session.follow(turnId).result();
+  expect(outcome).toMatchObject({ kind: "stopped", by: "cancel", code: "turn.cancelled" });
+  expect((await session.turn("Hello?").result()).outcome).toMatchObject({ kind: "answered", text: "Another model." });
+});
+
+test("D4 D8 operations run in a parked turn whose model is missing, and the turn stays parked", async () => {
+  const path = file();
+  const pay = defineTool({ name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "Paid." });
+  const policy = () => approvals({ rules: [{ tool: "pay", verdict: "ask", reason: "It moves money." }] });
+  const model = () => recited(calls("pay"), says("Done."));
+  const start = (of: Provider) =>
+    createRuntime({ store: sqlite(path), model: of, tools: [pay], plugins: [policy()], recover: "manual" });
+  const first = await start(model());
+  const { turnId } = await (await first.session("a")).send("Pay.");
+  await first.recover();
+  await first.close();
+
+  const other = await start(named(scripted(), "other"));
+  const session = await other.session("a");
+  expect((await session.configure({ instructions: "Be brief." })).instructions).toBe("Be brief.");
+  const [wait] = (await session.read()).waits;
+  const followed = session.follow(turnId).result();
+  expect(await other.waits.resolve(wait!, { approved: true })).toBe("accepted");
+  await expect(followed).rejects.toMatchObject({ code: "turn.model" });
+  await other.close();
+
+  await using right = await start(model());
+  const { outcome } = await (await right.session("a")).follow(turnId).result();
+  expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
 });
 
 test('S3 with `recover: "manual"` whoever follows a turn does not go on with it', async () => {

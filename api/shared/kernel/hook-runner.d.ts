@@ -1,7 +1,7 @@
 import { HookName } from "./hooks.js";
 /**
  * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
- * denied; or a model that does not report its usage.
+ * denied; a model that does not report its usage; or a gate for a tool that does not exist.
  */
 interface Issue {
   readonly plugin?: string;

@@ -525,6 +525,10 @@ declare const ERRORS: {
   readonly "limit.usage-unknown": (d: {
     calls: number;
   }) => Said;
+  readonly "gate.tool": (d: {
+    tool: string;
+    nearest?: string;
+  }) => Said;
   readonly "usage.estimated": (d: {
     model: string;
   }) => Said;
@@ -562,6 +566,11 @@ declare const ERRORS: {
   }) => Said;
   readonly "turn.expired": (d: {
     days: number;
+  }) => Said;
+  readonly "turn.model": (d: {
+    turnId: string;
+    model: string;
+    problem: string;
   }) => Said;
   readonly "turn.host": (d: {
     expected: string;

@@ -125,7 +125,7 @@ interface TurnCommitted {
   /** Set when the session had moved meanwhile: the turn was kept as a branch, and the head stayed where it was. */
   readonly branch?: NodeId;
 }
-/** A turn or a job waits for an answer. `runtime.waits.get(wait)` gives the key that answers it. */
+/** A turn or a job waits for an answer. `runtime.waits.resolve(wait, answer)` answers it. */
 interface Waiting {
   readonly kind: "waiting";
   /** Either of these two. */

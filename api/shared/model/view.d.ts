@@ -12,7 +12,7 @@ interface OpenInput {
   readonly state: "running" | "waiting";
   readonly message: Draft;
 }
-/** Something that the open turn waits for. `runtime.waits.get(id)` gives the key that answers it. */
+/** Something that the open turn waits for. `runtime.waits.resolve(id, answer)` answers it. */
 interface OpenWait {
   readonly id: WaitId;
   /** The turn or the job that waits. */

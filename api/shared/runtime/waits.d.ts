@@ -23,7 +23,7 @@ type AnswerTo<K extends WaitKind> = K extends "approval" ? Approval : K extends 
 interface PendingWait<K extends WaitKind = WaitKind> {
   /** Its public name, in events and facts. */
   readonly id: WaitId;
-  /** Answers it. Whoever has the key may answer: keep it on the server. It is left out where a wait becomes JSON. */
+  /** A secret for a link that is handed to an outsider. JSON.stringify leaves it out. */
   readonly key: string;
   readonly kind: K;
   readonly sessionId: SessionId;
@@ -48,6 +48,20 @@ interface PendingWait<K extends WaitKind = WaitKind> {
 }
 /** A wait of any kind; `kind` tells which. */
 type AnyWait = { [K in WaitKind]: PendingWait<K>; }[WaitKind];
+/**
+ * Names a wait: its id (`event.wait`), its key, or an object that has one of them, such as a wait of
+ * `session.read().waits`. A handler that answers for outsiders passes `{ key }`: ids are public, and `{ key }` takes
+ * none.
+ */
+type WaitRef = string | {
+  readonly id: string;
+} | {
+  readonly key: string;
+};
+/** The answer that fits what `W` waits for, as far as its type tells. */
+type AnswerFor<W> = W extends {
+  readonly kind: infer K extends WaitKind;
+} ? AnswerTo<K> : Approval | Delivery;
 interface WaitsFilter {
   /** Only those of this session. */
   readonly session?: string | undefined;
@@ -65,15 +79,14 @@ interface ResolveOptions {
 interface Waits {
   /** Lists what turns wait for and nobody has answered, oldest first. */
   list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
-  /** Finds a wait by the id in an event; undefined when it was answered, or its turn has ended. */
-  get(id: string): Promise<AnyWait | undefined>;
+  /** Finds a wait that is open; undefined when it was answered, or its turn has ended. */
+  get(wait: WaitRef): Promise<AnyWait | undefined>;
   /**
-   * Answers a wait; the first answer counts, and its turn goes on. Throws `wait.unknown`, `wait.expired`, and
-   * `wait.answer` when the answer is not of its kind or does not fit its schema: then it can still be answered.
+   * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
+   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open.
    */
-  resolve(key: string, answer: Approval | Delivery, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
-  resolve<K extends WaitKind>(wait: PendingWait<K>, answer: AnswerTo<K>, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+  resolve<W extends WaitRef>(wait: W, answer: AnswerFor<W>, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   /** Takes a question back: an approval counts as denied, a result as unknown. */
-  revoke(wait: string | Pick<PendingWait, "key">, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
+  revoke(wait: WaitRef, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }
-export { Approval, Delivery, PendingWait, Waits };
+export { Approval, Delivery, PendingWait, WaitRef, Waits };

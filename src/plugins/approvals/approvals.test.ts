@@ -4,6 +4,7 @@ import {
   createRuntime,
   definePlugin,
   defineTool,
+  defineToolProvider,
   deny,
   type Json,
   type Plugin,
@@ -95,6 +96,64 @@ async function playing(
   }
   return { asked, issues, results: await resultsIn(world.session), trails: await trailsIn(world.session) };
 }
+
+// ── Rules for tools that are not there ──────────────────────────────────────────────────────────────────────────────
+
+test("K12 T9 a rule for a tool that does not exist is an issue of the first turn, with the nearest name, and a trace", async () => {
+  const { refund, made } = refunds();
+  const rules = [
+    { tool: ["refnud", "wire"], verdict: "ask" as const },
+    { tool: ["mail_*", refund], verdict: "allow" as const },
+  ];
+  const traces: string[] = [];
+  await using world = await open(scripted(refunding("a", 1), says("Done."), says("Again.")), {
+    tools: [refund],
+    plugins: [approvals({ rules })],
+    trace: ({ name, about }) => (name === "hook.issue" ? void traces.push(String(about.message)) : undefined),
+  });
+  const { issues } = await world.session.turn("Go.").result();
+  expect(issues).toEqual([
+    {
+      plugin: "bowline/approvals",
+      code: "gate.tool",
+      message: "A gate names the tool refnud, and the session has no tool of that name.",
+      hint: "Did you mean refund? The gate does not hold for its calls. Ignore this if refnud is added later.",
+    },
+    {
+      plugin: "bowline/approvals",
+      code: "gate.tool",
+      message: expect.stringContaining("wire"),
+      hint: expect.any(String),
+    },
+  ]);
+  expect(traces).toEqual(issues.map(({ message }) => message));
+  expect(made).toEqual(["a 1"]);
+  expect((await world.session.turn("Go.").result()).issues).toEqual([]);
+});
+
+test("K12 T9 tools of providers, searchable ones and those that are off count as there, and a list that cannot be read reports nothing", async () => {
+  const { refund } = refunds();
+  let isDown = true;
+  const provider = defineToolProvider({
+    id: "bank",
+    list: () => {
+      if (isDown) throw new Error("Down.");
+      return [{ name: "refund", description: "Refunds.", availability: "searchable" }];
+    },
+    load: () => refund,
+  });
+  const rules = [{ tool: ["refund", "pay", "wire"], verdict: "ask" as const }];
+  await using world = await open(scripted(says("1"), says("2")), {
+    tools: [named("pay"), provider],
+    plugins: [approvals({ rules })],
+  });
+  await world.session.tools.set("pay", "off");
+  expect((await world.session.turn("Go.").result()).issues).toEqual([]);
+  isDown = false;
+  await world.session.tools.refresh();
+  const { issues } = await world.session.turn("Go.").result();
+  expect(issues.map(({ message }) => message)).toEqual([expect.stringContaining("the tool wire,")]);
+});
 
 // ── Policy as data ──────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-import { hasCode, passingFault } from "../../model/errors.ts";
+import { hasCode, isForOthers, passingFault } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Committed, EndedTurn, Lease } from "../../stores/store.ts";
@@ -84,5 +84,5 @@ export async function lose(session: LiveSession, lease: Lease, error: unknown): 
   if (fault !== undefined && fault.code !== "store.failed") session.core.watch.failed(turnId);
   if (fault !== undefined) throw error;
   session.fail(turnId, error);
-  if (hasCode(error, "turn.host")) session.gaveUp(error);
+  if (isForOthers(error)) session.gaveUp(error);
 }

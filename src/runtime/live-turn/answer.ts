@@ -1,4 +1,4 @@
-import { passingFault, RuntimeError } from "../../model/errors.ts";
+import { isForOthers, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { InputId } from "../../model/ids.ts";
 import type { NewJob } from "../../model/job.ts";
 import { describeThrown } from "../../model/json.ts";
@@ -48,9 +48,9 @@ function carry(
   if (spent.length > 0) answer.spent = [...(answer.spent ?? []), ...spent];
 }
 
-/** A fault of the store is rethrown and not recorded: the effect is performed again, here or elsewhere. */
+/** A fault of the store, or of this process, is rethrown and not recorded: the effect is performed again elsewhere. */
 export function failed(live: LiveTurn, effect: Effect, error: unknown): Answer {
-  const fault = passingFault(error, live.core.store);
+  const fault = passingFault(error, live.core.store) ?? (isForOthers(error) ? error : undefined);
   if (fault !== undefined) throw fault;
   if (effect.kind !== "call" || effect.writes === true) live.states.forget();
   live.takeAppends(effect);

@@ -1,6 +1,6 @@
 // The effects `ask` and `respond`: builds the request, checks the budget, calls the model, runs response hooks.
 // Not its job: streaming and retries (`services/model-call.ts`), what follows from a reply (`turn/step.ts`).
-// A1 The budget is checked before the call; a call that was made is paid for.
+// A1 The budget is checked before each attempt at the call; an attempt that was made is paid for.
 // A2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
 // A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
 import type { Bound, Site } from "../../kernel/hook-runner.ts";
@@ -14,6 +14,8 @@ import type { ModelRequest, Reply } from "../../model/request.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
+import type { Usage } from "../../model/usage.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { EffectOf } from "../../turn/effect.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound, type TurnState } from "../../turn/state.ts";
@@ -37,12 +39,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   if (opened.config.budget?.keepsAnswer === true && isLastRound(live.state)) request = forAnswer(live, request);
   const model = request.model ?? opened.config.model;
-  const provider = core.models.known(model) ?? (await core.models.require(model, request.model !== undefined));
-  const over = live.isBudgeted ? await overspent(live, model) : undefined;
-  if (over !== undefined) {
-    const { class: kind, code, message } = over;
-    return { kind: "failed", error: { class: kind, code, message } };
-  }
+  const provider = core.models.known(model) ?? (await requireModel(live, model, request.model !== undefined));
   const { limits } = opened;
   const show = shower(live, effect.name);
   const prose = hooks.has.proseProjector ? new ReplyProse(live, show) : undefined;
@@ -61,6 +58,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     },
     unreported: () => live.unreported(model),
   };
+  if (live.isBudgeted) call.allow = (spent) => overspent(live, model, spent); // A1
   if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
   if (hooks.has.streamFinished) {
@@ -75,6 +73,20 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
+}
+
+/** A turn that came from another process is left to those that have its model; one that was sent here fails. */
+async function requireModel(
+  { core, turnId, isResumed }: LiveTurn,
+  model: string,
+  isChosen: boolean,
+): Promise<Provider> {
+  try {
+    return await core.models.require(model, isChosen);
+  } catch (error) {
+    if (isChosen || !isResumed) throw error;
+    throw new RuntimeError("turn.model", { turnId, model, problem: describeThrown(error) });
+  }
 }
 
 export function requestOf(live: LiveTurn): ModelRequest {
@@ -129,8 +141,16 @@ function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
 /** The answer to `ask`. A model other than the session's is named: it has its own row in the ledger. */
 function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   if (asked.kind === "replied") return model === usual ? asked : { ...asked, model };
-  const { failure, partial, ...rest } = asked;
   const other = model === usual ? {} : { model };
+  if (asked.kind === "refused") {
+    const { over, kind: _, partial, ...rest } = asked;
+    const { class: kind, code, message } = over;
+    const error = { class: kind, code, message };
+    return rest.attempts === undefined
+      ? { kind: "failed", error }
+      : { kind: "failed", ...rest, ...other, error, partial };
+  }
+  const { failure, partial, ...rest } = asked;
   if (failure instanceof HookStop) return { ...rest, ...other, error: failureOf(failure.cause), partial };
   const isCancelled = failure.class === "cancelled";
   const { message, hint } = describe("provider.failed", {
@@ -171,8 +191,8 @@ function textFor({ output }: TurnState, { tools }: ModelRequest): string {
 }
 
 /** A1: counts what is not committed yet too. */
-export const overspent = (live: LiveTurn, model?: string): Promise<Over | undefined> =>
-  overBudget(live.core, live.session, live.opened.config.budget, model, live);
+export const overspent = (live: LiveTurn, model?: string, failed?: Usage): Promise<Over | undefined> =>
+  overBudget(live.core, live.session, live.opened.config.budget, model, live, failed);
 
 /** A2: counted anew, because a hook may have removed messages or added some after the tail. */
 function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {

@@ -11,12 +11,14 @@ import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
 import { secondLook } from "../../kernel/seams.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, once } from "../../model/awaitable.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { describe, RuntimeError } from "../../model/errors.ts";
 import type { BlobHash } from "../../model/ids.ts";
-import { frozen, isObject, ownJson, toJson } from "../../model/json.ts";
+import { defined, frozen, isObject, ownJson, toJson } from "../../model/json.ts";
+import { nearest } from "../../model/known.ts";
 import type { Message } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Scope } from "../../model/scope.ts";
+import { OUTPUT_TOOL } from "../../model/tool.ts";
 import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import type { SessionSite } from "../services/site.ts";
@@ -72,6 +74,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     throw error;
   }
   const { artifact, shown } = live;
+  if (hooks.has.beforeToolCall || hooks.has.afterToolCall) reportUnknownTools(live, artifact);
   live.parts = { given, plugins: await collected(live, site) };
   const isPlain = live.parts.plugins.length + context.length === 0;
   const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, live.lease);
@@ -98,6 +101,27 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
     },
     site,
   );
+}
+
+/**
+ * Reports tools that gates name and no source has: a misspelled name leaves the tool that was meant without its gate. An
+ * issue and no error, because tools may be added later, and sessions with other tools share a policy.
+ */
+function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact): void {
+  const { hooks, session } = live;
+  const gates = [...hooks.handlers("beforeToolCall"), ...hooks.handlers("afterToolCall")];
+  const named = gates.flatMap(({ plugin, tools }) => [...(tools?.keys() ?? [])].map((tool) => ({ plugin, tool })));
+  const offered = named.length === 0 ? undefined : session.toolset.offered;
+  if (offered === undefined) return;
+  const known = new Set([...offered, ...catalog.names, ...declarations.map((each) => each.name), OUTPUT_TOOL]);
+  for (const { plugin, tool } of named) {
+    session.unknownTools ??= new Set();
+    const place = `${plugin.id}/${tool}`;
+    if (known.has(tool) || session.unknownTools.has(place)) continue;
+    session.unknownTools.add(place);
+    const { message, hint } = describe("gate.tool", defined({ tool, nearest: nearest(tool, [...known]) }));
+    live.observed([{ plugin: plugin.id, code: "gate.tool", message, hint }]);
+  }
 }
 
 /** P3 */

@@ -12,7 +12,7 @@
 // (`turn/step.ts`).
 import type { TurnRun } from "../../hosts/host.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
-import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
+import { hasCode, isForOthers, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { LazyScope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
@@ -43,8 +43,12 @@ export interface OpenedTurn {
   readonly isFault?: true;
   /** Accepted some time ago: a cancel may be waiting in the store. */
   readonly hasWaited?: true;
-  /** Recovery began it and no caller: its model may be missing here. */
+  /** Recovery began it and no caller. */
   readonly isRecovery?: true;
+  /** It was found in the store and not sent here: a process without its model leaves it to others. */
+  readonly isFound?: true;
+  /** Why it stays open for another process. */
+  left?: RuntimeError;
   /** An operation that it was opened for: called when the turn only waits, which is then parked at once. */
   visit?: ((live: LiveTurn) => Promise<void>) | undefined;
   wasVisited?: true;
@@ -65,7 +69,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   try {
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
-    if (opened.isRecovery === true && !(await hasModel(session, opened))) return;
+    if ((opened.isFound ?? isResumed) === true && !(await mayRun(session, opened))) return;
     const recorded = opened.journal[0] as Opened;
     const { options } = recorded;
     if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
@@ -125,6 +129,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     const telling = announce(live, done);
     if (telling !== undefined) await telling;
   } catch (error) {
+    if (isForOthers(error)) opened.left = error;
     await lose(session, opened.lease, error);
   } finally {
     if (live?.ranCode !== undefined) session.releasing = live.ranCode.release(); // The next turn with code waits for it.
@@ -241,8 +246,7 @@ async function recallWhole(live: LiveTurn): Promise<void> {
 /** Commits what is whole of a turn that the loop could not end. Rethrows errors after which the turn may be resumed. */
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   const { store } = live.core;
-  if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || hasCode(error, "turn.host"))
-    throw error;
+  if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || isForOthers(error)) throw error;
   // A recorded event that answers nothing means that today's machine is not the one that recorded it.
   if (hasCode(error, "turn.diverged") && live.isResumed) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
@@ -270,20 +274,34 @@ async function wholeJournal(live: LiveTurn): Promise<readonly TurnEvent[]> {
   return journal;
 }
 
-/** Whether the model of a recovered turn is here. If not, it is left to others: to fail it would end their work. */
-async function hasModel(session: LiveSession, { lease, journal }: OpenedTurn): Promise<boolean> {
+/**
+ * Whether a turn that was found in the store may run here. Without its model it is left to other processes, because to
+ * fail it would end their work, with two exceptions that need no model: a cancel ends it, and an operation may visit a
+ * turn that only waits.
+ */
+async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean> {
   const { core } = session;
+  const { lease, journal } = opened;
   const { turnId, config } = journal[0] as Opened;
   if (core.models.known(config.model) !== undefined) return true;
+  let missing: RuntimeError;
   try {
     await core.models.require(config.model);
     return true;
   } catch (error) {
-    core.trace("turn.elsewhere", { problem: describeThrown(error) }, { sessionId: session.id, turnId });
-    session.queue.mayHaveMore = false;
-    core.watch.leave(session.id);
-    session.fail(turnId, error);
-    await core.store.release(lease);
-    return false;
+    missing = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(error) });
   }
+  session.queue.mayHaveMore = false; // Before the look for a cancel: one that comes later makes the queue look again.
+  if ((await core.store.renew(lease, core.world.now())).cancel !== undefined) return true;
+  if (opened.visit !== undefined) {
+    const { stateIn } = await import("../readers/recorded.ts");
+    const state = stateIn(core, session.kept.stored, journal);
+    if (state !== undefined && isOnlyWaiting(state)) return true;
+  }
+  core.trace("turn.elsewhere", { problem: missing.message }, { sessionId: session.id, turnId });
+  core.watch.leave(session.id);
+  await core.store.release(lease);
+  opened.left = missing;
+  session.failAll(missing);
+  return false;
 }

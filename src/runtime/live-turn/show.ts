@@ -181,10 +181,13 @@ export class TurnShow extends Telling implements CallShow {
 
   // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A wait is in the store and can be answered: handles and the parent are told once. */
+  /**
+   * A wait is in the store and can be answered: handles and the parent are told once. A wait that is answered already,
+   * for example before this process resumed the turn, is not shown: a person would be asked in vain.
+   */
   asked(key: WaitKey): void {
     const tell = (wait: StoredWait | undefined): void => {
-      if (wait?.askedAs === undefined || this.#waits.has(wait.id)) return;
+      if (wait?.askedAs === undefined || wait.answer !== undefined || this.#waits.has(wait.id)) return;
       const fact = askedFact(wait);
       this.#waits.set(wait.id, fact);
       this.#tellFact(fact);

@@ -39,7 +39,7 @@ export function generationIn(events: Journal, before = 0): number {
 export function recall(core: Core, stored: StoredSession, journal: Journal): Recalled {
   const show = (): RecordedShow => new RecordedShow(openedIn(journal), generationIn(journal));
   let telling = show();
-  if (folded(core, stored, journal, telling) === undefined) {
+  if (stateIn(core, stored, journal, telling) === undefined) {
     telling = show();
     for (const event of journal) telling.tellAlone(event); // J2
   }
@@ -50,7 +50,7 @@ export function recall(core: Core, stored: StoredSession, journal: Journal): Rec
 /** The turn as far as it is recorded. */
 export function recordedTurn(core: Core, stored: StoredSession, journal: Journal): OpenTurn {
   const opened = openedIn(journal);
-  const state = folded(core, stored, journal);
+  const state = stateIn(core, stored, journal);
   if (state !== undefined) return openTurnIn(state);
   const { entries, calls } = soFar(opened, journal); // J2
   return { id: opened.turnId, messages: messagesIn(entries), calls };
@@ -59,7 +59,7 @@ export function recordedTurn(core: Core, stored: StoredSession, journal: Journal
 const openedIn = ([opened]: Journal): Opened => opened as Opened; // A journal begins with it.
 
 /** J1; undefined where today's machine, protocol or options cannot follow the journal. */
-function folded(core: Core, stored: StoredSession, journal: Journal, telling?: Telling): TurnState | undefined {
+export function stateIn(core: Core, stored: StoredSession, journal: Journal, telling?: Telling): TurnState | undefined {
   try {
     const opened = openedIn(journal);
     const driver = core.sessions.driverOf(stored, opened.options);

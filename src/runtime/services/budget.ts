@@ -1,7 +1,7 @@
 import type { Allowance, Budget } from "../../model/config.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
-import { costOf, type PriceTable, type Spent, tokensIn, totalOf } from "../../model/usage.ts";
+import { costOf, NO_USAGE, type PriceTable, type Spent, tokensIn, totalOf, type Usage } from "../../model/usage.ts";
 import type { Failure } from "../../turn/event.ts";
 import type { Core } from "../core.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
@@ -26,17 +26,22 @@ export async function overBudget(
   /** The model about to be asked; undefined when none is chosen yet. */
   model: string | undefined,
   turn?: LiveTurn,
+  /** What failed attempts at the call may have cost. They are booked with the answer of the call. */
+  failed: Usage = NO_USAGE,
 ): Promise<Over | undefined> {
-  const ofTurn = budget?.turn && turn && overdrawn("turn", budget.turn, turn.spentSoFar(), core.prices, model);
+  const attempted =
+    model === undefined || tokensIn(failed) === 0 ? [] : [{ source: "", model, usage: failed, calls: 0 }];
+  const ofTurn =
+    budget?.turn && turn && overdrawn("turn", budget.turn, [...turn.spentSoFar(), ...attempted], core.prices, model);
   if (ofTurn !== undefined) return ofTurn;
   const own = session.ancestors.length === 0 ? budget : await ownBudget(core, session.id);
   const budgets = [[session.id, own] as const, ...(await above(core, session))];
-  const unknownCalls = turn?.unknownCalls() ?? 0;
+  const unknownCalls = (turn?.unknownCalls() ?? 0) + failed.unknownCalls;
   if (unknownCalls > 0 && [budget, ...budgets.map(([, each]) => each)].some((each) => each?.unknown === "stop"))
     return unknownUsage(unknownCalls);
   for (const [id, each] of budgets) {
     if (each?.tree === undefined) continue;
-    const over = overdrawn("tree", each.tree, await spentUnder(core, id), core.prices, model);
+    const over = overdrawn("tree", each.tree, [...(await spentUnder(core, id)), ...attempted], core.prices, model);
     if (over !== undefined) return over;
   }
   return undefined;
@@ -96,9 +101,3 @@ const limit = (code: "limit.tokens" | "limit.money", details: Overdrawn): Over =
   message: describe(code, details).message,
   details,
 });
-
-/** `overBudget` for callers who can only throw. */
-export async function requireBudget(...given: Parameters<typeof overBudget>): Promise<void> {
-  const over = await overBudget(...given);
-  if (over !== undefined) throw new RuntimeError(over.code, over.details);
-}

@@ -14,6 +14,7 @@ import { OUTPUT_TOOL } from "../../model/tool.ts";
 import { addUsage, type Spent, type Usage } from "../../model/usage.ts";
 import { requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
+import type { Over } from "./budget.ts";
 import { callModel } from "./model-call.ts";
 import { requireAttachment } from "./reading.ts";
 
@@ -22,8 +23,8 @@ export interface CompletionSite {
   readonly core: Core;
   readonly model: string;
   readonly limits: Limits;
-  /** Throws when nothing more may be spent. */
-  allow(model: string): Awaitable<void>;
+  /** Returns the budget that is used up; `spent`: what failed attempts at this call may have cost. */
+  allow(model: string, spent: Usage): Promise<Over | undefined>;
   /** Books the cost; `key` names a recorded reply, which is booked once. */
   spend(spent: Spent, key?: string): Awaitable<void>;
   /** Told of every call once it is booked, also of a recorded one. */
@@ -93,7 +94,6 @@ async function reply(
     key,
   } = await site.once(async () => {
     const provider = await core.models.require(model, model !== site.model);
-    await site.allow(model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
     let lost: unknown;
@@ -118,16 +118,20 @@ async function reply(
             lost = error;
             throw error;
           }),
+        allow: (spent) => site.allow(model, spent),
         show: () => {},
         retrying: (attempt, failure, waitMs) =>
           site.trace("completion.retrying", { model, class: failure, attempt, waitMs }),
         unreported: () => site.unreported(model),
       });
       if (found.kind === "replied") return found.reply;
-      const { failure } = found;
       if (lost !== undefined) throw lost; // The store's fault, and not the provider's.
-      await site.spend({ source, model, usage: found.usage, calls: 1 });
-      site.spent?.(found.usage);
+      if (found.usage !== undefined) {
+        await site.spend({ source, model, usage: found.usage, calls: 1 });
+        site.spent?.(found.usage);
+      }
+      if (found.kind === "refused") throw new RuntimeError(found.over.code, found.over.details);
+      const { failure } = found;
       throw new RuntimeError(
         "provider.failed",
         { route: model, class: "class" in failure ? failure.class : "unknown", problem: failure.message },

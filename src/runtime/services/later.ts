@@ -8,13 +8,17 @@ import type { Core } from "../core.ts";
 
 const LABEL = 80;
 
-/** Keeps the input until its time. The same key and content are answered as the first time. */
+/**
+ * Keeps the input until its time. The same key and content are answered as the first time. `hear` runs `input` hooks,
+ * which a known key skips.
+ */
 export async function sendLater(
   core: Core,
   input: NewInput,
   notBefore: number,
+  hear?: () => Promise<NewInput>,
 ): Promise<{ readonly jobId: JobId; readonly turnId: TurnId }> {
-  const { id, turnId, sessionId, key, message, place, hash, at } = input;
+  const { id, turnId, sessionId, key, place, hash, at } = input;
   const jobId = asJobId(
     key === undefined ? core.world.id("job") : `job_${hashOf(`${sessionId}/later/${key}`).slice(0, 26)}`,
   );
@@ -22,6 +26,7 @@ export async function sendLater(
   const before = known?.record.delivers;
   if (before !== undefined && before.hash !== hash) throw new RuntimeError("input.conflict", { key: key ?? "" });
   if (before !== undefined) return { jobId, turnId: before.turnId };
+  const { message } = hear === undefined ? input : await hear();
   const delivers = { id, turnId, ...(key === undefined ? {} : { key }), message, place: place as "turn", hash };
   const job = {
     id: jobId,

@@ -1,11 +1,13 @@
 // One model call, for turns and completions alike: retried with backoff, throttled, aborted by the scope.
-// Not its job: what is asked (`live-turn/ask.ts`), the stream of one attempt (`reply-stream.ts`), budgets (`budget.ts`).
+// Not its job: what is asked (`live-turn/ask.ts`), the stream of one attempt (`reply-stream.ts`), what a budget allows
+// (`budget.ts`).
 // M1 Before another attempt, what the failed one has shown is retracted. The last failure retracts nothing: its text is
 //    the answer's `partial`.
 // M2 Only two kinds of failures are tried again: attempts, at most `modelAttemptsMax`, and throttles, which wait at most
 //    `throttlesMax` times and `throttleMs` in all, never less than our own backoff.
 // M3 A failed attempt that the provider may have billed counts as one call of unknown usage, with an estimate of its
 //    tokens. The recorded answer has both, so that a resume counts the same.
+// M4 Every attempt needs the budget's leave: failed attempts may be billed, and other turns spend during a backoff.
 import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hooks.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode } from "../../model/errors.ts";
@@ -24,6 +26,7 @@ import type { Scope } from "../../model/scope.ts";
 import { addUsage, NO_USAGE, type Usage, withEstimate } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
 import type { CallOptions, Provider } from "../../providers/provider.ts";
+import type { Over } from "./budget.ts";
 import { cancelled, ReplyStream, tokensSent } from "./reply-stream.ts";
 
 export interface ModelCall {
@@ -33,6 +36,8 @@ export interface ModelCall {
   readonly world: World;
   readonly scope: Scope;
   load: CallOptions["load"];
+  /** Returns the budget that is used up; `spent`: what earlier attempts may have cost. Absent where no budget is set. */
+  readonly allow?: ((spent: Usage) => Promise<Over | undefined>) | undefined;
   /**
    * Shows a delta; `retracted` voids all that this attempt has shown. A number means that the reply is over, and that so
    * much of the delta belongs to it.
@@ -58,6 +63,14 @@ export type ModelAnswer =
       readonly attempts: readonly Attempt[];
       readonly usage: Usage;
       readonly partial: readonly Part[];
+    }
+  /** The budget is used up. `attempts` and `usage` are absent when the model was never called. */
+  | {
+      readonly kind: "refused";
+      readonly over: Over;
+      readonly attempts?: readonly Attempt[];
+      readonly usage?: Usage;
+      readonly partial: readonly Part[];
     };
 
 /** Thrown when a stream hook fails: the call is not retried. */
@@ -68,7 +81,14 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
   const attempts: Attempt[] = [];
   let unknown = call.wasAsked === true ? withEstimate(NO_USAGE, tokensSent(call.request), 0) : NO_USAGE;
   let retries: Retries | undefined;
+  const refused = (over: Over, partial: readonly Part[]): ModelAnswer =>
+    attempts.length === 0
+      ? { kind: "refused", over, partial }
+      : { kind: "refused", over, attempts, usage: unknown, partial };
   for (let number = 1; ; number++) {
+    // M4. A call that was under way when its process was killed is made again: its own estimate does not refuse it.
+    const over = call.allow === undefined ? undefined : await call.allow(number === 1 ? NO_USAGE : unknown);
+    if (over !== undefined) return refused(over, []);
     const startedAt = world.now();
     const stream = new ReplyStream(call, number);
     try {
@@ -94,10 +114,14 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       };
       retries ??= new Retries(limits);
       const waitMs = failure instanceof HookStop ? undefined : retries.waitAfter(failure, number);
-      if (waitMs === undefined || scope.isAborted) {
+      const isLast = waitMs === undefined || scope.isAborted;
+      // M4: asked before the wait too, so that a used up budget keeps the partial answer and costs no backoff.
+      const overNow = isLast || call.allow === undefined ? undefined : await call.allow(unknown);
+      if (isLast || overNow !== undefined) {
         attempts.push(record);
         const told = call.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
         if (!scope.isAborted) await told; // Not waited for after a cancel: the hook must not use up the turn's grace.
+        if (overNow !== undefined) return refused(overNow, stream.partial());
         return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
       }
       attempts.push({ ...record, waitedMs: waitMs });

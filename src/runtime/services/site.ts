@@ -25,7 +25,7 @@ import type { Spawning } from "../jobs/desk.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type ChangeTools, membershipOf, toolChanges } from "../toolset/membership.ts";
-import { requireBudget } from "./budget.ts";
+import { overBudget } from "./budget.ts";
 import { type CompletionSite, completer } from "./complete.ts";
 import { isForAll, serviceOf } from "./services.ts";
 
@@ -259,7 +259,7 @@ export class SessionSite implements Site {
       core,
       model,
       limits: live?.limits ?? core.limits,
-      allow: (asked) => requireBudget(core, session, budget, asked, live),
+      allow: (asked, spent) => overBudget(core, session, budget, asked, live, spent),
       spend: (spent, key) => {
         if (live !== undefined) return live.spend(spent, key);
         if (job?.steps !== undefined && key !== undefined) return bookOnce(session, job.steps, spent, key);

@@ -28,7 +28,12 @@ export async function accept(
   const asker = inside.getStore();
   let input = isThenable(given) ? await entered(session, given) : given;
   if (session.options !== session.kept.stored.options) session.useStored();
-  if (session.composition.hooks.has.input) input = await entered(session, heard(session, input));
+  let hearNext: (() => void) | undefined;
+  if (session.composition.hooks.has.input)
+    [input, hearNext] = await entered(
+      session,
+      hear(session, () => heardInput(session, input)),
+    );
   queue.accepting();
   try {
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
@@ -64,10 +69,11 @@ export async function accept(
     return turnId;
   } finally {
     queue.accepted();
+    hearNext?.();
   }
 }
 
-async function entered(session: LiveSession, given: PromiseLike<NewInput>): Promise<NewInput> {
+async function entered<T>(session: LiveSession, given: PromiseLike<T>): Promise<T> {
   session.entering ??= new Set();
   session.entering.add(given);
   try {
@@ -77,11 +83,21 @@ async function entered(session: LiveSession, given: PromiseLike<NewInput>): Prom
   }
 }
 
-/** Lets `input` hooks change the input, one input after the other: they stay in their order. */
-function heard(session: LiveSession, input: NewInput): Promise<NewInput> {
-  const hearing = (session.hearing ?? Promise.resolve()).then(() => heardInput(session, input));
-  session.hearing = hearing.catch(() => {});
-  return hearing;
+/**
+ * Runs `input` hooks in `run`, for one input after the other: they stay in their order. The next input is heard when the
+ * caller has kept this one and calls the function that comes with it, so that a repeat of its key finds the key known.
+ */
+export async function hear<Heard>(session: LiveSession, run: () => Promise<Heard>): Promise<[Heard, () => void]> {
+  const before = session.hearing;
+  const { promise, resolve: hearNext } = Promise.withResolvers<void>();
+  session.hearing = promise;
+  await before;
+  try {
+    return [await run(), hearNext];
+  } catch (error) {
+    hearNext();
+    throw error;
+  }
 }
 
 /** A handle that joins late gets what the turn has shown so far. */

@@ -136,6 +136,7 @@ export async function visitTurn(
   await session.kept.refresh(true);
   const opened: OpenedTurn = { ...found, visit };
   await runTurn(session, opened);
+  if (opened.left !== undefined && opened.wasVisited !== true) throw opened.left; // To ask again would find it again.
   return opened.wasVisited === true;
 }
 

@@ -49,7 +49,7 @@ import type { ObserveOptions } from "../readers/readers.ts";
 import { sendLater } from "../services/later.ts";
 import { requireStored } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
-import { accept } from "./accept.ts";
+import { accept, hear } from "./accept.ts";
 import { type Compacted, compact, configure } from "./change.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
@@ -248,7 +248,10 @@ export class SessionHandle implements Session {
       throw new RuntimeError("options.invalid", { option: "time", problem: "it is no date, and no time in ms" });
     const { core, id, composition } = session;
     const made = await newInput(core, id, said, key, place);
-    return sendLater(core, composition.hooks.has.input ? await heardInput(session, made) : made, until);
+    if (!composition.hooks.has.input) return sendLater(core, made, until);
+    const [later, hearNext] = await hear(session, () => sendLater(core, made, until, () => heardInput(session, made)));
+    hearNext();
+    return later;
   }
 
   async sendAfter(ms: number, said: Input, options?: SendOptions): Promise<LaterInput> {

@@ -26,15 +26,7 @@ import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import type {
-  CancelAnswer,
-  InputRef,
-  NewInput,
-  Opening,
-  SessionOptions,
-  StoredSession,
-  Withdrawal,
-} from "../../stores/store.ts";
+import type { CancelAnswer, InputRef, Opening, SessionOptions, StoredSession, Withdrawal } from "../../stores/store.ts";
 import { isOnlyWaiting } from "../../turn/state.ts";
 import { requireWords } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
@@ -86,8 +78,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Settles when the turn that another process left, and this one resumed, is done. */
   takenUp: Promise<void> | undefined = undefined;
   /** S3: inputs that are being heard, or whose attachments are still being stored. Nothing in the queue waits for them. */
-  entering: Set<PromiseLike<NewInput>> | undefined = undefined;
+  entering: Set<PromiseLike<unknown>> | undefined = undefined;
   hearing: Promise<unknown> | undefined = undefined;
+  /** Tools that gates name and that the session does not have: each is reported once. */
+  unknownTools: Set<string> | undefined = undefined;
   /** Sources of tools were added since the running turn was last prepared. */
   hasNewTools = false;
   #toolset: Toolset | undefined;
@@ -387,6 +381,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   gaveUp(error: unknown): void {
     this.queue.mayHaveMore = false;
+    this.failAll(error);
+  }
+
+  failAll(error: unknown): void {
     for (const turnId of this.followers.turns) this.fail(turnId, error);
   }
 
@@ -397,7 +395,10 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
     const { queue } = this;
-    if (queue.isTaken || queue.hasReady) return true;
+    if (queue.isTaken || queue.hasReady) {
+      queue.mayHaveMore = true; // The turn that has the session may be left to others: what came is looked for then.
+      return true;
+    }
     const answer = await nextTurn(this);
     if (answer === undefined) return false;
     if (!("lease" in answer)) {
@@ -405,7 +406,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
       return false;
     }
     queue.mayHaveMore = true; // More may wait behind it.
-    queue.putTurn(isRecovery ? { ...answer, isRecovery } : answer);
+    queue.putTurn({ ...answer, isFound: true, ...(isRecovery ? { isRecovery } : {}) });
     this.takenUp = queue.settled();
     return true;
   }

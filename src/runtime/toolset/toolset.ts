@@ -287,6 +287,16 @@ export class Toolset {
     return undo;
   }
 
+  /** The names of the tools of all sources, also of those that the session does not use; undefined while a list is unread. */
+  get offered(): readonly string[] | undefined {
+    const { core, composition } = this.#session;
+    const listings = [...this.#listings(), ...this.#live, ...this.#contextListings];
+    if (!listings.every(({ isRead }) => isRead)) return undefined;
+    const tools = [...core.tools, ...composition.tools].map(({ value }) => value.name);
+    const offers = [...this.#overlay.offers, ...listings.flatMap((listing) => listing.offers)];
+    return [...tools, ...offers.map(({ manifest }) => manifest.name)];
+  }
+
   /** The tools that `context` hooks lent to the turn. */
   get lent(): readonly Offered[] {
     return this.#isInTurn ? this.#overlay.offers : [];
