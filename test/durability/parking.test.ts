@@ -344,7 +344,7 @@ test("T8 D4 a key that a tool hands out can be answered before its call has come
   await eventually(() => keys.length === 1 || undefined);
   expect(await one.waits.list()).toEqual([]); // Nobody waits yet.
   expect(await one.waits.resolve(keys[0]!, { value: 42 })).toBe("accepted");
-  await one.close(); // The call is in flight: it is left, and run again.
+  await one.close({ graceMs: 0 }); // The call is in flight: it is left, and run again.
   const two = await make(false);
   await within(two.recover());
   expect(keys[1]).toBe(keys[0]);

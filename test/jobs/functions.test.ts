@@ -305,7 +305,7 @@ test("J1 a function that its process could not end is abandoned, once, and its s
   const first = await runningOn(path, { model: recited(says("What a pity.")), limits: { cancelGraceMs: 10 } });
   const session = await first.session("s");
   const { id } = await session.jobs.spawn({ label: "Long", wake: "wake" }, () => new Promise(() => {}));
-  const closing = first.close();
+  const closing = first.close({ graceMs: 10 });
   await using second = await runningOn(path, { model: recited(says("What a pity.")) });
   await closing;
   const record = await second.jobs.await(id);

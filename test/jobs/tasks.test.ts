@@ -331,7 +331,7 @@ test("J5 D2 a task goes on in another process from its recorded steps, and none 
   const first = await runningOn(path, { model: model(), plugins: [work(1)], tools: [act] });
   const { id } = await (await first.session("s")).jobs.spawn(WORK);
   await reached.promise;
-  await first.close();
+  await first.close({ graceMs: 10 });
   await using second = await runningOn(path, { model: model(), plugins: [work(2)], tools: [act] });
   const record = await within(second.jobs.await(id), 5_000);
   expect(record).toMatchObject({ state: "completed", result: ["a1", "Short.", "b"], starts: 2 });

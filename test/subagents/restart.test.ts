@@ -89,7 +89,7 @@ test("J8 D1 agents of a runtime that was closed go on in the next one: closing i
   const turn = (await first.session("chief")).turn("Go", { key: "go" });
   turn.result().catch(() => {});
   await areAtWork(here);
-  await first.close();
+  await first.close({ graceMs: 0 });
   here.next();
   await using runtime = await running(here.model, { tools: [here.tool], store: sqlite(path) });
   const session = await runtime.session("chief");
