@@ -9,7 +9,12 @@ afterAll(() => built[Symbol.dispose]());
 // A sample; `npm run test:long` does it for a minute.
 test("J7 D2 schedules that several processes serve, which are killed, occur at each of their times, and at each once", async () => {
   const { kills, line, ...problems } = await soak({
-    ...{ schedules: sample(6, 10), processes: sample(2, 3), lastsMs: sample(2_000, 7_000), killEveryMs: sample(600, 1_000) },
+    ...{
+      schedules: sample(6, 10),
+      processes: sample(2, 3),
+      lastsMs: sample(2_000, 7_000),
+      killEveryMs: sample(600, 1_000),
+    },
     execArgv: built.execArgv,
   });
   console.log(line);

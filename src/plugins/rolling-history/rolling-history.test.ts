@@ -23,6 +23,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, ends, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { sample } from "../../../test/kit/size.ts";
 import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
 import { cutOf } from "./place.ts";
 import { prune } from "./prune.ts";
@@ -867,7 +868,7 @@ test("K8 S8 after any compaction the request is paired, smaller and within the w
         for (const { messages } of model.turns) expect(unpairedIn(messages)).toEqual([]);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: sample(20, 60) },
   );
 }, 60_000);
 
@@ -915,7 +916,7 @@ test("K8 wherever it cuts, what follows is whole, and what the user said last is
       if (last >= 0 && last < at && !isAnswered) expect(request).toBe(messages[last]?.parts);
       else expect(request).toEqual([]);
     }),
-    { numRuns: 500 },
+    { numRuns: sample(150, 500) },
   );
 });
 
