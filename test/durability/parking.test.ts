@@ -110,9 +110,9 @@ test("D4 a turn that only waits is given up: no lease, no write, one look a seco
   const result = turn.result();
   const wait = await parked(runtime, store, "s");
   calls.length = 0;
-  await new Promise((resolve) => setTimeout(resolve, 2_300)); // What is shown is that nothing happens.
+  await new Promise((resolve) => setTimeout(resolve, 1_200)); // What is shown is that nothing happens.
   expect(calls.filter((name) => name !== "agenda")).toEqual([]);
-  expect(calls.length).toBeLessThanOrEqual(3);
+  expect(calls.length).toBeLessThanOrEqual(2);
   const next = session.turn("And then?");
   expect(await runtime.waits.resolve(wait, { approved: true })).toBe("accepted");
   expect((await within(result)).outcome).toMatchObject({ kind: "answered", text: "Done." });
