@@ -610,10 +610,10 @@ for (const wire of WIRES) {
 
     test("E1 a connection that falls silent is closed before the next attempt", async () => {
       await using server = await serveWire([{ events: wire.text.events.slice(0, -1), hangs: true }, wire.text]);
-      await using world = await open(wire.model(server.url), { ...base, limits: { modelIdleMs: 50, throttleMs: 1 } });
+      await using world = await open(wire.model(server.url), { ...base, limits: { modelIdleMs: 250, throttleMs: 1 } });
       const turn = world.session.turn("Hello.");
       expect(shown(await eventsOf(turn))).toBe("Grüße, Welt 🌍.");
-      const late = new Promise((resolve) => setTimeout(resolve, 50, "still open"));
+      const late = new Promise((resolve) => setTimeout(resolve, 1_000, "still open"));
       expect(await Promise.race([server.requests[0]?.hungUp.then(() => "closed"), late])).toBe("closed");
     });
   });
