@@ -39,6 +39,7 @@ import {
 import { CancelAnswer, Failed, Stopped, TurnOutcome } from "./shared/model/outcome.js";
 import { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./shared/providers/provider.js";
 import { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "./shared/kernel/code.js";
+import { CloseOptions, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
 import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
 import { Comparison, HistoryPage, Node } from "./shared/graph/history.js";
@@ -73,7 +74,6 @@ import { Price, PriceTable, Spent, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
 import { Protocol } from "./shared/protocols/protocol.js";
 import { Receipt } from "./shared/runtime/session/operate.js";
-import { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./shared/runtime/runtime.js";
 import { Section } from "./shared/kernel/prompt.js";
 import { Session, SessionInputs, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionTools } from "./shared/runtime/toolset/tools.js";
@@ -129,6 +129,7 @@ export {
   type Capabilities,
   type CellProgress,
   type CellSegment,
+  type CloseOptions,
   type Code,
   type CodeContext,
   type CodeExecutor,

@@ -108,7 +108,7 @@ export type { Protocol } from "./protocols/protocol.ts";
 export type { Capabilities, LanguageModel, Model, ModelResolver, Provider } from "./providers/provider.ts";
 export type { AppJobs } from "./runtime/jobs/app.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
-export type { Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
+export type { CloseOptions, Runtime, RuntimeOptions, SessionSummary, TreeUsage } from "./runtime/runtime.ts";
 export type { Session, SessionInputs, TurnOptions } from "./runtime/session/handle.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 export type { SessionTools } from "./runtime/toolset/tools.ts";

@@ -5,7 +5,7 @@ import { over } from "../../test/stores/mutant.ts";
 import { memory } from "../stores/memory.ts";
 import type { Appended, Mail, Store } from "../stores/store.ts";
 import { amnesiac } from "../testing/amnesiac.ts";
-import { ann, begin, newSession } from "../testing/cast.ts";
+import { ann, begin, ben, newSession, opening } from "../testing/cast.ts";
 import { hostLaws } from "../testing/host-laws.ts";
 import { simulatedWorld } from "../testing/world.ts";
 import { type Effect, name } from "../turn/effect.ts";
@@ -73,7 +73,8 @@ class Stage {
 
   #slow(): Store {
     const answered = async <A extends Appended>(answer: A): Promise<A> => {
-      await this.world.advance(this.delays.shift() ?? 0);
+      const ms = this.delays.shift();
+      if (ms !== undefined) await this.world.jump(ms);
       return this.pending === undefined ? answer : { ...answer, pending: this.pending };
     };
     return over(this.inner, {
@@ -111,6 +112,17 @@ test("D4 journal: a renewal whose answer comes when its time is over counts for 
   await stage.run.next();
   await stage.start(ask(3)); // Two are too late.
   expect([stage.appends, stage.performed]).toEqual([4, ["r1.ask", "r2.ask", "r3.ask"]]);
+  await stage.run.leave();
+});
+
+test.each([
+  ["inline", inline],
+  ["journal", journal],
+])("D4 %s: a running turn keeps its lease in a simulated world, however much time passes there", async (_, host) => {
+  const stage = await new Stage().open(host());
+  await stage.world.advance(300_000);
+  const found = await stage.inner.open(newSession().id, ben, stage.world.now(), opening);
+  expect(found).toMatchObject({ kind: "busy", holder: ann });
   await stage.run.leave();
 });
 

@@ -158,7 +158,7 @@ const BROKEN: readonly (readonly [what: string, make: MakeProvider])[] = [
   ],
 ];
 
-test.each(BROKEN)("E1 the laws notice a provider that %s", async (_, make) => {
+test.concurrent.each(BROKEN)("E1 the laws notice a provider that %s", async (_, make) => {
   const broken: string[] = [];
   for (const { law, check } of providerLaws) {
     if (broken.length === 0) await check(make).catch(() => broken.push(law));

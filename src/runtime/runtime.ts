@@ -145,10 +145,15 @@ export interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
-   * Refuses new calls, parks turns that only wait, gives other running turns and jobs 5 seconds, closes plugins in reverse
-   * order, then the store.
+   * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace (default: 5 seconds), closes
+   * plugins in reverse order, then the store. The grace of the first call holds.
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
+}
+
+export interface CloseOptions {
+  /** How long running turns and jobs may still finish, in milliseconds. Default: 5,000. */
+  readonly graceMs?: number | undefined;
 }
 
 export interface SessionOptions {
@@ -201,6 +206,8 @@ export interface Defaults {
 
 const SESSION: Known<SessionOptions> = { config: true, plugins: true };
 const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
+
+const CLOSE: Known<CloseOptions> = { graceMs: true };
 
 const CLOSE_MS = 5_000;
 
@@ -380,18 +387,22 @@ class RuntimeHandle implements Runtime {
     return this.#core;
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
+  async close(options: CloseOptions = {}): Promise<void> {
+    requireOptions("runtime.close", options, CLOSE);
+    const { graceMs = CLOSE_MS } = options;
+    if (!(typeof graceMs === "number" && graceMs >= 0))
+      throw new RuntimeError("options.invalid", { option: "graceMs", problem: "it must be a number of 0 or more" });
+    this.#closed ??= this.#close(graceMs);
     return this.#closed;
   }
 
-  async #close(): Promise<void> {
+  async #close(graceMs: number): Promise<void> {
     const { door, background, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
     door.isClosed = true;
     this.#hints.close();
     readers.close();
     live?.close();
-    await Promise.all([background.close(CLOSE_MS), sessions.close(CLOSE_MS)]);
+    await Promise.all([background.close(graceMs), sessions.close(graceMs)]);
     for (const [, followers] of watch.close()) followers.left();
     this.#closing.abort();
     listings.close();

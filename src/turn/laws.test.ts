@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { sample } from "../../test/kit/size.ts";
 import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
 import {
   asked,
@@ -34,7 +35,7 @@ const playGame = (driver: ProtocolDriver, game: Game): Played =>
   play(driver, opening(tightLimits(game.answers), (game.answers[0] ?? 0) % 3 === 1 ? { merges: true } : {}), game);
 
 /** `RUNS=100000 npx vitest run src/turn/laws.test.ts` looks longer. */
-const numRuns = Number(process.env.RUNS ?? 500);
+const numRuns = Number(process.env.RUNS ?? sample(150, 500));
 const everyTurn = (driver: ProtocolDriver, holds: (played: Played) => void, runs = numRuns): void =>
   fc.assert(
     fc.property(stormy, (game) => {
@@ -251,7 +252,7 @@ test("a cancel that arrives when the turn has ended, before its commit, makes it
         expect(outcomeOf(cancelled.state)).toMatchObject({ kind: "stopped", by: "cancel" });
       expect(itemsOf(cancelled.state.log)).toEqual(itemsOf(state.log));
     }),
-    { numRuns: 300 },
+    { numRuns: sample(100, 300) },
   );
 });
 

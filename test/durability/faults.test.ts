@@ -20,7 +20,7 @@ function nearlyFull(times: number) {
 }
 
 test("D2 a turn that finds the disk full again and again is no crash loop: it ends when there is room", async () => {
-  const { store, refused } = nearlyFull(5);
+  const { store, refused } = nearlyFull(3);
   await using runtime = await createRuntime({
     store,
     model: scripted(calls("work"), says("Done.")),
@@ -34,5 +34,5 @@ test("D2 a turn that finds the disk full again and again is no crash loop: it en
   for (let tries = 0; tries < 20 && (await store.terminal(id)) === undefined; tries++)
     await runtime.recover().catch(() => {});
   assert.equal((await store.terminal(id))?.outcome.kind, "answered");
-  expect(refused()).toBe(5);
+  expect(refused()).toBe(3);
 });

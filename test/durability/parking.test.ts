@@ -117,9 +117,9 @@ test("D4 a turn that only waits is given up: no lease, no write, one look a seco
   const result = turn.result();
   const wait = await parked(runtime, store, "s");
   calls.length = 0;
-  await new Promise((resolve) => setTimeout(resolve, 2_300)); // What is shown is that nothing happens.
+  await new Promise((resolve) => setTimeout(resolve, 1_200)); // What is shown is that nothing happens.
   expect(calls.filter((name) => name !== "agenda")).toEqual([]);
-  expect(calls.length).toBeLessThanOrEqual(3);
+  expect(calls.length).toBeLessThanOrEqual(2);
   const next = session.turn("And then?");
   expect(await runtime.waits.resolve(wait, { approved: true })).toBe("accepted");
   expect((await within(result)).outcome).toMatchObject({ kind: "answered", text: "Done." });
@@ -365,7 +365,7 @@ test("T8 D4 a key that a tool hands out can be answered before its call has come
   await eventually(() => keys.length === 1 || undefined);
   expect(await one.waits.list()).toEqual([]); // Nobody waits yet.
   expect(await one.waits.resolve(keys[0]!, { value: 42 })).toBe("accepted");
-  await one.close(); // The call is in flight: it is left, and run again.
+  await one.close({ graceMs: 0 }); // The call is in flight: it is left, and run again.
   const two = await make(false);
   await within(two.recover());
   expect(keys[1]).toBe(keys[0]);

@@ -29,7 +29,7 @@ function numbered(): Provider {
   };
 }
 
-describe.each(STORES)("on %s", (_, store) => {
+describe.concurrent.each(STORES)("on %s", (_, store) => {
   test("J3 J5 a task that is handed over while it waits goes on in its new session", async () => {
     const sessions: string[] = [];
     const work = doing(async ({ job, sessionId }) => {
@@ -284,7 +284,7 @@ describe.each(STORES)("on %s", (_, store) => {
   });
 });
 
-test("J5 a task that is left again and again by processes that are closed has not ended any of them", async () => {
+test.concurrent("J5 a task that is left again and again by processes that are closed has not ended any of them", async () => {
   const path = file();
   const work = doing(({ signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)));
   let id = "";
@@ -297,7 +297,7 @@ test("J5 a task that is left again and again by processes that are closed has no
   expect(await runtime.jobs.get(id)).toMatchObject({ state: "running", starts: 4 });
 }, 20_000);
 
-test("J5 T8 a tool whose result comes later is called once, over the end of its process; closing does not wait for it", async () => {
+test.concurrent("J5 T8 a tool whose result comes later is called once, over the end of its process; closing does not wait for it", async () => {
   const path = file();
   let asked = 0;
   const later = defineTool({
@@ -322,7 +322,7 @@ test("J5 T8 a tool whose result comes later is called once, over the end of its 
   expect(asked).toBe(1);
 }, 20_000);
 
-test("J2 a callback that never returns, of a job that is cancelled elsewhere, keeps nobody here from awaiting", async () => {
+test.concurrent("J2 a callback that never returns, of a job that is cancelled elsewhere, keeps nobody here from awaiting", async () => {
   const path = file();
   await using here = await runningOn(path, {});
   await using elsewhere = await runningOn(path, {});
@@ -340,7 +340,7 @@ test("J2 a callback that never returns, of a job that is cancelled elsewhere, ke
   expect(await within(waiting, 4_000)).toMatchObject([{ state: "completed" }]);
 }, 10_000);
 
-test("J1 work that two processes begin at once under one id runs in one of them", async () => {
+test.concurrent("J1 work that two processes begin at once under one id runs in one of them", async () => {
   const path = file();
   const runtimes = await Promise.all([runningOn(path, {}), runningOn(path, {})]);
   const begun = await Promise.all(runtimes.map((runtime) => runtime.session("s")));
@@ -354,7 +354,7 @@ test("J1 work that two processes begin at once under one id runs in one of them"
   for (const runtime of runtimes) await runtime.close();
 }, 20_000);
 
-test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
+test.concurrent("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
   let fails = 1;
   const store = around(sqlite(":memory:", { strength: "process" }), {
     "jobs.append": (act, _lease, events) => {
@@ -373,7 +373,7 @@ test("S4 J5 an input whose delivery fails once is delivered, and keeps nothing e
   await eventually(async () => ((await session.read()).turns === 1 ? true : undefined));
 }, 10_000);
 
-test("J2 whoever awaits a job hears that its session was deleted elsewhere", async () => {
+test.concurrent("J2 whoever awaits a job hears that its session was deleted elsewhere", async () => {
   const path = file();
   await using here = await runningOn(path, {});
   await using elsewhere = await runningOn(path, {});

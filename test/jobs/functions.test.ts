@@ -6,7 +6,7 @@ import { codeOf, eventually, signalOf, unheard, within } from "../kit/reading.ts
 import { file, STORES } from "../kit/stores.ts";
 import { open, ping, running, runningOn } from "../kit/worlds.ts";
 
-describe.each(STORES)("on %s", (_, store) => {
+describe.concurrent.each(STORES)("on %s", (_, store) => {
   test("J1 a job with a function runs beside turns, and its record tells what came of it", async () => {
     const free = signalOf();
     await using world = await open(recited(says("Hello.")), { store: store() });
@@ -300,12 +300,12 @@ describe.each(STORES)("on %s", (_, store) => {
   });
 });
 
-test("J1 a function that its process could not end is abandoned, once, and its session is told", async () => {
+test.concurrent("J1 a function that its process could not end is abandoned, once, and its session is told", async () => {
   const path = file();
   const first = await runningOn(path, { model: recited(says("What a pity.")), limits: { cancelGraceMs: 10 } });
   const session = await first.session("s");
   const { id } = await session.jobs.spawn({ label: "Long", wake: "wake" }, () => new Promise(() => {}));
-  const closing = first.close();
+  const closing = first.close({ graceMs: 10 });
   await using second = await runningOn(path, { model: recited(says("What a pity.")) });
   await closing;
   const record = await second.jobs.await(id);
@@ -314,7 +314,7 @@ test("J1 a function that its process could not end is abandoned, once, and its s
   await eventually(async () => ((await again.read()).turns === 1 ? true : undefined), 5_000);
 }, 20_000);
 
-test("J1 what a hook begins in a turn begins with its answer; a tool that fails begins nothing", async () => {
+test.concurrent("J1 what a hook begins in a turn begins with its answer; a tool that fails begins nothing", async () => {
   const begun: string[] = [];
   const plugin = definePlugin({
     id: "test/begins",
@@ -344,7 +344,7 @@ test("J1 what a hook begins in a turn begins with its answer; a tool that fails 
   expect(parent?.parent).toEqual({ turnId });
 });
 
-test("J2 a function that two processes begin under one id runs in one of them", async () => {
+test.concurrent("J2 a function that two processes begin under one id runs in one of them", async () => {
   const path = file();
   const ran: string[] = [];
   const worlds = await Promise.all(["a", "b"].map(() => runningOn(path, {})));
@@ -359,7 +359,7 @@ test("J2 a function that two processes begin under one id runs in one of them", 
   expect(ran).toHaveLength(1);
 });
 
-test("J1 a function that heeds the close of its process is abandoned, and did not fail", async () => {
+test.concurrent("J1 a function that heeds the close of its process is abandoned, and did not fail", async () => {
   const path = file();
   const first = await runningOn(path, {});
   const { jobs } = await first.session("s");

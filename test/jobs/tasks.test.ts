@@ -15,7 +15,7 @@ async function done(runtime: Runtime, input: Json = null, session = "s") {
   return within(runtime.jobs.await(id), 5_000);
 }
 
-describe.each(STORES)("on %s", (_, store) => {
+describe.concurrent.each(STORES)("on %s", (_, store) => {
   test("J5 a task runs as a job: its steps are recorded, and what it changes is kept at its end, in one change", async () => {
     const reports = definePlugin({
       id: "test/reports",
@@ -323,7 +323,7 @@ describe.each(STORES)("on %s", (_, store) => {
 
 // ── Other processes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J5 D2 a task goes on in another process from its recorded steps, and none of them is done again", async () => {
+test.concurrent("J5 D2 a task goes on in another process from its recorded steps, and none of them is done again", async () => {
   const path = file();
   const ran: string[] = [];
   const [reached, never] = [signalOf(), new Promise<never>(() => {})];
@@ -352,7 +352,7 @@ test("J5 D2 a task goes on in another process from its recorded steps, and none 
   const first = await runningOn(path, { model: model(), plugins: [work(1)], tools: [act] });
   const { id } = await (await first.session("s")).jobs.spawn(WORK);
   await reached.promise;
-  await first.close();
+  await first.close({ graceMs: 10 });
   await using second = await runningOn(path, { model: model(), plugins: [work(2)], tools: [act] });
   const record = await within(second.jobs.await(id), 5_000);
   expect(record).toMatchObject({ state: "completed", result: ["a1", "Short.", "b"], starts: 2 });
@@ -360,7 +360,7 @@ test("J5 D2 a task goes on in another process from its recorded steps, and none 
   expect((await second.sessions.usage("s")).ledger).toMatchObject([{ calls: 1 }]);
 }, 20_000);
 
-test("J5 D4 a task that sleeps is given up, and goes on when its time has come, in whatever process", async () => {
+test.concurrent("J5 D4 a task that sleeps is given up, and goes on when its time has come, in whatever process", async () => {
   const path = file();
   const ran: number[] = [];
   const plugins = () => [
@@ -380,7 +380,7 @@ test("J5 D4 a task that sleeps is given up, and goes on when its time has come, 
   expect(ran).toEqual([1]);
 }, 20_000);
 
-test("J5 a process without the plugin leaves a job alone; one that has it takes it within a second or two", async () => {
+test.concurrent("J5 a process without the plugin leaves a job alone; one that has it takes it within a second or two", async () => {
   const path = file();
   const plugins = [doing(() => "done")()];
   const first = await runningOn(path, { plugins, limits: { parallelJobsMax: 1 } });
@@ -394,7 +394,7 @@ test("J5 a process without the plugin leaves a job alone; one that has it takes 
   expect(await withIt.jobs.get(id)).toMatchObject({ result: "done" });
 }, 20_000);
 
-test("J5 signals and cancels reach a job in another process", async () => {
+test.concurrent("J5 signals and cancels reach a job in another process", async () => {
   const path = file();
   const plugins = [doing(async ({ job, input }) => (input === "waits" ? job!.receive("go") : job!.sleep(60_000)))()];
   await using worker = await runningOn(path, { plugins });
@@ -410,7 +410,7 @@ test("J5 signals and cancels reach a job in another process", async () => {
   expect(await within(jobs.cancel(sleeps.id), 5_000)).toMatchObject({ state: "cancelled" });
 }, 20_000);
 
-test("J5 a job that ends its process again and again ends as failed", async () => {
+test.concurrent("J5 a job that ends its process again and again ends as failed", async () => {
   const store = sqlite(file(), { strength: "process", leaseMs: 50 });
   let isAlive = true;
   const plugins = [
@@ -439,7 +439,7 @@ test("J5 a job that ends its process again and again ends as failed", async () =
   });
 }, 20_000);
 
-test("J3 J5 what a task has done before it is handed over is not done again in its new session", async () => {
+test.concurrent("J3 J5 what a task has done before it is handed over is not done again in its new session", async () => {
   const couriers = doing(async ({ complete, graph, job }) => {
     await complete.text("Where to?", { label: "courier" });
     await graph.append([{ kind: "plugin", type: "fetched", body: null }]);
@@ -457,7 +457,7 @@ test("J3 J5 what a task has done before it is handed over is not done again in i
   expect([before.head === undefined, after.head === undefined]).toEqual([false, true]);
 });
 
-test("J3 J5 a task that is handed over while it works goes on in its new session", async () => {
+test.concurrent("J3 J5 a task that is handed over while it works goes on in its new session", async () => {
   const couriers = doing(async ({ once, sessionId }) => {
     const first = await once(
       "first",
@@ -474,7 +474,7 @@ test("J3 J5 a task that is handed over while it works goes on in its new session
   expect(record).toMatchObject({ state: "completed", sessionId: "to", result: ["to", "to"] });
 });
 
-test("J5 T8 a tool that waits again and again for a job that is over fails, and keeps nothing else from running", async () => {
+test.concurrent("J5 T8 a tool that waits again and again for a job that is over fails, and keeps nothing else from running", async () => {
   const spins = defineTool({
     name: "spins",
     description: "Waits for what is over.",
@@ -491,7 +491,7 @@ test("J5 T8 a tool that waits again and again for a job that is over fails, and 
   expect((await done(runtime)).result).toBe("tool.result");
 });
 
-test("J3 J5 a task that is handed over after it began a child finds the child, and awaits it", async () => {
+test.concurrent("J3 J5 a task that is handed over after it began a child finds the child, and awaits it", async () => {
   const child = doing(async ({ input, jobs, job }) => {
     if (input === "child") return job!.receive("go");
     const { id } = await jobs.spawn({ ...WORK, input: "child", signals: { go: {} }, id: "child" });

@@ -133,6 +133,7 @@ const offers = new Map<string, Offer>([
     {
       run: () => {
         const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+        child.unref();
         return text(String(child.pid));
       },
     },

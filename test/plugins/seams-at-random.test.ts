@@ -28,6 +28,7 @@ import type { ToolCall } from "../../src/model/tool.ts";
 import { makeTool } from "../../src/tools/define.ts";
 import type { Changes } from "../../src/turn/event.ts";
 import { eventsOf, only, outline } from "../kit/reading.ts";
+import { sample } from "../kit/size.ts";
 import { open } from "../kit/worlds.ts";
 
 // Plugins at random: several handlers each, in any order, that answer, throw, answer nonsense or never answer. Whatever
@@ -236,7 +237,7 @@ const anyPlans = (seam: SeamUnderTest): fc.Arbitrary<readonly PluginPlan[]> =>
     return pluginPlans(isSound ? some : fc.oneof({ weight: 6, arbitrary: some }, { weight: 1, arbitrary: broken }));
   });
 const failing = fc.constantFrom<HandlerPlan["does"]>("throws", "answers nonsense", "never answers");
-const RUNS = { numRuns: 150 };
+const RUNS = { numRuns: sample(50, 150) };
 
 describe.each([BEFORE, AFTER])("$hook", (seam) => {
   const plans = anyPlans(seam);
@@ -371,7 +372,7 @@ describe.each([BEFORE, AFTER])("$hook", (seam) => {
       expect(turn.told).toEqual(emits.map(({ plugin }) => plugin));
       expect(turn.conflicts).toEqual(conflicts);
     });
-    await fc.assert(carriedOut, { numRuns: 40 });
+    await fc.assert(carriedOut, { numRuns: sample(15, 40) });
   });
 });
 

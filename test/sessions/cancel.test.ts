@@ -17,6 +17,7 @@ import {
   within,
   wordsOf,
 } from "../kit/reading.ts";
+import { sample } from "../kit/size.ts";
 import { around, file, STORES, slowly } from "../kit/stores.ts";
 import { held, keyTo, lifetimes, running, runningOn, twoOn, work } from "../kit/worlds.ts";
 import { busy } from "./busy.ts";
@@ -336,7 +337,7 @@ describe.each(STORES)("on %s", (_, make) => {
 
   test("S3 a cancel that races the end: what is answered is what happens, at every instant", async () => {
     const kinds = new Set<string>();
-    for (let instant = 0; instant < 60; instant++) {
+    for (let instant = 0; instant < 60; instant += sample(3, 1)) {
       await using runtime = await running({
         store: make(),
         model: scripted(calls("work"), says("Done.")),
@@ -561,7 +562,7 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 
   test("S3 S4 a turn that merges inputs is cancelled at any instant: each input is kept once, with it or in a turn of its own", async () => {
-    for (let instant = 0; instant < 40; instant++) {
+    for (let instant = 0; instant < 40; instant += sample(4, 1)) {
       const work = held();
       await using runtime = await running({ store: slowly(make(), 1), model: listener(), tools: [work.tool] });
       const session = await runtime.session("s", { config: { mergesInputs: true } });
@@ -602,7 +603,7 @@ async function settled(session: Session): Promise<void> {
 
 // ── From any process ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("from any process", () => {
+describe.concurrent("from any process", () => {
   test("S3 a second runtime on the same file follows, cancels and is told, before, while and after", async () => {
     const path = file();
     const work = held();

@@ -65,7 +65,7 @@ async function checkEnd(runtime: Runtime, seen: readonly string[]): Promise<void
   expect((await session.query(subagents, "agents")).map(({ status }) => status)).toEqual(["finished", "finished"]);
 }
 
-test("J8 D1 agents that a killed process left go on in the next one, and no call is made twice", async () => {
+test.concurrent("J8 D1 agents that a killed process left go on in the next one, and no call is made twice", async () => {
   const here = world();
   const { next, kill } = lives(sqlite(file(), { strength: "process" }));
   const options = { tools: [here.tool] };
@@ -82,14 +82,14 @@ test("J8 D1 agents that a killed process left go on in the next one, and no call
   await checkEnd(runtime, here.seen);
 });
 
-test("J8 D1 agents of a runtime that was closed go on in the next one: closing is not cancelling", async () => {
+test.concurrent("J8 D1 agents of a runtime that was closed go on in the next one: closing is not cancelling", async () => {
   const here = world();
   const path = file();
   const first = await running(here.model, { tools: [here.tool], store: sqlite(path) });
   const turn = (await first.session("chief")).turn("Go", { key: "go" });
   turn.result().catch(() => {});
   await areAtWork(here);
-  await first.close();
+  await first.close({ graceMs: 0 });
   here.next();
   await using runtime = await running(here.model, { tools: [here.tool], store: sqlite(path) });
   const session = await runtime.session("chief");
@@ -98,7 +98,7 @@ test("J8 D1 agents of a runtime that was closed go on in the next one: closing i
   await checkEnd(runtime, here.seen);
 }, 30_000);
 
-test("J8 I10 a turn that is cancelled while its process is dead stops its agents when it is taken up", async () => {
+test.concurrent("J8 I10 a turn that is cancelled while its process is dead stops its agents when it is taken up", async () => {
   const here = world();
   const kept = sqlite(file(), { strength: "process" });
   const { next, kill } = lives(kept);
@@ -122,7 +122,7 @@ test("J8 I10 a turn that is cancelled while its process is dead stops its agents
   expect(parts.filter(({ kind }) => kind === "toolResult")).toHaveLength(2);
 }, 20_000);
 
-test("J8 D1 what runs in the background when a process dies is there in the next, with what became of it", async () => {
+test.concurrent("J8 D1 what runs in the background when a process dies is there in the next, with what became of it", async () => {
   let life = 1;
   const model = cast({
     Go: [
@@ -148,7 +148,7 @@ test("J8 D1 what runs in the background when a process dies is there in the next
   expect((await runtime.sessions.get(agent)).turns).toBe(1);
 }, 20_000);
 
-test("J8 D3 a worker that has lost its turn to another stops none of its agents", async () => {
+test.concurrent("J8 D3 a worker that has lost its turn to another stops none of its agents", async () => {
   const gate = Promise.withResolvers<void>();
   const model = cast({ Go: [spawns("Slow."), says("Done.")], "Slow.": [after(gate.promise, says("At last."))] });
   const kept = sqlite(file(), { strength: "process" });

@@ -165,11 +165,13 @@ describe.each(STORES)("on %s", (_, store) => {
 
   test("J7 a task that takes no input is started by events and schedules all the same", async () => {
     const read: unknown[] = [];
-    await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
+    const clock = simulatedWorld();
+    await using world = await open(listener(), { store: store(), plugins: [mailing(read)], world: clock });
     const { triggers } = world.session;
     await triggers.subscribe({ id: "event", on: { event: mail }, operation: "acme/mail.clean" });
     await triggers.subscribe({ id: "time", on: { everyMs: 1_000 }, operation: "acme/mail.clean" });
     await triggers.emit(mail, LETTER);
+    await clock.advance(1_000);
     await eventually(() => (read.length === 2 ? true : undefined));
     await triggers.remove("time");
   });

@@ -262,6 +262,17 @@ test("S3 a runtime that is closing lets the running turn end and accepts nothing
   expect(await refused).toBe("refused");
 });
 
+test("S3 close cancels a turn that is still running after `graceMs`; an invalid grace is a typed error", async () => {
+  const { runtime, session } = await open(plays(talksOn("So ")));
+  const turn = session.turn("Go.");
+  await turn.id;
+  for (const graceMs of [-1, Number.NaN, "soon" as never])
+    await expect(runtime.close({ graceMs })).rejects.toMatchObject({ code: "options.invalid" });
+  await expect(runtime.close({ grace: 1 } as never)).rejects.toMatchObject({ code: "options.unknown" });
+  await runtime.close({ graceMs: 0 });
+  expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
+});
+
 // ── Cancel ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Cancelling {

@@ -111,10 +111,14 @@ interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
-   * Refuses new calls, parks turns that only wait, gives other running turns and jobs 5 seconds, closes plugins in reverse
-   * order, then the store.
+   * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace (default: 5 seconds), closes
+   * plugins in reverse order, then the store. The grace of the first call holds.
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
+}
+interface CloseOptions {
+  /** How long running turns and jobs may still finish, in milliseconds. Default: 5,000. */
+  readonly graceMs?: number | undefined;
 }
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
@@ -158,4 +162,4 @@ interface SessionSummary {
   /** The open turn, in this process or another. */
   readonly openTurn?: TurnId;
 }
-export { Runtime, RuntimeOptions, SessionSummary, TreeUsage };
+export { CloseOptions, Runtime, RuntimeOptions, SessionSummary, TreeUsage };

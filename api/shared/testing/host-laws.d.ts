@@ -8,7 +8,10 @@ interface HostFixture {
   host(): Awaitable<EffectHost>;
   /** Makes an empty store. The law closes it. */
   store(): Awaitable<Store>;
-  /** For a host with a clock of its own. Default: time is simulated. No law advances it by more than 5 seconds. */
+  /**
+   * For a host whose timers do not use the world of its context. Default: time is simulated. No law advances it by more
+   * than 5 seconds.
+   */
   world?(): LawWorld;
 }
 type LawWorld = World & {

@@ -109,7 +109,7 @@ export class LocalRun implements TurnRun {
     this.#queue = recorded.slice();
     this.#openedAt = turn.journal[0]?.at ?? 0;
     if (turn.journal.length > 1) this.#cancelSeen = turn.journal.some(({ kind }) => kind === "cancelled");
-    runs.add(this);
+    runs.add(this, context.world);
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {

@@ -1,3 +1,5 @@
+import type { World } from "../../model/world.ts";
+
 /**
  * How often a turn looks for mail that nobody told it of: a cancel or an answer from another process. This renews its
  * lease, too.
@@ -10,15 +12,16 @@ interface Listed {
   look(): void;
 }
 
-/** The turns of one host. One timer looks for the mail of all of them and runs only while there are any. */
+/** The turns of one host. One loop looks for the mail of all of them and runs only while there are any. */
 export class Runs {
   readonly #runs: Listed[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
 
-  add(run: Listed): void {
+  /** The loop takes its time from the world of the turn that starts it: a host serves one runtime, which has one world. */
+  add(run: Listed, world: World): void {
     run.place = this.#runs.length;
     this.#runs.push(run);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    if (!this.#isLooking) void this.#look(world);
   }
 
   /** Moves the last turn into the gap: turns come and go by the thousand, so nothing is searched or copied. */
@@ -30,11 +33,12 @@ export class Runs {
     last.place = run.place;
   }
 
-  #look(): void {
-    if (this.#runs.length === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
+  async #look(world: World): Promise<void> {
+    this.#isLooking = true;
+    while (this.#runs.length > 0) {
+      await world.rest(LOOK_MS);
+      for (const run of [...this.#runs]) run.look();
     }
-    for (const run of [...this.#runs]) run.look();
+    this.#isLooking = false;
   }
 }

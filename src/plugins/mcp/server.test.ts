@@ -14,6 +14,7 @@ vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 }); // Tests here start 
 
 const opened: Server[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   await Promise.all(opened.splice(0).map((server) => server.detach()));
 });
 
@@ -50,6 +51,8 @@ const changed = (server: Server): Promise<void> => {
   return happened.finally(unwatch);
 };
 const state = (server: Server): string => server.status.state;
+/** From now on the client's time only passes with `vi.advanceTimersByTimeAsync`. Processes and sockets stay real. */
+const stopTimers = (): void => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 
 const ways: readonly [string, () => Promise<{ options: McpServer; remote?: Remote }>][] = [
   ["stdio", async () => ({ options: fixture("stdio") })],
@@ -76,7 +79,7 @@ describe.each(ways)("a server over %s", (_, start) => {
   let server: Server;
   beforeAll(async () => {
     ({ options, remote } = await start());
-    server = attached(options);
+    server = attached({ ...options, resultBytesMax: 100_000, totalMs: 30_000 });
   });
   afterAll(async () => {
     await server.detach();
@@ -146,32 +149,42 @@ describe.each(ways)("a server over %s", (_, start) => {
   });
 
   test("E2: a result over the limit fails with its size, and only the call", async () => {
-    const limited = open({ ...options, resultBytesMax: 100_000 });
-    const thrown = await call(limited, "big", { bytes: 200_000 }).then(undefined, (error: unknown) => error);
+    const thrown = await call(server, "big", { bytes: 200_000 }).then(undefined, (error: unknown) => error);
     expect(hasCode(thrown, "limit.bytes") && thrown.details).toMatchObject({ bytes: 200_000, max: 100_000 });
-    expect(await call(limited, "big", { bytes: 10 })).toBe("xxxxxxxxxx");
-    expect(state(limited)).toBe("ready");
+    expect(await call(server, "big", { bytes: 10 })).toBe("xxxxxxxxxx");
+    expect(state(server)).toBe("ready");
   });
 
   test("E2: one that sends far too much at a time is cut off, and back for the next call", async () => {
-    const limited = open({ ...options, resultBytesMax: 100_000 });
-    await expect(call(limited, "big", { bytes: 4_000_000 })).rejects.toThrow(/400000 bytes/);
-    expect(await call(limited, "echo", { text: "again" })).toBe("echo: again");
+    await expect(call(server, "big", { bytes: 4_000_000 })).rejects.toThrow(/400000 bytes/);
+    expect(await call(server, "echo", { text: "again" })).toBe("echo: again");
   });
 
   test("E2: a call that takes too long in all fails, and the server is told", async () => {
-    const limited = open({ ...options, totalMs: 1_000 });
-    const before = Number(await call(limited, "cancelled"));
-    const thrown = await call(limited, "hang").then(undefined, (error: unknown) => error);
-    expect(hasCode(thrown, "tool.timeout") && thrown.details).toMatchObject({ ms: 1_000 });
-    await expect.poll(() => call(limited, "cancelled")).toBe(String(before + 1));
+    const before = Number(await call(server, "cancelled"));
+    const { happened, tell } = signalled();
+    stopTimers();
+    const hanging = call(server, "hang", {}, { progress: () => tell() }).then(undefined, (error: unknown) => error);
+    await happened;
+    await vi.advanceTimersByTimeAsync(30_000);
+    const thrown = await hanging;
+    vi.useRealTimers();
+    expect(hasCode(thrown, "tool.timeout") && thrown.details).toMatchObject({ ms: 30_000 });
+    await expect.poll(() => call(server, "cancelled")).toBe(String(before + 1));
   });
 });
+
+/** For tests that leave their server as it was. */
+let shared: Remote;
+beforeAll(async () => {
+  shared = await serve("http");
+});
+afterAll(() => shared.kill());
 
 // ── Names and schemas ───────────────────────────────────────────────────────────────────────────────────────────────
 
 test("E2: names that models do not allow are changed, and stay apart", async () => {
-  const server = open(fixture("stdio"));
+  const server = open({ url: shared.url });
   const found = await names(server);
   expect(new Set(found).size).toBe(found.length);
   for (const name of found) expect(name).toMatch(/^mcp__s__[A-Za-z0-9_-]{1,56}$/);
@@ -190,7 +203,7 @@ test("E2: 500 tools are listed, page by page", async () => {
 });
 
 test("E2: only what is included and not excluded is offered", async () => {
-  expect(await names(open({ ...fixture("stdio"), include: ["echo", "add", "pid"], exclude: ["add"] }))).toEqual([
+  expect(await names(open({ url: shared.url, include: ["echo", "add", "pid"], exclude: ["add"] }))).toEqual([
     "mcp__s__echo",
     "mcp__s__pid",
   ]);
@@ -267,7 +280,7 @@ test("E2: a schema made to take for ever costs a quarter of a second", async () 
 });
 
 test("E2: how a tool may be repeated follows what its server says of it", async () => {
-  const server = open({ ...fixture("stdio"), isSerial: true });
+  const server = open({ url: shared.url, isSerial: true });
   expect((await tool(server, "echo")).policy).toEqual({ isSerial: true, onInterrupt: "fail" });
   expect((await tool(server, "count")).policy).toMatchObject({ retry: { policy: "idempotent" } });
   expect((await tool(server, "hang_safely")).policy).toMatchObject({ retry: { policy: "safe" } });
@@ -300,9 +313,11 @@ test("E2: a server that exits at once says its last words", async () => {
 });
 
 test("E2: nobody listens at a url", async () => {
-  const remote = await serve("http");
-  await remote.kill();
-  const server = open({ url: remote.url });
+  const http = createServer().listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/`;
+  await promisify(http.close.bind(http))();
+  const server = open({ url });
   expect(await names(server)).toEqual([]);
   expect(server.status).toMatchObject({ state: "down", problem: { code: "mcp.unreachable" } });
 });
@@ -442,11 +457,14 @@ test("E2: an HTTP server that was restarted has forgotten the session: the call 
 
 test("E2: a call to a server that stays away fails after connectMs and says that nothing was done", async () => {
   const remote = await serve("http");
-  const server = open({ url: remote.url, connectMs: 2_000 });
+  const server = open({ url: remote.url });
   const echo = await tool(server, "echo");
   await remote.kill();
   await expect.poll(() => state(server)).not.toBe("ready"); // A call on a connection that only seems to be there may be done.
-  await expect(echo.run({ text: "x" }, toolContext())).rejects.toThrow(/ The call was not made\./);
+  stopTimers();
+  const failed = expect(echo.run({ text: "x" }, toolContext())).rejects.toThrow(/ The call was not made\./);
+  await vi.advanceTimersByTimeAsync(20_000);
+  await failed;
 });
 
 test("E2: while a call over HTTP is silent the server is asked whether it still knows us", async () => {
@@ -485,18 +503,24 @@ test("E2: a server that lets three calls run out and does not answer a probe is 
   const server = open({ ...raw("deaf", [{ name: "wait", inputSchema: { type: "object" } }]), totalMs: 50 });
   await names(server);
   const { pid } = server.status;
-  for (let at = 0; at < 3; at++) await expect(call(server, "wait")).rejects.toThrow("did not finish within 50 ms");
+  stopTimers();
+  for (let at = 0; at < 3; at++) {
+    const failed = expect(call(server, "wait")).rejects.toThrow("did not finish within 50 ms");
+    await vi.advanceTimersByTimeAsync(50);
+    await failed;
+  }
+  await vi.advanceTimersByTimeAsync(5_000); // The probe runs out.
+  vi.useRealTimers();
   await expect.poll(() => isAlive(pid!), { timeout: 15_000 }).toBe(false);
   await expect.poll(() => state(server), { timeout: 15_000 }).toBe("ready");
 });
 
 test("E2: headers are asked for with each request", async () => {
-  await using remote = await serve("http");
   let asked = 0;
-  const server = open({ url: remote.url, headers: async () => ({ authorization: `Bearer ${++asked}` }) });
+  const server = open({ url: shared.url, headers: async () => ({ authorization: `Bearer ${++asked}` }) });
   await call(server, "echo", { text: "x" });
-  const seen = (await (await fetch(new URL("/seen", remote.url))).json()) as string[];
-  expect(seen.filter((line) => line.startsWith("POST")).length).toBeGreaterThan(2);
+  const seen = (await (await fetch(new URL("/seen", shared.url))).json()) as string[];
+  expect(seen.filter((line) => line.startsWith("POST Bearer")).length).toBeGreaterThan(2);
   expect(new Set(seen.filter((line) => line.includes("Bearer"))).size).toBe(asked);
 });
 
@@ -522,9 +546,12 @@ test("E2: a process that does not want to end is made to", async () => {
   await names(server);
   const { pid } = server.status;
   expect(isAlive(pid!)).toBe(true);
-  const began = performance.now();
-  await server.detach();
-  expect(performance.now() - began).toBeLessThan(4_000);
+  stopTimers();
+  const detached = server.detach();
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(isAlive(pid!)).toBe(true);
+  await vi.advanceTimersByTimeAsync(1);
+  await detached;
   expect(isAlive(pid!)).toBe(false);
 });
 

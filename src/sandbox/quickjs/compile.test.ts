@@ -5,6 +5,7 @@ import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { EvalFlags, JSException, QuickJS } from "quickjs-wasi";
 import { expect, test } from "vitest";
+import { sample } from "../../../test/kit/size.ts";
 import type { CellProblem } from "../sandbox.ts";
 import { columnIn, compileCell, isSpent, RESERVED } from "./compile.ts";
 import { Names } from "./surface.ts";
@@ -100,7 +101,7 @@ const WAYS: readonly (readonly [declaration: string, value: unknown])[] = [
 ];
 
 /** `RUNS=5000 npx vitest run src/sandbox/quickjs/compile.test.ts` looks longer. */
-const RUNS = Number(process.env.RUNS ?? 60);
+const RUNS = Number(process.env.RUNS ?? sample(20, 60));
 
 test("P8 what a cell declares is there in later cells, and may be declared again in every way", async () => {
   using guest = await Guest.open();

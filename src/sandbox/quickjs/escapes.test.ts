@@ -2,6 +2,7 @@
 // another session that is there after an attack.
 
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { sample } from "../../../test/kit/size.ts";
 import { hasCode } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
 import type { CellBounds, Delivery, Guest, GuestError, Progress } from "../sandbox.ts";
@@ -139,7 +140,9 @@ async function expectAlive(guest: Guest): Promise<void> {
 
 const ATTACKS = [REALM, ERRORS, VALUES, AROUND, INTRINSICS, ENDINGS, LOOPS, MEMORY, DEPTH, FLOODS].flat();
 /** They do most to the heap. A second run must leave the same bytes. */
-const REPEATED: ReadonlySet<Attack> = new Set([VALUES, AROUND, INTRINSICS, ENDINGS].flat());
+const REPEATED: ReadonlySet<Attack> = new Set(
+  [VALUES, AROUND, INTRINSICS, ENDINGS].flat().filter((_, at) => at % sample(3, 1) === 0),
+);
 
 for (const attack of ATTACKS) test(`P8 ${attack.name}`, () => withstand(attack));
 
@@ -152,11 +155,12 @@ async function withstand(attack: Attack): Promise<void> {
   ran.forEach(expectClean);
   expect(hostNow()).toEqual(before);
 
-  if (ran.at(-1)?.state === "stopped") await withGuest(bounds, expectAlive);
+  // With the usual bounds: those of an attack may leave an honest cell too little time on a busy machine.
+  if (ran.at(-1)?.state === "stopped") await withGuest(BOUNDS, expectAlive);
   else {
     await expectAlive(guest).catch((error) => {
       if (!hasCode(error, "code.lost")) throw error; // The cell was too hard to read for its thread.
-      return withGuest(bounds, expectAlive);
+      return withGuest(BOUNDS, expectAlive);
     });
     if (REPEATED.has(attack))
       await withGuest(bounds, async (another) => expect(await runAll(another, attack)).toEqual(ran));
