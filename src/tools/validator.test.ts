@@ -1,6 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { did, opened } from "../../test/tools/obedient.ts";
+import { defineTool } from "../index.ts";
 import { plainCheck } from "./plain-schema.ts";
 import { validatorOf } from "./validator.ts";
 
@@ -256,4 +258,30 @@ test("a document that Ajv refuses is refused in its words, and two of the same $
     expect(await validatorOf({ $id: "https://example.com/a", type }, "it")("a")).toMatchObject({
       ok: type === "string",
     });
+});
+
+test("T5 a check of arguments that never ends is stopped after 30 seconds", async () => {
+  // In this file, which has a process for itself: deadlines of one length share a timer, and a real one that another test
+  // started would not follow the fake clock.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  try {
+    const asked = Promise.withResolvers<void>();
+    const validate = (): Promise<never> => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    const json = () => ({ type: "object" });
+    const input = {
+      "~standard": { version: 1 as const, vendor: "test", validate, jsonSchema: { input: json, output: json } },
+    };
+    await using world = await opened({
+      tools: [defineTool({ name: "a", description: "A.", input, execute: () => "ran" })],
+    });
+    const doing = did(world.session, "a");
+    await asked.promise;
+    vi.advanceTimersByTime(40_000);
+    expect((await doing).shown[0]).toMatch(/^a failed: Error \(tool\.arguments\).*took more than 30000 ms/);
+  } finally {
+    vi.useRealTimers();
+  }
 });
