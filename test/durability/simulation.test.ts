@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { sample } from "../kit/size.ts";
 import { stories, story } from "./simulation.ts";
 
-const COUNT = sample(8, 80);
+const COUNT = sample(24, 200);
 
 test("D1 D2 I1 I2 I4 random stories of clients, faults and crashes: nothing is lost, nothing on record is done twice", async () => {
   const { broken, totals } = await stories(1, COUNT);

@@ -64,7 +64,7 @@ function writeOf(events: Append[1], more: Append[3]): Write | undefined {
 
 /** It answers when there is a line that the session was not told of: until then it has not taken in the first. */
 const slow: Provider = {
-  id: "slow",
+  id: "listener", // The model of the next process: one without the turn's model would skip it.
   modelId: "test",
   async *stream() {
     await lines.promise;
