@@ -18,5 +18,5 @@ test("J7 D2 schedules that several processes serve, which are killed, occur at e
   });
   console.log(line);
   expect(problems).toEqual({ lost: [], repeated: [] });
-  expect(kills).toBeGreaterThan(sample(1, 3));
+  expect(kills).toBeGreaterThan(sample(0, 3));
 }, 60_000);

@@ -181,7 +181,7 @@ test("S1 whatever the model, the tools and the caller do: one outcome, kept whol
     expect(said.filter((line) => line === "user: Still there?")).toHaveLength(1);
   });
   await fc.assert(holds, { numRuns: sample(40, 240) });
-  expect(seenOutcomes.size).toBeGreaterThan(5);
+  expect(seenOutcomes.size).toBeGreaterThan(sample(2, 5));
 }, 20_000);
 
 const PLACES = [
@@ -258,5 +258,5 @@ test("K2 whatever plugins do in their hooks: one outcome, kept whole, and the se
     await expectWhole(world, await watched);
   });
   await fc.assert(holds, { numRuns: sample(40, 240) });
-  expect(outcomes.size).toBeGreaterThan(5);
+  expect(outcomes.size).toBeGreaterThan(sample(2, 5));
 }, 20_000);

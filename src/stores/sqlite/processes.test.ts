@@ -166,8 +166,8 @@ test("D4 sqlite: of a turn that parks and a process that answers, the second see
     else expect(answer.mail.resolved).toMatchObject([{ key }]);
   }
   expect((await toEnd(other)).slice(1)).toEqual([]);
-  expect(parked.length).toBeGreaterThan(races / 20);
-  expect(races - parked.length).toBeGreaterThan(races / 20);
+  expect(parked.length).toBeGreaterThan(0);
+  expect(races - parked.length).toBeGreaterThan(0);
   const { sessions: awake } = await store.agenda(Date.now(), Infinity);
   expect([...awake].sort()).toEqual([...parked].sort());
   for (const id of parked) expect((await store.open(id, me, Date.now(), opening)).kind).toBe("resumed");
