@@ -297,7 +297,7 @@ function all({ store, keys, leases }: Teller, fact: number): unknown {
   };
 }
 
-test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 60_000 }, async () => {
+test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(story, number, async (steps, fact) => {
       const tellers = [memory(), sqlite(":memory:", { strength: "process" })].map((store) => ({
@@ -321,6 +321,6 @@ test("D5 memory and sqlite give the same answers, whatever happens", { timeout: 
       }
       for (const { store } of tellers) await store.close();
     }),
-    { numRuns: sample(25, 300) },
+    { numRuns: sample(25, 200) },
   );
 });
