@@ -111,7 +111,7 @@ export async function unheard(act: () => Promise<void>): Promise<readonly unknow
 export const signalOf = (): PromiseWithResolvers<void> => Promise.withResolvers<void>();
 
 /** What waits for itself never ends: it fails here, by name, instead of running into the test's own time limit. */
-export async function within<T>(what: PromiseLike<T>, ms = 1_500): Promise<T> {
+export async function within<T>(what: PromiseLike<T>, ms = 15_000): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`It did not end within ${ms} ms.`)), ms);
@@ -131,7 +131,7 @@ export async function ticks(count: number): Promise<void> {
 }
 
 /** Looks until there is something: neither `undefined` nor `false`. For what tells nobody that it has come. */
-export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>, ms = 1_500): Promise<T> {
+export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>, ms = 15_000): Promise<T> {
   for (const late = Date.now() + ms; ; ) {
     const found = await look();
     if (found !== undefined && found !== false) return found;

@@ -46,7 +46,7 @@ export class Watcher {
     const done = Promise.withResolvers<void>();
     this.#waiting.add({ isIt: () => isIt(this.events), done });
     this.#look();
-    await within(done.promise, 3_000).catch((error: Error) => {
+    await within(done.promise, 15_000).catch((error: Error) => {
       throw new Error(`${error.message} It has read ${told(this.events)}.`, { cause: error });
     });
     return this.events;
