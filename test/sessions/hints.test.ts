@@ -18,8 +18,12 @@ type Session = Extract<Hint, { readonly kind: "session" }>;
 const alice = asSessionId("alice");
 const of = (what: Session["what"], sessionId: SessionId = alice): Hint => ({ kind: "session", sessionId, what });
 
-/** In this world nobody looks by himself: what comes again and again never comes. */
-const still = { ...realWorld(), rest: () => new Promise<void>(() => {}) };
+/** In this world no process polls. Only the pause between two hints passes, which is at most 100 ms. */
+const real = realWorld();
+const still = {
+  ...real,
+  rest: (ms: number, signal?: AbortSignal) => (ms <= 100 ? real.rest(ms, signal) : new Promise<void>(() => {})),
+};
 
 interface Hinted extends AsyncDisposable {
   readonly runtime: Runtime;
