@@ -58,12 +58,17 @@ test("S11 what is missing of an answer when its turn ends elsewhere is told, and
     for (const event of shown) last.add(event);
     const message = { id: nodeId("t", 0), role: "assistant", parts: [] } as const;
     const rest = last.rest(asSessionId("s"), asTurnId("t"), { kind: "answered", message, text: answer });
-    return rest?.kind === "text" ? [rest.key.effect, rest.delta] : undefined;
+    return rest?.kind === "text" ? [rest.key.effect, rest.delta, rest.key.generation] : undefined;
   };
+  const resumed = (event: Preview): Preview => ({ ...event, key: { ...event.key, generation: 2 } });
+  const retracted: Preview = { ...text(""), kind: "retracted" };
   expect(restAfter("I waited.", text("I "), text("waited."))).toBeUndefined();
-  expect(restAfter("I waited.", text("I "))).toEqual(["r1.model", "waited."]);
-  expect(restAfter("I waited.", text("I sl"), text("I ", 2))).toEqual(["r1.model", "waited."]);
-  expect(restAfter("I waited.", text("I "), { ...text(""), kind: "retracted" })).toEqual(["answer", "I waited."]);
-  expect(restAfter("I waited.", text("Let me see."))).toEqual(["answer", "I waited."]);
+  expect(restAfter("I waited.", text("I "))).toEqual(["r1.model", "waited.", 1]);
+  expect(restAfter("I waited.", text("I sl"), text("I ", 2))).toEqual(["r1.model", "waited.", 1]);
+  expect(restAfter("I waited.", text("I "), retracted)).toEqual(["answer", "I waited.", 1]);
+  expect(restAfter("I waited.", text("Let me see."))).toEqual(["answer", "I waited.", 1]);
   expect(restAfter("", text(""))).toBeUndefined();
+  // Readers drop what an earlier run of the turn has shown: the rest belongs to the latest run.
+  expect(restAfter("I waited.", text("I "), resumed(retracted))).toEqual(["answer", "I waited.", 2]);
+  expect(restAfter("I waited.", text("I "), resumed(text("I ")))).toEqual(["r1.model", "waited.", 2]);
 });

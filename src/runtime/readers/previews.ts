@@ -96,10 +96,17 @@ export class Keys {
 export class LastText {
   #key: PreviewKey | undefined;
   #text = "";
+  /** The latest run of the turn that has shown anything. A reader drops what an earlier one has shown. */
+  #generation = 1;
 
   add(event: Preview): void {
-    if (event.kind !== "text" && event.kind !== "retracted") return;
     const { effect, generation, attempt } = event.key;
+    if (generation > this.#generation) {
+      this.#generation = generation;
+      this.#key = undefined;
+      this.#text = "";
+    }
+    if (event.kind !== "text" && event.kind !== "retracted") return;
     const isSame = this.#key?.effect === effect && this.#key.generation === generation && this.#key.attempt === attempt;
     if (event.kind === "text") {
       this.#text = (isSame ? this.#text : "") + event.delta;
@@ -111,7 +118,7 @@ export class LastText {
   rest(sessionId: SessionId, turnId: TurnId, outcome: TurnOutcome): Preview | undefined {
     if (outcome.kind !== "answered" || outcome.text === this.#text) return undefined;
     const isBegun = this.#text !== "" && outcome.text.startsWith(this.#text);
-    const whole = { effect: ANSWER, generation: this.#key?.generation ?? 1, attempt: 1 };
+    const whole = { effect: ANSWER, generation: this.#generation, attempt: 1 };
     const key = isBegun ? (this.#key ?? whole) : whole;
     const delta = isBegun ? outcome.text.slice(this.#text.length) : outcome.text;
     return delta === "" ? undefined : { fact: false, sessionId, turnId, key, kind: "text", delta };
