@@ -13,7 +13,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { call, end, endInCalls, text } from "../kit/models.ts";
-import { within } from "../kit/reading.ts";
+import { within, wordsOf } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
 import { deployed, quickWorld } from "../kit/worlds.ts";
 
@@ -209,4 +209,45 @@ test.each(USES)(
 test("D2 a tool that must not run again fails with the store's fault, and its result is not unknown", async () => {
   const result = await metInTool("triggers.list", ({ triggers }) => triggers.list(), "fail");
   expect(result).toMatchObject({ status: "failed", parts: [{ text: expect.stringContaining("store.locked") }] });
+});
+
+test("D2 J7 a call that runs again makes the same event and input, though the code of triggers was loaded meanwhile", async () => {
+  let isFaulty = true;
+  const store = around(onFile(), {
+    "jobs.list": (act) => {
+      if (!isFaulty) return act();
+      isFaulty = false;
+      throw new RuntimeError("store.locked", { path: "x", ms: 1 });
+    },
+  });
+  let runs = 0;
+  const tool = defineTool({
+    name: "work",
+    description: "Works.",
+    input: z.object({}),
+    execute: async (_, { triggers, sessions, jobs }) => {
+      runs++;
+      // Side by side: the first use of triggers waits until their code is loaded.
+      await Promise.all([triggers.emit("acme.ping", runs), sessions.send("other", "Hello.")]);
+      await jobs.list();
+      return "worked";
+    },
+  });
+  const events = definePlugin({ id: "acme/events", setup: () => ({ triggers: [{ name: "acme.ping" }] }) });
+  const worksOnGo: Provider = {
+    ...model(),
+    async *stream(request, options) {
+      if (request.messages.some((message) => wordsOf(message) === "Go.")) yield* model().stream(request, options);
+      else yield [text("Hm."), end];
+    },
+  };
+  const { runtime } = await deployed(store, quickWorld(), { model: worksOnGo, tools: [tool], plugins: [events] });
+  const other = await runtime.session("other");
+  const session = await runtime.session("s");
+  await within(session.turn("Go.").result());
+  expect(runs).toBe(2);
+  expect(await runtime.triggers.occurrences()).toHaveLength(1);
+  await within(other.turn("Last.").result()); // What was sent has had its turn before this one.
+  expect((await other.read()).turns).toBe(2);
+  await runtime.close();
 });

@@ -113,6 +113,42 @@ test("E6 a command loads what it needs: a list of sessions no runtime, and a tur
   expect(list.bytes).toBeLessThan(320 * KB);
 });
 
+test("J1 code of jobs that fails to load is loaded by the next use, and the runtime closes all the same", () => {
+  const program = `
+    import { registerHooks } from "node:module";
+    let failures = 0;
+    registerHooks({
+      load(url, context, next) {
+        if (!/\\/rooms-[^/]*\\.js$/.test(url) || failures === 2) return next(url, context);
+        throw new Error("EMFILE " + ++failures);
+      },
+    });
+    const { createRuntime } = await import("bowline");
+    const { says, scripted } = await import("bowline/providers/scripted");
+    const { memory } = await import("bowline/stores/memory");
+    const closed = [];
+    const open = async (name) => {
+      const store = memory();
+      const close = store.close.bind(store);
+      store.close = () => (closed.push(name), close());
+      return createRuntime({ store, model: scripted(says("Hello.")) });
+    };
+    const told = ({ message }) => message;
+    const one = await open("one");
+    const found = [await one.jobs.list().catch(told)];
+    await one.close();
+    const two = await open("two");
+    found.push(await two.jobs.list().catch(told), await two.jobs.list().catch(told));
+    await two.close();
+    console.log(JSON.stringify({ found, closed }));
+  `;
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(JSON.parse(output)).toEqual({ found: ["EMFILE 1", "EMFILE 2", []], closed: ["one", "two"] });
+});
+
 // ── Without optional packages ───────────────────────────────────────────────────────────────────────────────────────
 
 /** Installs the built package with its dependencies and no peer, as npm does, and returns the app's folder. */

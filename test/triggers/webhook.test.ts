@@ -250,6 +250,16 @@ test("J7 a fault of the store and a closed runtime make the sender try again, an
   });
 });
 
+test("J7 a closed runtime makes the sender of a first request try again", async () => {
+  const { runtime } = await app();
+  await using server = await serving(runtime.triggers.webhook({ event: pushed, secret: SECRET }));
+  await runtime.close();
+  expect(await post(server.url, BODY, asGithub(BODY, "one"))).toMatchObject({
+    status: 503,
+    body: { error: { code: "runtime.closed" } },
+  });
+});
+
 test("J7 an app may verify, read and name deliveries itself; what throws there lets nothing in", async () => {
   const { runtime, session } = await app();
   await using _runtime = runtime;

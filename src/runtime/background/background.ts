@@ -2,8 +2,10 @@
 // only runs turns never reads it.
 // B1 Code in `jobs/`, `monitors/` and `triggers/` runs only when it is loaded; there `jobs`, `monitors` and `triggers`
 //    are at hand.
-// B2 A service is handed out before its code is loaded: each of its methods loads the code and then makes the call.
+// B2 A service is handed out before its code is loaded: each of its methods loads the code and then makes the call. Calls
+//    are made in the order in which they came, also where some came before the code was loaded and some after.
 // B3 What is loaded while the runtime closes is closed at once, so that it starts nothing.
+// B4 A load that failed, for example for want of file handles, is forgotten: the next call tries again.
 import type { Composition } from "../../kernel/compose.ts";
 import { type Monitors, type MonitorsView, WATCH } from "../../kernel/monitor.ts";
 import { wireName } from "../../kernel/operation.ts";
@@ -49,14 +51,19 @@ export class Background {
   // ── Loading ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   load(): Promise<Rooms> {
-    this.#loading ??= this.#load();
-    return this.#loading;
+    if (this.#loading !== undefined) return this.#loading;
+    const loading = this.#load();
+    this.#loading = loading;
+    loading.then(
+      (rooms) => (this.loaded = rooms), // The first to be notified: calls that wait for the load come next (B2).
+      () => (this.#loading = undefined), // B4
+    );
+    return loading;
   }
 
   async #load(): Promise<Rooms> {
     const { openRooms } = await import("./rooms.ts");
     const rooms = openRooms(this.#core);
-    this.loaded = rooms;
     if (this.#isClosed) await rooms.jobs.close(0); // B3
     return rooms;
   }
@@ -78,21 +85,18 @@ export class Background {
 
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
-    const rooms = this.loaded ?? (await this.#loading);
+    const rooms = this.loaded ?? (await this.#loading?.catch(() => undefined));
     await rooms?.jobs.close(graceMs);
   }
 
   // ── Services (B2) ───────────────────────────────────────────────────────────────────────────────────────────────
 
   jobsAt(place: JobsPlace): Jobs {
-    return this.loaded?.jobs.at(place) ?? deferred<Jobs>(JOBS, async () => (await this.load()).jobs.at(place));
+    return this.loaded?.jobs.at(place) ?? this.#deferred<Jobs>(JOBS, ({ jobs }) => jobs.at(place));
   }
 
   monitorsAt(place: JobsPlace): Monitors {
-    return (
-      this.loaded?.monitors.at(place) ??
-      deferred<Monitors>(MONITORS, async () => (await this.load()).monitors.at(place))
-    );
+    return this.loaded?.monitors.at(place) ?? this.#deferred<Monitors>(MONITORS, ({ monitors }) => monitors.at(place));
   }
 
   /** For queries: reading starts nothing. */
@@ -104,10 +108,14 @@ export class Background {
     const { sessionId } = place;
     return (
       this.loaded?.triggers.at(place) ?? {
-        ...deferred(TRIGGERS, async (): Promise<Omit<Triggers, "declared">> => (await this.load()).triggers.at(place)),
+        ...this.#deferred<Omit<Triggers, "declared">>(TRIGGERS, ({ triggers }) => triggers.at(place)),
         declared: () => this.declared(sessionId),
       }
     );
+  }
+
+  #deferred<S extends object>(methods: Methods<S>, pick: (rooms: Rooms) => S): S {
+    return deferred(methods, () => this, pick);
   }
 
   /** The events that are declared in a session; without one, or when it is not open, those of every session. */
@@ -165,7 +173,11 @@ const placeOf = (core: Core, session: string): JobsPlace => {
 };
 
 export const appJobs = (open: () => Core): AppJobs => ({
-  ...deferred(APP_JOBS, async (): Promise<Omit<AppJobs, "of">> => (await open().background.load()).appJobs),
+  ...deferred<Omit<AppJobs, "of">>(
+    APP_JOBS,
+    () => open().background,
+    (rooms) => rooms.appJobs,
+  ),
   of: (session) => open().background.jobsAt(placeOf(open(), session)),
 });
 
@@ -174,16 +186,26 @@ export const appMonitors = (open: () => Core): { of(session: string): Monitors }
 });
 
 export const appTriggers = (open: () => Core): AppTriggers => ({
-  ...deferred(
+  ...deferred<Omit<AppTriggers, "of" | "declared" | "webhook">>(
     APP_TRIGGERS,
-    async (): Promise<Omit<AppTriggers, "of" | "declared" | "webhook">> => (await open().background.load()).appTriggers,
+    () => open().background,
+    (rooms) => rooms.appTriggers,
   ),
   of: (session) => open().background.triggersAt(placeOf(open(), session)),
   declared: () => open().background.declared(),
   webhook: (options) => {
-    checkedWebhook(options, open().background.declared());
-    const handler = once(async () => (await open().background.load()).appTriggers.webhook(options));
-    return async (request) => (await handler())(request);
+    const { background } = open();
+    checkedWebhook(options, background.declared());
+    let handler: ((request: Request) => Promise<Response>) | undefined;
+    return async (request) => {
+      try {
+        handler ??= (await background.load()).appTriggers.webhook(options);
+      } catch {
+        const { code, message } = new RuntimeError("webhook.failed", {}); // A handler never throws: the sender tries again.
+        return Response.json({ error: { code, message } }, { status: 503 });
+      }
+      return handler(request);
+    };
   },
 });
 
@@ -237,9 +259,14 @@ const APP_TRIGGERS: Methods<Omit<AppTriggers, "of" | "declared" | "webhook">> = 
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-function deferred<S extends object>(methods: Methods<S>, load: () => Promise<S>): S {
+function deferred<S extends object>(methods: Methods<S>, background: () => Background, pick: (rooms: Rooms) => S): S {
   const call = (name: string): Call => {
-    return (...args) => unwaited(async () => ((await load()) as { [name: string]: Call })[name]!(...args));
+    return (...args) =>
+      unwaited(async () => {
+        const { loaded } = background();
+        const rooms = loaded ?? (await background().load());
+        return (pick(rooms) as { [name: string]: Call })[name]!(...args);
+      });
   };
   return Object.fromEntries(Object.keys(methods).map((name) => [name, call(name)])) as S;
 }

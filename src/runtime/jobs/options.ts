@@ -99,7 +99,7 @@ export function newJob(options: JobOptions, { core, sessionId, plugin, site }: J
   oneOf("its wake", wake, ["none", "notify", "wake"]);
   oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
   if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
-  const key = options.id === undefined ? site?.nextKey(plugin) : undefined;
+  const key = options.id === undefined ? site?.nextKey(plugin, "background") : undefined;
   const id = options.id ?? (key === undefined ? world.id("job") : `job_${hashOf(`job/${key}`).slice(0, 26)}`);
   const turnId = site?.turn?.live.turnId;
   const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };

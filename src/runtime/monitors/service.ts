@@ -76,7 +76,7 @@ export class SessionMonitors implements Monitors {
       await this.#startArmed();
       const { store, world } = this.#core;
       const { site, plugin } = this.#place;
-      const ofRerun = site?.nextKey(plugin);
+      const ofRerun = site?.nextKey(plugin, "background");
       const key = ofRerun ?? world.id("tak");
       const updates: MonitorUpdate[] = [];
       for (const [monitor, { id }] of await this.#runs()) {
@@ -195,7 +195,7 @@ export class SessionMonitors implements Monitors {
 
   #freshId(): string {
     const { core, site, plugin } = this.#place;
-    const key = site?.nextKey(plugin);
+    const key = site?.nextKey(plugin, "background");
     return key === undefined ? core.world.id("mon") : `mon_${hashOf(`monitor/${key}`).slice(0, 12)}`;
   }
 
@@ -205,7 +205,7 @@ export class SessionMonitors implements Monitors {
     const { core, site, plugin } = this.#place;
     const turnId = site?.turn?.live.turnId;
     const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
-    const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin);
+    const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin, "background");
     const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.#session}/${id}/${before}`}`).slice(0, 26)}`);
     const known = (await core.store.jobs.load(jobId))?.record;
     // It was handed over to another session: the name is free again here.

@@ -92,7 +92,7 @@ export class SessionSite implements Site {
   /** By plugin, or `""` for all: a gate may ask for the same services call after call. */
   #services: Map<string, { -readonly [N in ServiceName]?: Services[N] }> | undefined;
   #completions = 0;
-  /** How many keys each plugin was given. */
+  /** How many keys each plugin was given, by counter. */
   #keys: Map<string, number> | undefined;
   /** Values of a named operation that are being made: a second caller waits for the same one. */
   #noting: Map<string, Promise<Json>> | undefined;
@@ -155,17 +155,22 @@ export class SessionSite implements Site {
     return turn?.live.messagesAt(turn.effect) ?? this.session.kept.transcript.messages;
   }
 
-  /** A key for what reaches other sessions: the same when the effect or the named operation is run again. */
-  nextKey(plugin: string): string | undefined {
+  /**
+   * A key for what reaches other sessions: the same when the effect or the named operation is run again. Jobs, monitors and
+   * triggers have their own counter: their first call waits until their code is loaded, so beside calls of other services
+   * its turn to count depends on the process.
+   */
+  nextKey(plugin: string, counter?: "background"): string | undefined {
     const { turn, job } = this;
     if (turn === undefined && job?.steps !== undefined)
       return shortened(`job/${job.id}/${job.steps.next(`key/${plugin}`)}`);
     const of = turn === undefined ? this.#operation : `${turn.live.turnId}/${turn.effect}`;
     if (of === undefined) return undefined;
     this.#keys ??= new Map();
-    const nth = this.#keys.get(plugin) ?? 0;
-    this.#keys.set(plugin, nth + 1);
-    return shortened(`${of}/${plugin}/${nth}`);
+    const whose = counter === undefined ? plugin : `${plugin}/${counter}`;
+    const nth = this.#keys.get(whose) ?? 0;
+    this.#keys.set(whose, nth + 1);
+    return shortened(`${of}/${whose}/${nth}`);
   }
 
   get #operation(): string | undefined {

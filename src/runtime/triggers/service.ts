@@ -122,7 +122,7 @@ export class SessionTriggers implements Triggers {
 
   #freshId(): string {
     const { core, site, plugin } = this.#place;
-    const key = site?.nextKey(plugin);
+    const key = site?.nextKey(plugin, "background");
     return key === undefined ? core.world.id("sub") : `sub_${hashOf(`subscription/${key}`).slice(0, 26)}`;
   }
 
@@ -209,7 +209,7 @@ export class SessionTriggers implements Triggers {
     return unwaited(async () => {
       requireOptions("triggers.emit", options, EMIT);
       const { site, plugin, core } = this.#place;
-      const key = options.key ?? site?.nextKey(plugin);
+      const key = options.key ?? site?.nextKey(plugin, "background");
       return emit(core, this.declared(), triggerName(event), payload, { ...options, key });
     });
   }

@@ -76,7 +76,10 @@ export class Connections implements Pool {
   async #open(): Promise<Connection> {
     this.#out++;
     try {
-      this.#opening ??= this.#openPool();
+      this.#opening ??= this.#openPool().catch((error: unknown) => {
+        this.#opening = undefined; // The driver may load the next time.
+        throw error;
+      });
       const { pool, driver } = await this.#opening;
       return new Connection(await pool.connect(), driver, (connection) => this.#take(connection));
     } catch (error) {
