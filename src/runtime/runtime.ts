@@ -376,7 +376,11 @@ class RuntimeHandle implements Runtime {
 
   async recover(): Promise<Recovered> {
     const { watch, runs } = this.#open();
-    if (!runs) throw new RuntimeError("runtime.passive", { what: "what other processes left" });
+    if (!runs)
+      throw new RuntimeError("runtime.passive", {
+        call: "recover()",
+        instead: "Call it in a process whose runtime has another `recover`. Such a process resumes what was left.",
+      });
     return watch.recover();
   }
 
