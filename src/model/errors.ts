@@ -77,11 +77,18 @@ const ERRORS = {
       "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
       "reopen",
     ),
-  "runtime.passive": (d: { call: string; turnId?: string; instead: string }) =>
-    said(
-      `This runtime has \`recover: "never"\`, so it refuses ${d.call}${d.turnId === undefined ? "" : ` while turn ${d.turnId} is parked`}.`,
-      d.instead,
-    ),
+  "runtime.passive": (d: { call: string; turnId?: string; hasFunction?: true }) => {
+    const refused = `This runtime has \`recover: "never"\`, so it refuses ${d.call}`;
+    const elsewhere = "Call it in a process whose runtime has another `recover`";
+    if (d.turnId !== undefined)
+      return said(`${refused} while turn ${d.turnId} is parked.`, `${elsewhere}, or when the turn has ended.`);
+    return said(
+      `${refused}.`,
+      d.hasFunction === true
+        ? "Name a task of a plugin in `operation` in place of the function: another process runs it."
+        : `${elsewhere}.`,
+    );
+  },
   "session.id": (d: { id: string; problem: string }) =>
     said(
       `${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`,

@@ -376,11 +376,7 @@ class RuntimeHandle implements Runtime {
 
   async recover(): Promise<Recovered> {
     const { watch, runs } = this.#open();
-    if (!runs)
-      throw new RuntimeError("runtime.passive", {
-        call: "recover()",
-        instead: "Call it in a process whose runtime has another `recover`. Such a process resumes what was left.",
-      });
+    if (!runs) throw new RuntimeError("runtime.passive", { call: "recover()" });
     return watch.recover();
   }
 

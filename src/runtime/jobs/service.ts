@@ -111,10 +111,7 @@ export class SessionJobs implements Jobs {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
         if (!this.#core.runs)
-          throw new RuntimeError("runtime.passive", {
-            call: "jobs.spawn with a function",
-            instead: "Name a task of a plugin in `operation` in place of the function: another process runs it.",
-          });
+          throw new RuntimeError("runtime.passive", { call: "jobs.spawn with a function", hasFunction: true });
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
       requireOptions("jobs.spawn", options, TASK);

@@ -149,12 +149,7 @@ async function passTurn({ core, kept }: LiveSession, name: string, onBusy?: () =
   const { openTurn: turnId } = kept.stored;
   if (turnId === undefined) return false;
   const found = await core.store.find(turnId);
-  if (found?.state === "parked")
-    throw new RuntimeError("runtime.passive", {
-      call: name,
-      turnId,
-      instead: "Call it in a process whose runtime has another `recover`, or when the turn has ended.",
-    });
+  if (found?.state === "parked") throw new RuntimeError("runtime.passive", { call: name, turnId });
   if (found?.state !== "open") return false;
   onBusy?.();
   await core.world.sleep(LOOK_MS);
