@@ -1,6 +1,6 @@
 // `npm test`: everything that must pass before a change is kept, in small samples. `npm run test:full` (`--full`): the larger
 // samples, what takes long, and the core on the oldest Node that `engines` allows. Other arguments are vitest's:
-// `npm test -- src/turn` runs those tests and nothing else.
+// `npm test -- src/turn` and `npm run test:full -- src/turn` run those tests and nothing else.
 import { spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,10 +38,10 @@ const full = [
   { [`tests on Node ${OLDEST_NODE}`]: testOldest },
 ];
 
-const chosen = process.argv.slice(2);
-const isFull = chosen[0] === "--full";
-if (chosen.length > 0 && !isFull) {
-  const { ok } = await vitest(...chosen);
+const isFull = process.argv[2] === "--full";
+const chosen = process.argv.slice(isFull ? 3 : 2);
+if (chosen.length > 0) {
+  const { ok } = await vitest(...(isFull ? ["--mode", "full"] : []), ...chosen);
   process.exit(ok ? 0 : 1);
 }
 

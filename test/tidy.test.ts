@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync, lstatSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, test } from "vitest";
@@ -261,3 +261,13 @@ function committedFiles(): string[] {
   const listed = execFileSync("git", ["-c", "safe.directory=*", ...list], { encoding: "utf8" });
   return listed.split("\n").filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile());
 }
+
+test("a folder without tests fails `test:full` and `test:long`, and `test:full` runs nothing else", () => {
+  const { status, stderr } = spawnSync(process.execPath, ["scripts/test.mjs", "--full", "test/nope"], {
+    encoding: "utf8",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/No test files found.*\n+filter: test\/nope\n/);
+  expect(readFileSync("package.json", "utf8")).not.toContain("passWithNoTests");
+});

@@ -24,6 +24,8 @@ export interface Agent {
   readonly left: readonly Pick<Unfinished, "turnId" | "words">[];
   /** Turns that could not go on here: the reason, by the turn's id. */
   readonly lost: ReadonlyMap<string, string>;
+  /** Issues of turns that were printed: a plugin that fails in every turn is reported once. */
+  readonly reported: Set<string>;
   close(): Promise<void>;
 }
 

@@ -23,7 +23,13 @@ export async function openApp(io: Io, app: string, id: string | undefined): Prom
       ),
     );
     const { waits } = runtime;
-    const about = { about: app, isFleeting: false, left: [...left.values()], lost: new Map() };
+    const about = {
+      about: app,
+      isFleeting: false,
+      left: [...left.values()],
+      lost: new Map(),
+      reported: new Set<string>(),
+    };
     return { session, waits, ...waking(runtime, session), ...about, close };
   } catch (error) {
     await close();

@@ -48,7 +48,8 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
     const modes = mode === wanted ? { mode } : { mode, wanted };
     const { waits } = runtime;
     const wakes = waking(runtime, session);
-    return { session, waits, ...wakes, store, about, where, ...modes, isFleeting, left, lost, close };
+    const reported = new Set<string>();
+    return { session, waits, ...wakes, store, about, where, ...modes, isFleeting, left, lost, reported, close };
   } catch (error) {
     await close();
     throw error;

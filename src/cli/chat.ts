@@ -201,9 +201,10 @@ async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Setting
   }
 }
 
-function greeting({ about, where, mode, session }: Agent, { version }: Io, { turns }: SessionView): string {
+function greeting({ about, where, mode, session }: Agent, { version }: Io, { turns, inputs }: SessionView): string {
   const name = session.id === SESSION ? "" : ` ${session.id}`;
-  const so = turns === 0 ? `The conversation${name} is new` : `The conversation${name} has ${counted(turns, "turn")}`;
+  const has = turns === 0 ? "has an open turn" : `has ${counted(turns, "turn")}`;
+  const so = `The conversation${name} ${turns === 0 && inputs.length === 0 ? "is new" : has}`;
   const kept = where === undefined ? "" : `, ${where}`;
   const how = mode === "code" ? ` ${MODE_WORDS.code}` : "";
   return `Bowline ${version} with ${about}.${how} ${so}${kept}. /help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves.`;

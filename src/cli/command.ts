@@ -19,7 +19,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
   --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
   --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
-                    spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e
+                    spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
+                    escaped
   --help, --version
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.

@@ -1,11 +1,12 @@
 // Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { styleText } from "node:util";
-import type { Json, PendingWait, SessionEvent, TurnOutcome, TurnResult, Usage } from "../index.ts";
+import type { Issue, Json, PendingWait, SessionEvent, SessionView, TurnOutcome, TurnResult, Usage } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ToolStatus } from "../model/message.ts";
 import type { Io, Output, Settings } from "./io.ts";
 import {
   cut,
+  editable,
   explain,
   faultOf,
   firstWords,
@@ -26,6 +27,9 @@ type How = Partial<Pick<Settings, "verbose" | "raw">>;
 export interface Printer {
   event(event: SessionEvent): void;
   ended(result: TurnResult): void;
+  issue(issue: Issue): void;
+  /** The turn stays open, and what it waits for is printed next. Prints what has led there and was not shown. */
+  leaving(view: Pick<SessionView, "openTurn" | "waits">): void;
   /** The turn has no result: its input was refused, or the turn was lost. */
   refused(error: unknown): void;
   note(words: string, style?: Style): void;
@@ -122,7 +126,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
     }
   };
   const progressed = (call: string, value: Json): void => {
-    const words = firstWords(typeof value === "string" ? value : JSON.stringify(value));
+    const words = firstWords(typeof value === "string" ? value : jsonFor({ raw }, value), SHOWN_MAX, text);
     const shown = `${INDENT}${nameOf(call)}: ${words}`.slice(0, (stdout.columns ?? SHOWN_MAX) - 1);
     newLine();
     write(shown, "dim");
@@ -160,7 +164,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
         case "toolStarted":
           if (CALL_OF_CELL.test(event.key.effect)) runsCode(event.key.effect);
           newLine();
-          write(`  ${printable(event.call.name)} ${short(event.call.input)}`, "cyan");
+          write(`  ${printable(event.call.name)} ${short({ raw }, event.call.input)}`, "cyan");
           openCall = event.key.effect;
           lastCall = event.key.effect;
           names.set(event.key.effect, printable(event.call.name));
@@ -195,10 +199,12 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
       if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
       // An answer that was not shown as it came: a plugin's, or that of a turn which had ended before it was looked at.
       const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === said);
-      if (!isShown) line(text(wordsOf(outcome)));
+      if (!isShown) line(wordsOf(outcome, { raw }));
       const facts = [outcome.kind, tokens(usage), counted(names.size, "tool call"), ms(performance.now() - startedAt)];
       line(facts.join(" · "), "dim");
     },
+    issue: (issue) => line(issueOf(issue), "yellow"),
+    leaving: () => {}, // All of it was shown as it came.
     refused: (error) => line(printable(explain(error, io.env)), "red"),
     note: (words, style = "dim") => line(words, style),
   };
@@ -215,7 +221,7 @@ export function plainPrinter(
     verbose && words !== undefined ? tell(io.stderr, text(words)) : undefined;
   return {
     event(event) {
-      if (event.kind === "toolStarted") aside(`${event.call.name} ${short(event.call.input)}`);
+      if (event.kind === "toolStarted") aside(`${event.call.name} ${short({ raw }, event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
       if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
       if (event.kind === "retrying") aside(retryOf(event));
@@ -226,21 +232,31 @@ export function plainPrinter(
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
-      if (problem === undefined) tell(io.stdout, text(wordsOf(outcome)));
+      if (problem === undefined) tell(io.stdout, wordsOf(outcome, { raw }));
       else tell(io.stderr, `bowline: ${oneLine(problem)}`);
       aside(`${outcome.kind} · ${tokens(usage)}`);
+    },
+    issue: (issue) => tell(io.stderr, `bowline: ${issueOf(issue)}`),
+    leaving({ openTurn, waits }) {
+      // With `verbose`, calls were printed as they came. A call that waits is in its question.
+      const isPrinted = (callId: string): boolean => verbose || waits.some((wait) => wait.callId === callId);
+      for (const { role, parts } of openTurn?.messages ?? [])
+        for (const part of role === "assistant" ? parts : []) {
+          if (part.kind === "text") tell(io.stderr, text(part.text));
+          if (part.kind === "toolCall" && !isPrinted(part.callId))
+            tell(io.stderr, text(`${part.name} ${short({ raw }, part.input)}`));
+        }
     },
     refused: (error) => tell(io.stderr, explain(error, io.env)),
     note: (words) => aside(words),
   };
 }
 
-/** Prints turns that the user did not ask for now: all of it on stderr, and only with `verbose`. */
+/** Prints turns that the user did not ask for now: all of it on stderr; without `verbose` only issues and what waits. */
 export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, how: How): Printer {
   const nothing = (): void => {};
-  return how.verbose
-    ? plainPrinter({ stdout: stderr, stderr, env }, how)
-    : { event: nothing, ended: nothing, refused: nothing, note: nothing };
+  const printer = plainPrinter({ stdout: stderr, stderr, env }, how);
+  return how.verbose ? printer : { ...printer, event: nothing, ended: nothing, refused: nothing, note: nothing };
 }
 
 /** Prints for programs: every event is a line of JSON, and the result is the last line. */
@@ -249,6 +265,8 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, how: Raw)
   return {
     event: print,
     ended: (result) => print({ kind: "result", ...result }),
+    issue: () => {}, // It is in the result.
+    leaving: () => {},
     refused(error) {
       const { code, hint } = faultOf(error);
       print({ kind: "error", code, message: messageOf(error), hint });
@@ -262,7 +280,7 @@ export const isGood = ({ outcome }: Pick<TurnResult, "outcome">): boolean => pro
 
 /** How a turn ended, in the words of its answer or its problem. */
 export const endOf = (outcome: TurnOutcome, how: Raw): string =>
-  isGood({ outcome }) ? textFor(how)(wordsOf(outcome)) : printable(problemOf(outcome) as string);
+  isGood({ outcome }) ? wordsOf(outcome, how) : printable(problemOf(outcome) as string);
 
 function problemOf(outcome: TurnOutcome): string | undefined {
   if (outcome.kind === "stopped") return `Stopped: ${outcome.reason} [${outcome.code}]`;
@@ -270,9 +288,12 @@ function problemOf(outcome: TurnOutcome): string | undefined {
   return undefined;
 }
 
-function wordsOf(outcome: TurnOutcome): string {
-  if (outcome.kind !== "finished") return outcome.text;
-  return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
+const issueOf = ({ plugin, message, hint }: Issue): string =>
+  oneLine(`Issue${plugin === undefined ? "" : ` in ${plugin}`}: ${message}${hint === undefined ? "" : ` ${hint}`}`);
+
+function wordsOf(outcome: TurnOutcome, how: Raw): string {
+  const said = outcome.kind === "finished" ? outcome.value : outcome.text;
+  return typeof said === "string" ? textFor(how)(said) : jsonFor(how, said);
 }
 
 const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
@@ -291,7 +312,7 @@ const ms = (duration: number): string =>
   duration < 1_000 ? `${Math.round(duration)} ms` : `${(duration / 1_000).toFixed(1)} s`;
 
 const INDENT = "    ";
-const short = (input: unknown): string => cut(printable(JSON.stringify(input)), SHOWN_MAX);
+const short = (how: Raw, input: unknown): string => cut(jsonFor(how, input), SHOWN_MAX);
 
 const UNITS: readonly (readonly [string, number])[] = [
   ["day", 86_400_000],
@@ -346,22 +367,23 @@ export function questionOf(wait: Asked, root: string): string {
 }
 
 function shownInput(given: Json): string {
-  const input = visible(JSON.stringify(given));
+  const input = editable(given);
   const more = input.length - ARGUMENTS_MAX;
   return more > 0 ? `${input.slice(0, ARGUMENTS_MAX)}… (${counted(more, "more character")})` : input;
 }
 const ARGUMENTS_MAX = 2_000;
+const shortOfQuestion = (value: unknown): string => cut(editable(value), SHOWN_MAX);
 
 /** What kind of answer is wanted, unless any text will do. */
 function wanted(schema: JsonObject | undefined): string {
   if (schema === undefined) return "";
   const { type, enum: choices } = schema;
-  if (Array.isArray(choices)) return ` (one of ${choices.map(short).join(", ")})`;
+  if (Array.isArray(choices)) return ` (one of ${choices.map(shortOfQuestion).join(", ")})`;
   if (type === "boolean") return " (true or false)";
   if (type === "number" || type === "integer") return " (a number)";
   const { type: _, ...more } = schema;
-  if (type === "string") return Object.keys(more).length === 0 ? "" : ` (${short(more)})`;
-  return ` (JSON: ${short(schema)})`;
+  if (type === "string") return Object.keys(more).length === 0 ? "" : ` (${shortOfQuestion(more)})`;
+  return ` (JSON: ${shortOfQuestion(schema)})`;
 }
 
 const WANTED = { approval: "approval of", interrupted: "leave to repeat", question: "answer to", result: "result of" };
@@ -369,5 +391,5 @@ const WANTED = { approval: "approval of", interrupted: "leave to repeat", questi
 /** What is waited for, in a line of a list: `approval of pay {"amount":3}, asked 2 hours ago`. */
 export function waitedFor(wait: Pick<PendingWait, "kind" | "tool" | "arguments" | "askedAt">): string {
   const { kind, tool, askedAt } = wait;
-  return `${WANTED[kind]} ${visible(tool)} ${visible(short(wait.arguments))}, asked ${ago(askedAt)}`;
+  return `${WANTED[kind]} ${visible(tool)} ${shortOfQuestion(wait.arguments)}, asked ${ago(askedAt)}`;
 }

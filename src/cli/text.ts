@@ -21,15 +21,15 @@ export const printable = (words: string): string => words.replaceAll("\r\n", "\n
 /** Spells out all hidden characters too: a person who allows a call must see what the call does. */
 export const visible = (words: string): string => words.replace(HIDDEN, spelt);
 
-/** JSON to be edited by hand: hidden characters are escaped. */
+/** JSON of a question, to be read or edited by a person: hidden characters are escaped, with `--raw` too. */
 export const editable = (value: unknown): string => JSON.stringify(value).replace(HIDDEN, speltInJson);
 
 /** How text of models and tools is printed. */
 export type Raw = Partial<Pick<Settings, "raw">>;
 export const textFor = ({ raw = false }: Raw): ((words: string) => string) => (raw ? (words) => words : printable);
 
-/** JSON for programs. It is the same value with `raw` and without. */
-export function jsonFor({ raw = false }: Raw, value: object, indent?: number): string {
+/** JSON as it is printed. It is the same value with `raw` and without. */
+export function jsonFor({ raw = false }: Raw, value: unknown, indent?: number): string {
   const json = JSON.stringify(value, undefined, indent);
   return raw ? json : json.replace(UNSAFE, speltInJson);
 }

@@ -17,7 +17,7 @@ export const LEFT = { left: EXIT.interrupted, interrupted: EXIT.interrupted, wai
 
 /** Runs one turn and shows it as it comes. */
 export async function takeTurn(
-  agent: Pick<Agent, "session" | "store">,
+  agent: Pick<Agent, "session" | "store" | "reported">,
   text: string,
   printer: Printer,
   io: Io,
@@ -25,7 +25,7 @@ export async function takeTurn(
 ): Promise<Taken> {
   const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn will tell.
   if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
-  return show(agent.session.turn(text), printer, io, questions);
+  return show(agent, agent.session.turn(text), printer, io, questions);
 }
 
 /** Finishes the turns that a process left, killed or waiting. `interrupted`: Ctrl-C cancelled one of them. */
@@ -53,7 +53,8 @@ export async function finishLeft(
         refused();
         continue;
       }
-      const taken = await show(agent.session.follow(turnId), { ...shown, refused }, io, questions);
+      const before = questions.isEmpty ? new Set<string>() : await shownBefore(agent, turnId);
+      const taken = await show(agent, agent.session.follow(turnId), { ...shown, refused }, io, questions, before);
       if (taken === "left" || taken === "waiting") return taken;
     }
     return isInterrupted ? "interrupted" : "finished";
@@ -62,10 +63,29 @@ export async function finishLeft(
   }
 }
 
+/** What the calls of an open turn show before the turn asks anything. */
+const LAST_SHOWN = { running: "toolStarted", returned: "toolReturned", ended: "toolEnded" } as const;
+
+/** The previews of an open turn that must be on the screen before its question: a person decides by what led to it. */
+async function shownBefore({ session }: Pick<Agent, "session">, turnId: string): Promise<Set<string>> {
+  const { openTurn } = await session.read();
+  const calls = openTurn?.id === turnId ? openTurn.calls : [];
+  return new Set(calls.map(({ effect, state }) => `${effect} ${LAST_SHOWN[state]}`));
+}
+/** A preview may be lost, and a call that is still in line shows nothing: the question comes all the same. */
+const BEFORE_MS = 1_000;
+
 /** Shows a turn. Ctrl-C cancels it; a second Ctrl-C leaves without waiting. */
-async function show(turn: Turn, printer: Printer, { interrupts }: Io, questions: Questions): Promise<Taken> {
+async function show(
+  { reported }: Pick<Agent, "reported">,
+  turn: Turn,
+  printer: Printer,
+  { interrupts }: Io,
+  questions: Questions,
+  before?: Set<string>,
+): Promise<Taken> {
   const left = Promise.withResolvers<"left" | "waiting">();
-  const screen = new Screen(printer, questions, left);
+  const screen = new Screen(printer, questions, left, before);
   let isCancelled = false;
   const interrupted = (): void => {
     if (isCancelled) return left.resolve("left");
@@ -78,6 +98,11 @@ async function show(turn: Turn, printer: Printer, { interrupts }: Io, questions:
     for await (const event of turn) screen.show(event);
     await screen.done; // An agent that works by itself may still ask.
     const result = await turn.result();
+    for (const issue of result.issues) {
+      const isInUsage = issue.code === "usage.estimated"; // The line about usage counts such calls.
+      if (!isInUsage && !reported.has(issue.message)) printer.issue(issue);
+      reported.add(issue.message);
+    }
     printer.ended(result);
     return result;
   };
@@ -98,8 +123,11 @@ class Screen {
   readonly #printer: Printer;
   readonly #questions: Questions;
   readonly #left: Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">;
-  readonly #before: Pick<Questions, "onNew" | "onNobody">;
+  readonly #handlers: Pick<Questions, "onNew" | "onNobody">;
   readonly #held: SessionEvent[] = [];
+  /** Nothing is asked until these previews are shown, as `effect kind`. */
+  readonly #before: Set<string>;
+  #timer: NodeJS.Timeout | undefined;
   #isShowing = false;
   #isStopped = false;
   #hasLeft = false;
@@ -111,17 +139,24 @@ class Screen {
     printer: Printer,
     questions: Questions,
     left: Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">,
+    before = new Set<string>(),
   ) {
     this.#printer = printer;
     this.#questions = questions;
     this.#left = left;
     const { onNew, onNobody } = questions;
-    this.#before = { onNew, onNobody };
+    this.#handlers = { onNew, onNobody };
     questions.onNew = () => this.#go();
     questions.onNobody = () => {
       this.#hasLeft = true;
       setImmediate(left.resolve, "waiting"); // Calls of one round wait together: all of them are told first.
     };
+    this.#before = before;
+    const asked = (): void => {
+      before.clear();
+      this.#go();
+    };
+    if (before.size > 0) this.#timer = setTimeout(asked, BEFORE_MS);
     if (!questions.isEmpty) this.#go();
   }
 
@@ -139,7 +174,8 @@ class Screen {
 
   leave(): void {
     this.stop();
-    Object.assign(this.#questions, this.#before);
+    clearTimeout(this.#timer);
+    Object.assign(this.#questions, this.#handlers);
   }
 
   #go(): void {
@@ -157,8 +193,10 @@ class Screen {
     this.#isShowing = true;
     for (;;) {
       const event = this.#held.shift();
-      if (event !== undefined) this.#print(event);
-      else if (this.#isStopped || this.#questions.isEmpty) break;
+      if (event !== undefined) {
+        this.#print(event);
+        if (!event.fact && "key" in event) this.#before.delete(`${event.key.effect} ${event.kind}`);
+      } else if (this.#isStopped || this.#questions.isEmpty || this.#before.size > 0) break;
       else await this.#questions.ask(this.#printer);
     }
     this.#isShowing = false;

@@ -60,7 +60,10 @@ export function byNobody(
   const flags = Object.entries({ app: settings.app, db: settings.db, session: session.id });
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag} ${value}`]));
   const chat = ["bowline chat", ...given].join(" ");
-  return async (wait) => {
+  let told: Promise<void> | undefined;
+  return async (wait, printer) => {
+    told ??= session.read().then((view) => printer.leaving(view));
+    await told;
     const left =
       wait.kind === "result"
         ? `The turn is left waiting. ${chat} goes on with it`

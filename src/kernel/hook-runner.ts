@@ -58,6 +58,10 @@ export interface Issue {
   readonly hint?: string;
 }
 
+/** An issue as the trace `hook.issue` has it. */
+export const tracedIssue = ({ plugin = "", code, message, hint }: Issue) =>
+  hint === undefined ? { plugin, code, message } : { plugin, code, message, hint };
+
 /** Called before and after every handler, to measure plugins. */
 export type Probe = (phase: {
   readonly kind: "begin" | "end";

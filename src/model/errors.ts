@@ -77,11 +77,18 @@ const ERRORS = {
       "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
       "reopen",
     ),
-  "runtime.passive": (d: { what: string }) =>
-    said(
-      `This runtime has \`recover: "never"\`, so it cannot run ${d.what}.`,
-      "Do it in a process whose runtime has another `recover`. A job can name a task in `operation` in place of a function.",
-    ),
+  "runtime.passive": (d: { call: string; turnId?: string; hasFunction?: true }) => {
+    const refused = `This runtime has \`recover: "never"\`, so it refuses ${d.call}`;
+    const elsewhere = "Call it in a process whose runtime has another `recover`";
+    if (d.turnId !== undefined)
+      return said(`${refused} while turn ${d.turnId} is parked.`, `${elsewhere}, or when the turn has ended.`);
+    return said(
+      `${refused}.`,
+      d.hasFunction === true
+        ? "Name a task of a plugin in `operation` in place of the function: another process runs it."
+        : `${elsewhere}.`,
+    );
+  },
   "session.id": (d: { id: string; problem: string }) =>
     said(
       `${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`,
@@ -452,10 +459,12 @@ const ERRORS = {
       "Nothing was written. Let the store open more connections (`connections`), or the server accept more (max_connections).",
       "unchanged",
     ),
-  "store.refused": (d: { store: string; problem: string }) =>
+  "store.refused": (d: { store: string; problem: string; isSocket?: true }) =>
     said(
       `${d.store} refused: ${d.problem}.`,
-      "Nothing was written. Check user, password, database and TLS (sslmode), and that the user may create and use the schema.",
+      d.isSocket === true
+        ? "Nothing was written. Allow the user of this process to enter the socket's folder and to write to the socket, or connect by host and port."
+        : "Nothing was written. Check user, password, database and TLS (sslmode), and that the user may create and use the schema.",
       "unchanged",
     ),
   "store.locked": (d: { path: string; ms: number }) =>
@@ -521,16 +530,19 @@ const ERRORS = {
     ),
   "cursor.unknown": (d: { cursor: string }) =>
     said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use the `cursor` of an event as it is, or leave it out."),
-  "wait.unknown": (d: { id?: string }) =>
-    said(
-      d.id === undefined
-        ? "No open turn or job has a wait with this id or key."
-        : `${d.id.slice(0, 40)} is the id of a wait, and \`{ key }\` takes its key.`,
-      d.id === undefined
-        ? "List the open waits with runtime.waits.list(). A wait ends with its turn."
-        : "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
-    ),
-
+  "wait.unknown": (d: { id?: string; event?: string }) => {
+    if (d.event !== undefined)
+      return said(`This is an event of kind ${d.event}, not a wait.`, "Pass the id of its wait, `event.wait`.");
+    if (d.id !== undefined)
+      return said(
+        `${d.id.slice(0, 40)} is the id of a wait, and \`{ key }\` takes its key.`,
+        "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
+      );
+    return said(
+      "No open turn or job has a wait with this id or key.",
+      "List the open waits with runtime.waits.list(). A wait ends with its turn.",
+    );
+  },
   "wait.expired": (_: object) =>
     said(
       "The answer came after the deadline of the wait.",

@@ -376,7 +376,7 @@ class RuntimeHandle implements Runtime {
 
   async recover(): Promise<Recovered> {
     const { watch, runs } = this.#open();
-    if (!runs) throw new RuntimeError("runtime.passive", { what: "what other processes left" });
+    if (!runs) throw new RuntimeError("runtime.passive", { call: "recover()" });
     return watch.recover();
   }
 

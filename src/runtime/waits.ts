@@ -191,7 +191,8 @@ async function rowOf({ store }: Core, wait: unknown): Promise<StoredWait | undef
 async function requireRow(core: Core, wait: unknown): Promise<StoredWait> {
   const found = await rowOf(core, wait);
   if (found !== undefined) return found;
-  const key = isObject(wait) ? wait.key : undefined;
+  const { key, wait: waitOfEvent, kind } = isObject(wait) ? wait : {};
+  if (typeof waitOfEvent === "string") throw new RuntimeError("wait.unknown", { event: String(kind) });
   throw new RuntimeError("wait.unknown", typeof key === "string" && isId(key) ? { id: key } : {});
 }
 

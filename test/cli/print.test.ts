@@ -192,7 +192,7 @@ test("E6 an answer that was not shown as it came is shown at the end", async () 
 test("E6 a question shows the whole call: nothing hides in its arguments, and what is left out is counted", () => {
   const question = (input: Json, reason = "Sure?"): string => questionOf(waiting({ arguments: input, reason }), "s");
   expect(question({ to: "\u202eecila\u202c\u200b", for: "a\nb\x1b[2J\x9b" }, "Sure,\n\x1b[2Jor not?")).toBe(
-    'Allow pay {"to":"\\u{202e}ecila\\u{202c}\\u{200b}","for":"a\\nb\\u001b[2J\\u{9b}"}? Sure, \\u{1b}[2Jor not?',
+    'Allow pay {"to":"\\u202eecila\\u202c\\u200b","for":"a\\nb\\u001b[2J\\u009b"}? Sure, \\u{1b}[2Jor not?',
   );
   expect(question("x".repeat(5_000))).toMatch(/^Allow pay "x{1999}… \(3002 more characters\)\? Sure\?$/);
 });
@@ -234,11 +234,14 @@ test("E6 T9 arguments to be edited hide nothing, and are the same JSON", () => {
 });
 
 /** What is shown of these events of a turn that ended with this value. */
-function shownOf(value: Json, events: readonly object[], verbose = false) {
+function shownOf(value: Json, events: readonly object[], verbose = false, raw = false) {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
   const terminal = new PassThrough();
   const outcome = { kind: "finished", by: "model", value };
-  for (const printer of [plainPrinter(io, { verbose }), livePrinter({ ...io, stdout: terminal }, { verbose })]) {
+  for (const printer of [
+    plainPrinter(io, { verbose, raw }),
+    livePrinter({ ...io, stdout: terminal }, { verbose, raw }),
+  ]) {
     for (const event of events) printer.event(event as SessionEvent);
     printer.ended({ outcome, usage: NO_USAGE } as unknown as TurnResult);
   }
@@ -319,4 +322,16 @@ test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows a
   expect(all.live?.slice(3, -1).map((line) => line.trim())).toEqual(["x".repeat(200), ..."12345678".split("")]);
   expect(all.stderr).toMatch(/^a;\n {2}b\\u\{1b\}\[2J;\nx{200}\n1\n2\n3\n4\n5\n6\n7\n8\nfinished · /);
   expect(all.stdout).toBe("Done.\n");
+});
+
+test("E6 arguments and results in JSON have the escapes of JSON, and with --raw the characters as they came", () => {
+  const value = { to: "\u202eecila\x9b\x1b" };
+  const at = (raw: boolean) => shownOf(value, [callIn("r1.work", value)], true, raw);
+  const escaped = '{"to":"\\u202eecila\\u009b\\u001b"}';
+  expect(at(false)).toMatchObject({ stdout: `${escaped}\n`, live: [`  ping ${escaped}`, escaped] });
+  expect(at(false).stderr).toContain(`ping ${escaped}\n`);
+  expect(JSON.parse(escaped)).toEqual(value);
+  const came = JSON.stringify(value);
+  expect(at(true)).toMatchObject({ stdout: `${came}\n`, live: [`  ping ${came}`, came] });
+  expect(at(true).stderr).toContain(`ping ${came}\n`);
 });

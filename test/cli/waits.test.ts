@@ -11,7 +11,7 @@ import { bowline, folder, hasTerminal, start } from "./program.ts";
 /**
  * A folder with an app that asks before it pays. Told "Pay 3 4", its model pays twice, then says what became of it; told
  * "Have 3 paid", it has an agent do it, and told "Have 3 paid meanwhile", an agent that works by itself and begins when
- * there is a file `go`; "Have Have 3 paid" is for an agent of an agent. Told "Say number", it asks for a number; told "Ship", it waits for what others say; told "Wire", its call ends when there is a file `go`. The files
+ * there is a file `go`; "Have Have 3 paid" is for an agent of an agent. Told "Pay 3 and say so", it says so first. Told "Say number", it asks for a number; told "Ship", it waits for what others say; told "Wire", its call ends when there is a file `go`. The files
  * `pid` and `paid` tell about the app: its process, and what was paid.
  */
 function appIn() {
@@ -101,6 +101,7 @@ const model = {
     const amounts = words.match(/\\d+/g) ?? [];
     const results = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
     const said = results.flatMap(({ parts }) => parts).flatMap((part) => part.kind === "toolResult" ? part.parts : []);
+    if (words.endsWith("say so")) yield { kind: "text", delta: "I pay now." };
     for (const amount of amounts)
       yield { kind: "call", callId: "call_" + amount, name: "pay", input: { amount: Number(amount) } };
     if (amounts.length === 0) yield { kind: "text", delta: ["So:", ...said.map(({ text }) => text)].join(" ") };
@@ -139,6 +140,15 @@ test.concurrent("E6 D2 a call that waits ends a single turn with 3; answered by 
   expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
   expect(then.stderr).toMatch(/^So: paid 3 .*it was not approved\./m);
   expect(linesOf("paid")).toEqual(["3"]);
+});
+
+test.concurrent("E6 D4 what led to a question is on stderr before it, in the run that is left waiting and in the next", async () => {
+  const { cwd } = appIn();
+  for (const words of ["Pay 3 and say so", "Well?"]) {
+    const { code, stdout, stderr } = await bowline(["run", ...flags, "--session", "till", words], { cwd });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+    expect(stderr).toMatch(/^I pay now\.\nbowline: Allow pay \{"amount":3\}\? /);
+  }
 });
 
 test.concurrent("E6 D4 a call that waits ends a pipe with 3, also if a turn before left it parked; what follows is not read", async () => {
@@ -191,7 +201,9 @@ test.concurrent("E6 T9 D4 what an agent waits for ends a single turn with 3, too
   const { cwd, linesOf, answer } = appIn();
   const first = await bowline(["run", ...flags, "--session", "s", "Have Have 3 paid"], { cwd });
   expect(first.code).toBe(3);
-  expect(first.stderr).toMatch(/^bowline: agt_[\w-]+ › agt_[\w-]+: Allow pay .*--session s asks again; .*\n$/);
+  expect(first.stderr).toMatch(
+    /^spawn_agent \{.*\}\nbowline: agt_[\w-]+ › agt_[\w-]+: Allow pay .*--session s asks again; .*\n$/,
+  );
   await answer({ approved: true });
   const then = await bowline(["run", ...flags, "--verbose", "--session", "s", "Well?"], { cwd });
   expect(then).toMatchObject({ code: 0, stdout: "So:\n" });
@@ -293,6 +305,21 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
+  test.concurrent("E6 T9 D4 a chat about a parked turn shows the text and the calls that led to its question, once", async () => {
+    const { cwd } = appIn();
+    await bowline(["run", ...flags, "--session", "chat", "Pay 3 and say so"], { cwd });
+    const program = start(["chat", ...flags], { cwd, terminal: true });
+    await program.until(QUESTION(3));
+    expect(program.seen()).toMatch(
+      /The conversation has an open turn\..*Going on with the turn that waits: .*\nI pay now\.\n {2}pay \{"amount":3\}\nAllow pay/s,
+    );
+    program.send("y\r");
+    await program.until(/So: paid 3\nanswered · .*\n\n› $/);
+    expect(program.seen().match(/I pay now\./g)).toHaveLength(1);
+    program.send("/quit\r");
+    expect(await program.ended).toBe(0);
+  });
+
   test.concurrent("E6 T9 D2 killed at a question, or left there, it asks again at the next start", async () => {
     const { cwd, linesOf } = appIn();
     const killed = await chat(cwd);
@@ -385,7 +412,8 @@ function inTerminal(): void {
       await parked();
       if (isKilled) process.kill(Number(linesOf("pid")[0]), "SIGKILL");
       const program = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : first;
-      const asks = /Going on with the turn that waits: Have Have 3 paid\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
+      const asks =
+        /Going on with the turn that waits: Have Have 3 paid\n {2}spawn_agent .*\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
       if (isKilled) await program.until(asks);
       await program.until(QUESTION(3));
       if (where === "elsewhere") await answer({ approved: true });
@@ -476,9 +504,7 @@ function inTerminal(): void {
     );
     await parked();
     const second = start(["chat", ...flags], { cwd, terminal: true });
-    await second.until(
-      /Going on with the turn that waits: Ship\nship \{\} waits for its result, .*\n(?: {2}ship \{\})?$/,
-    );
+    await second.until(/Going on with the turn that waits: Ship\n {2}ship \{\}\nship \{\} waits for its result, .*\n$/);
     await answer({ value: "by sea" });
     await second.until(/So: by sea\nanswered · .*\n\n› $/);
     second.send("/quit\r");

@@ -526,6 +526,20 @@ describePostgres("waits on Postgres", () => {
     namesWaits(postgres(await freshDatabase())));
 });
 
+test("D4 the error for an event in place of a wait names `event.wait`", async () => {
+  await using runtime = await createRuntime({ ...options(paying()), store: memory() });
+  const turn = (await runtime.session("s")).turn("Go.");
+  for await (const event of turn)
+    if (event.kind === "waiting") {
+      await expect(runtime.waits.resolve(event as never, { approved: true } as never)).rejects.toMatchObject({
+        code: "wait.unknown",
+        message: "This is an event of kind waiting, not a wait.",
+        hint: "Pass the id of its wait, `event.wait`.",
+      });
+      await runtime.waits.resolve(event.wait, { approved: true });
+    }
+});
+
 test("D4 the error for an id in `{ key }` names the call that takes ids", async () => {
   await using runtime = await createRuntime({ ...options(paying()), store: memory() });
   await expect(runtime.waits.resolve({ key: "wai_1" }, { approved: true })).rejects.toMatchObject({

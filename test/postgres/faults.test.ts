@@ -69,6 +69,8 @@ describe("what is no address", () => {
     ["a password of digits with a / before a socket", `socket://me:12/${SECRET}@/tmp?db=db`, "%2F"],
     ["a password of digits with a / and no host", `postgres://me:12/${SECRET}@/db?host=/tmp`, "%2F"],
     ["a password of digits with a /", `postgres://me:12/${SECRET}@localhost/db`, "%2F"],
+    ["a port of a socket in letters", `postgres://me:${SECRET}@/db?host=/tmp&port=abc`, "its port must be a number"],
+    ["a port that is too large", `socket:/tmp?db=db&port=70000`, "its port must be a number"],
     ["null", null, "it is null"],
     ["a number", 5432, "it is a number"],
     ["an object", { url: "postgres://localhost/db" }, "it is a object"],
@@ -130,6 +132,20 @@ describe("servers that are not there", () => {
     const error = await refusal(`postgres://me:${SECRET}@%2Ftmp%2Fnobody-is-here/db`);
     expect(error.code).toBe("store.unreachable");
     expect(error.message).toContain("postgres:///db?host=/tmp/nobody-is-here, schema bowline");
+  });
+
+  test.concurrent("E7 postgres: a socket that this user may not open is store.refused, and the hint is about its folder", async () => {
+    const address = "/run/postgresql/.s.PGSQL.5432";
+    const refused = Object.assign(new Error(`connect EACCES ${address}`), {
+      code: "EACCES",
+      syscall: "connect",
+      address,
+    });
+    const error = await refusal({ connect: () => Promise.reject(refused) } as unknown as Pool);
+    expect(error.code).toBe("store.refused");
+    expect(error.message).toContain(address);
+    expect(error.hint).toContain("the socket's folder");
+    expect(error.hint).not.toMatch(/password|TLS/);
   });
 
   test.concurrent("E7 postgres: a host that nobody knows is store.unreachable", async () => {

@@ -7,7 +7,7 @@ import { type SimulatedWorld, simulatedWorld } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
-import { codeOf, eventually, within } from "../kit/reading.ts";
+import { eventually, within } from "../kit/reading.ts";
 import { describePostgres, freshSchema } from "../kit/shared-postgres.ts";
 import { around, file } from "../kit/stores.ts";
 import { HOUR, held } from "../kit/worlds.ts";
@@ -149,7 +149,11 @@ test('D4 T9 with `recover: "never"` a process answers a parked wait, and another
   const [wait] = await web.runtime.waits.list({ session: "s" });
   // An operation would have to resume the parked turn to run inside it.
   const { plugin } = work("web", did);
-  expect(await codeOf(session.command(plugin, "note"))).toBe("runtime.passive");
+  await expect(session.command(plugin, "note")).rejects.toMatchObject({
+    code: "runtime.passive",
+    message: expect.stringContaining(`it refuses acme/desk.note while turn ${turnId} is parked.`),
+    hint: "Call it in a process whose runtime has another `recover`, or when the turn has ended.",
+  });
   expect(await session.complete.text("Sum it up.")).toBe("re: Sum it up.");
   expect(await web.runtime.waits.resolve(wait!, { approved: true })).toBe("accepted");
   await world.advance(60_000);
@@ -189,7 +193,11 @@ test('J2 J6 J7 with `recover: "never"` jobs, inputs for later and schedules are 
   const { id } = await session.jobs.spawn({ label: "Report", operation: "acme/desk.report" });
   await session.triggers.subscribe({ id: "tick", on: { everyMs: 1_000 }, send: "Tick." });
   await session.sendAfter(0, "Later.");
-  expect(await codeOf(session.jobs.spawn({ label: "Here" }, () => did.push("web: function")))).toBe("runtime.passive");
+  await expect(session.jobs.spawn({ label: "Here" }, () => did.push("web: function"))).rejects.toMatchObject({
+    code: "runtime.passive",
+    message: expect.stringContaining("it refuses jobs.spawn with a function."),
+    hint: expect.stringContaining("`operation`"),
+  });
   await world.advance(60_000);
   expect(await session.jobs.get(id)).toMatchObject({ state: "running", starts: 0 });
   expect(await session.triggers.occurrences()).toEqual([]);
@@ -217,7 +225,11 @@ test("`recover` takes auto, manual or never; never needs a shared store, and ref
   const alone = createRuntime({ store: memory(), model, recover: "never" });
   await expect(alone).rejects.toMatchObject({ code: "options.invalid", details: { option: "recover" } });
   await using web = await passive(onFile(file()));
-  expect(await codeOf(web.runtime.recover())).toBe("runtime.passive");
+  await expect(web.runtime.recover()).rejects.toMatchObject({
+    code: "runtime.passive",
+    message: expect.stringContaining("it refuses recover()."),
+    hint: expect.stringContaining("another `recover`"),
+  });
 });
 
 describePostgres("on Postgres", () => {

@@ -20,7 +20,9 @@ declare const ERRORS: {
   }) => Said;
   readonly "runtime.closed": (_: object) => Said;
   readonly "runtime.passive": (d: {
-    what: string;
+    call: string;
+    turnId?: string;
+    hasFunction?: true;
   }) => Said;
   readonly "session.id": (d: {
     id: string;
@@ -325,6 +327,7 @@ declare const ERRORS: {
   readonly "store.refused": (d: {
     store: string;
     problem: string;
+    isSocket?: true;
   }) => Said;
   readonly "store.locked": (d: {
     path: string;
@@ -369,6 +372,7 @@ declare const ERRORS: {
   }) => Said;
   readonly "wait.unknown": (d: {
     id?: string;
+    event?: string;
   }) => Said;
   readonly "wait.expired": (_: object) => Said;
   readonly "wait.answer": (d: {

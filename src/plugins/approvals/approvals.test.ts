@@ -105,11 +105,11 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
     { tool: ["refnud", "wire"], verdict: "ask" as const },
     { tool: ["mail_*", refund], verdict: "allow" as const },
   ];
-  const traces: string[] = [];
+  const traces: unknown[] = [];
   await using world = await open(scripted(refunding("a", 1), says("Done."), says("Again.")), {
     tools: [refund],
     plugins: [approvals({ rules })],
-    trace: ({ name, about }) => (name === "hook.issue" ? void traces.push(String(about.message)) : undefined),
+    trace: ({ name, about }) => (name === "hook.issue" ? void traces.push(about) : undefined),
   });
   const { issues } = await world.session.turn("Go.").result();
   expect(issues).toEqual([
@@ -126,7 +126,7 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
       hint: expect.any(String),
     },
   ]);
-  expect(traces).toEqual(issues.map(({ message }) => message));
+  expect(traces).toEqual(issues);
   expect(made).toEqual(["a 1"]);
   expect((await world.session.turn("Go.").result()).issues).toEqual([]);
 });

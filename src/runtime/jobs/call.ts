@@ -5,6 +5,7 @@
 // C2 The bare result of every attempt is recorded before the after-hooks see it, also that it comes later: no recorded
 //    attempt runs again, and a job that waits for a result is given up like others.
 // C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
+import { tracedIssue } from "../../kernel/hook-runner.ts";
 import { passingFault, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asCallId, asEffectName, asJobId, asTurnId, asWaitKey, type WaitKey } from "../../model/ids.ts";
@@ -379,7 +380,7 @@ class Call {
       availability: (tool) => catalog.availability(tool),
       conflict: ({ hook, winner, loser }) => trace("hook.conflict", { hook, winner, loser }),
       observed: (issues) => {
-        for (const { plugin = "", code, message } of issues) trace("hook.issue", { plugin, code, message });
+        for (const issue of issues) trace("hook.issue", tracedIssue(issue));
       },
     };
   }

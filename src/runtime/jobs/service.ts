@@ -110,7 +110,8 @@ export class SessionJobs implements Jobs {
       if (run !== undefined || !isObject(options) || !("operation" in options)) {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
-        if (!this.#core.runs) throw new RuntimeError("runtime.passive", { what: "the function of a job" });
+        if (!this.#core.runs)
+          throw new RuntimeError("runtime.passive", { call: "jobs.spawn with a function", hasFunction: true });
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
       requireOptions("jobs.spawn", options, TASK);

@@ -3,7 +3,7 @@
 // A1 The budget is checked before each attempt at the call; an attempt that was made is paid for.
 // A2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
 // A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
-import type { Bound, Site } from "../../kernel/hook-runner.ts";
+import { type Bound, type Site, tracedIssue } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
@@ -64,8 +64,8 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (hooks.has.streamFinished) {
     const site = live.site(scope, effect.name);
     call.finished = async (reason) => {
-      for (const { plugin = "", code, message } of await hooks.observe("streamFinished", { reason }, site))
-        live.trace("hook.issue", { plugin, code, message });
+      for (const issue of await hooks.observe("streamFinished", { reason }, site))
+        live.trace("hook.issue", tracedIssue(issue));
     };
   }
   const said = await callModel(call);

@@ -6,7 +6,7 @@
 // L3 An answer waits for `keeping`: the bytes and sessions that it names exist before it is recorded.
 import type { Transcript } from "../../graph/transcript.ts";
 import type { TurnRun } from "../../hosts/host.ts";
-import type { HookRunner, Issue, Site } from "../../kernel/hook-runner.ts";
+import { type HookRunner, type Issue, type Site, tracedIssue } from "../../kernel/hook-runner.ts";
 import type { Conflict } from "../../kernel/seams.ts";
 import type { NewSessionRequest } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
@@ -410,7 +410,7 @@ export class LiveTurn implements Dispatch {
   observed(issues: readonly Issue[]): void {
     if (issues.length === 0) return;
     this.issues = [...this.issues, ...issues];
-    for (const { plugin = "", code, message } of issues) this.trace("hook.issue", { plugin, code, message });
+    for (const issue of issues) this.trace("hook.issue", tracedIssue(issue));
   }
 
   /** Tells once in a turn that a model does not report its usage. */

@@ -79,7 +79,7 @@ export function changeSession<T>(
     for (let isSwept = false, isBeaten = false; ; ) {
       await kept.refresh();
       if (kept.stored.openTurn !== undefined) {
-        const met = await meetTurn(session, visited, mayRepeat, onBusy);
+        const met = await meetTurn(session, name, visited, mayRepeat, onBusy);
         if (met !== undefined) return met.value;
         continue;
       }
@@ -186,6 +186,7 @@ async function keep(
 /** Runs `visit` in the open turn, once it only waits; undefined when that turn is over, or must be waited for. */
 async function meetTurn<T>(
   session: LiveSession,
+  name: string,
   visit: (live: LiveTurn) => Promise<T>,
   mayRepeat: (fault: unknown) => boolean = () => true,
   onBusy?: () => void,
@@ -193,6 +194,7 @@ async function meetTurn<T>(
   let met: { readonly value: T } | { readonly error: unknown } | undefined;
   await visitTurn(
     session,
+    name,
     async (live) => {
       met = await visit(live).then(
         (value) => ({ value }),
@@ -276,6 +278,7 @@ async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
 }
 
 const BOOK_TRIES = 100;
+const BOOKING = "the booking of a completion";
 
 /** C3: books what was paid for, whoever moves the session meanwhile; what is recorded, unless another process did. */
 async function bookWork(session: LiveSession, { spent, booked }: Working): Promise<void> {
@@ -287,7 +290,7 @@ async function bookWork(session: LiveSession, { spent, booked }: Working): Promi
     const kept = await keep(session, { spent: left, by: "completion", parts: booked });
     if (kept === "busy") {
       const book = (live: LiveTurn): Promise<void> => bookInTurn(live, left, booked);
-      if ((await meetTurn(session, book)) !== undefined) return;
+      if ((await meetTurn(session, BOOKING, book)) !== undefined) return;
     } else if (kept !== undefined) return;
   }
 }
@@ -311,7 +314,7 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
       if (waiting !== undefined) return inTurn(waiting);
       for (let tries = 0; tries < BOOK_TRIES; tries++) {
         const kept = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
-        if (kept === "busy" ? (await meetTurn(session, inTurn)) !== undefined : kept !== undefined) return;
+        if (kept === "busy" ? (await meetTurn(session, BOOKING, inTurn)) !== undefined : kept !== undefined) return;
       }
     };
     session.putOperation({

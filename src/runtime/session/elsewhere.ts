@@ -120,12 +120,13 @@ async function tellEnd(
  */
 export async function visitTurn(
   session: LiveSession,
+  name: string,
   visit: (live: LiveTurn) => Promise<void>,
   onBusy?: () => void,
 ): Promise<boolean> {
   const { core, queue } = session;
   if (queue.door === "closed") throw new RuntimeError("runtime.closed", {});
-  if (!core.runs) return passTurn(session, onBusy);
+  if (!core.runs) return passTurn(session, name, onBusy);
   const found = await openTurn(session, true);
   if (!("lease" in found)) {
     if (found.kind !== "busy") return false;
@@ -144,10 +145,11 @@ export async function visitTurn(
  * Where turns do not run, an operation waits for the process that runs the open turn. A parked turn may wait for days, and
  * the operation would have to resume it here to run inside it, so it is refused.
  */
-async function passTurn({ core, kept }: LiveSession, onBusy?: () => void): Promise<false> {
+async function passTurn({ core, kept }: LiveSession, name: string, onBusy?: () => void): Promise<false> {
   const { openTurn: turnId } = kept.stored;
-  const found = turnId === undefined ? undefined : await core.store.find(turnId);
-  if (found?.state === "parked") throw new RuntimeError("runtime.passive", { what: `the parked turn ${turnId}` });
+  if (turnId === undefined) return false;
+  const found = await core.store.find(turnId);
+  if (found?.state === "parked") throw new RuntimeError("runtime.passive", { call: name, turnId });
   if (found?.state !== "open") return false;
   onBusy?.();
   await core.world.sleep(LOOK_MS);

@@ -6,7 +6,7 @@
 // P3 What `configure` sets while a turn is open is stored when that turn is over.
 import type { Composition } from "../../kernel/compose.ts";
 import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
-import type { HookRunner } from "../../kernel/hook-runner.ts";
+import { type HookRunner, tracedIssue } from "../../kernel/hook-runner.ts";
 import type { ProtocolOptions, ProtocolPlace, ProtocolSession } from "../../kernel/slots.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, frozen, type Json, type JsonObject, toJson } from "../../model/json.ts";
@@ -154,8 +154,9 @@ export async function tellAppended(session: LiveSession, nodes: readonly Additio
     await tellProtocol(session, "appended", { nodes: frozen(nodes) });
   } catch (error) {
     const plugin = session.composition.hooks.ownerOf("protocolSession");
-    const code = error instanceof RuntimeError ? error.code : "hook.failed";
-    session.core.trace("hook.issue", { plugin, code, message: describeThrown(error) }, session.asPlace);
+    const about = error instanceof RuntimeError ? { code: error.code, hint: error.hint } : { code: "hook.failed" };
+    const issue = tracedIssue({ plugin, message: describeThrown(error), ...about });
+    session.core.trace("hook.issue", issue, session.asPlace);
   }
 }
 

@@ -9,6 +9,7 @@
 //    `useStored`). They change only when a turn begins, in an operation, or while nothing has the session.
 import type { Transcript } from "../../graph/transcript.ts";
 import type { Composition } from "../../kernel/compose.ts";
+import { tracedIssue } from "../../kernel/hook-runner.ts";
 import type { LifecycleEvent } from "../../kernel/hooks.ts";
 import type {
   Appended,
@@ -331,8 +332,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   async tell(event: LifecycleEvent): Promise<void> {
     const { hooks } = this.composition;
     if (!hooks.has.lifecycle) return;
-    for (const { plugin = "", code, message } of await hooks.observe("lifecycle", { event }, this.site()))
-      this.core.trace("hook.issue", { plugin, code, message }, this.asPlace);
+    for (const issue of await hooks.observe("lifecycle", { event }, this.site()))
+      this.core.trace("hook.issue", tracedIssue(issue), this.asPlace);
   }
 
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended> {

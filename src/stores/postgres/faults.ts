@@ -29,7 +29,9 @@ const CUT_WORDS =
   /Connection terminated|connection error and is not queryable|Query read timeout|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
 
 const isOfConnecting = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === "connect";
-/** Whether the system does not let this user open the server's socket. */
+const isOfSocket = (error: unknown): boolean =>
+  String((error as { readonly address?: unknown }).address).startsWith("/");
+/** Whether the system does not let this user open a connection to the server. */
 const isForbidden = (error: unknown): boolean => isOfConnecting(error) && ["EACCES", "EPERM"].includes(codeOf(error));
 
 /** Whether the connection was lost: what was sent over it may or may not have been done. */
@@ -93,6 +95,8 @@ export function typed(error: unknown, store: string, ms: number): unknown {
   if (isAgainstAnother(error)) return new RuntimeError("store.locked", { path: store, ms }, cause);
   if (code === "53100") return new RuntimeError("store.full", { path: store }, cause);
   if (code === "25006") return new RuntimeError("store.readonly", { path: store }, cause);
+  if (isForbidden(error) && isOfSocket(error))
+    return new RuntimeError("store.refused", { store, problem, isSocket: true }, cause);
   const isRefused = code.startsWith("28") || code === "3D000" || code === "42501" || isForbidden(error);
   if (isRefused || REFUSED_CODES.test(code) || (code === "" && REFUSED_WORDS.test(error.message)))
     return new RuntimeError("store.refused", { store, problem }, cause);

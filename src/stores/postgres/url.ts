@@ -26,8 +26,11 @@ export function addressIn(url: string): Address {
   if (pathname.includes("@")) refuse("a / in its user or password must be written as %2F");
   const database = isSocket ? searchParams.get("db") : pathname.slice(1);
   if (!database) return refuse("it names no database");
+  const port = searchParams.get("port") ?? parsed.port;
+  if (port !== "" && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
+    refuse("its port must be a number up to 65535");
   const host = isSocket ? pathname : (searchParams.get("host") ?? hostname);
-  return { host: decoded(host), port: searchParams.get("port") ?? parsed.port, database };
+  return { host: decoded(host), port, database };
 }
 
 const decoded = (text: string): string => {
