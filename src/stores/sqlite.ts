@@ -12,7 +12,7 @@ import type {
   WaitId,
   WaitKey,
 } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { idText, type Json } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { NewOccurrence, Subscription } from "../model/trigger.ts";
 import type { WaitAnswer } from "../model/wait.ts";
@@ -132,7 +132,7 @@ function requireRight(path: unknown, options: SqliteOptions): void {
   const isDatabase = [prepare, exec, close].every((each) => typeof each === "function");
   if (typeof path !== "string" && !isDatabase)
     throw new RuntimeError("store.path", {
-      path: String(path),
+      path: idText(path),
       problem: 'a store is opened with the path of its file, such as sqlite("agent.db"), or with an open database',
     });
   if (typeof options !== "object" || options === null) wrong("options", "they are no object");
