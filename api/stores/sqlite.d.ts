@@ -34,7 +34,7 @@ interface SqliteStore extends Store {
 /**
  * Keeps turns in one file, shared by any number of processes of one machine; ":memory:" keeps them as long as the store
  * is open. Answers come without a promise, except when another process holds the file. A database that is handed in is
- * the store's from then on, and closed with it. A file that it creates can be read by its owner alone.
+ * the store's from then on, and closed with it. Only its owner can read a file that it creates.
  */
 declare function sqlite(path: string | Database, options?: SqliteOptions): SqliteStore;
 export {

@@ -151,6 +151,18 @@ export interface OwnedOperation {
 
 export const wireName = (plugin: string, name: string): string => `${plugin}.${name}`;
 
+/** Whether this can be the id of a plugin. `__proto__` cannot: plugins are looked up by id in plain objects. */
+export const isPluginId = (id: unknown): id is string =>
+  typeof id === "string" && id !== "__proto__" && /^[\w.@/-]{1,128}$/.test(id);
+
+const isOperationName = (name: string): boolean => /^[\w-]{1,64}$/.test(name);
+
+/** Whether some plugin can have an operation with this wire name. */
+export function isWireName(wire: string): boolean {
+  const dot = wire.lastIndexOf(".");
+  return isPluginId(wire.slice(0, Math.max(0, dot))) && isOperationName(wire.slice(dot + 1));
+}
+
 export function definitionOf({ plugin, name, operation: { kind, spec } }: OwnedOperation): OperationDefinition {
   const described = (schema: unknown): Json | undefined => {
     try {
@@ -179,7 +191,7 @@ export function operationsOf(plugin: string, part: unknown): readonly OwnedOpera
   if (typeof part !== "object" || part === null || Array.isArray(part))
     return wrong("its operations must be an object");
   return Object.entries(part as { readonly [name: string]: Operation | undefined }).map(([name, operation]) => {
-    if (!/^[\w-]{1,64}$/.test(name)) wrong(`${JSON.stringify(name)} cannot be an operation's name`);
+    if (!isOperationName(name)) wrong(`${JSON.stringify(name)} cannot be an operation's name`);
     if (operation === undefined || !(operation.kind in POWERS) || typeof operation.spec?.run !== "function")
       return wrong(`the operation ${name} was not made with query, command or task`);
     return { plugin, name, operation };

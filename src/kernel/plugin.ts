@@ -5,13 +5,13 @@
 import { type Awaitable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
-import { describeThrown, frozen, isObject, type Json, toJson } from "../model/json.ts";
+import { describeThrown, frozen, idText, isObject, type Json, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { ExtensionDeclaration } from "./extension.ts";
 import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
 import type { MonitorDeclaration } from "./monitor.ts";
-import { makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
+import { isPluginId, makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
 import type { Authority, PluginOptions } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
@@ -152,9 +152,9 @@ export function definePlugin<
 >(
   spec: PluginSpec<Parts, O, S, Shared, Before, After>,
 ): PluginFactory<O extends Schema ? InputOf<O> : void, SignaturesOf<Parts>> {
-  if (typeof spec.id !== "string" || spec.id === "__proto__" || !/^[\w.@/-]{1,128}$/.test(spec.id)) {
+  if (!isPluginId(spec.id)) {
     throw new RuntimeError("plugin.invalid", {
-      plugin: String(spec.id),
+      plugin: idText(spec.id),
       problem: "its id must be 1 to 128 of letters, digits and . _ - / @",
     });
   }

@@ -28,6 +28,7 @@ const OPTION_HINTS: { readonly [option: string]: string } = {
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
   extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
   signal: "Pass the `signal` of an AbortController.",
+  wait: "Pass a wait of runtime.waits.list() as it is, its id, or only its key: { key }.",
 };
 const optionHint = (option: string): string => {
   if (option.startsWith("limits.")) return "Write a number above 0, or Infinity; docs/defaults.md lists the limits.";
@@ -281,7 +282,7 @@ const ERRORS = {
   "operation.unknown": (d: { name: string; known: readonly string[]; nearest?: string; plugin?: string }) =>
     said(
       d.plugin === undefined
-        ? `There is no operation ${d.name}.`
+        ? `There is no operation ${String(d.name).slice(0, 200)}.`
         : `This process has no task ${d.name}: the plugin ${d.plugin} is not installed here.`,
       `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}The operations of this kind are ${list(d.known)}.${
         d.plugin === undefined ? "" : " If another process has the plugin, pass `isElsewhere: true`."
@@ -607,7 +608,7 @@ const ERRORS = {
   "job.invalid": (d: { problem: string }) =>
     said(
       `This cannot be a job: ${d.problem}.`,
-      "Give it a label, and either a function or `operation` with a JSON `input`.",
+      "Give it a label, and either a function or `operation`, for example `acme/reports.write`, with a JSON `input`.",
     ),
   "job.failed": (d: { id: string; problem: string }) =>
     said(`The job ${d.id} failed: ${d.problem}`, "Look at the cause; what it had done before is in its steps."),

@@ -167,6 +167,13 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
+/**
+ * An id or a number of an untyped caller, as an error shows it. An object is shown by its type: `String(value)` would run
+ * its `toString`, which may throw.
+ */
+export const idText = (value: unknown): string =>
+  (Object(value) === value ? `[${typeof value}]` : String(value)).slice(0, 256);
+
 /** The number of UTF-8 bytes when it exceeds `max`, else undefined. Texts that cannot exceed it are not counted. */
 export function bytesOver(text: string, max: number): number | undefined {
   if (text.length * 3 <= max) return undefined;

@@ -100,7 +100,8 @@ export interface Waits {
   get(wait: WaitRef): Promise<AnyWait | undefined>;
   /**
    * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
-   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open.
+   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open. Throws
+   * `options.invalid` when `wait` has the id of one wait and the key of another.
    */
   resolve<W extends WaitRef>(
     wait: W,
@@ -178,9 +179,16 @@ const isId = (text: string): boolean => text.startsWith("wai_");
 function idOf(wait: unknown): WaitId | undefined {
   if (typeof wait === "string") return isId(wait) ? asWaitId(wait) : waitIdOf(asWaitKey(wait));
   if (!isObject(wait)) return undefined;
+  const id = typeof wait.id === "string" ? asWaitId(wait.id) : undefined;
+  if (typeof wait.key !== "string") return id;
   // Outsiders see ids in events. `{ key }` is the form for handlers of their links, so an id in it must not find the wait.
-  if (typeof wait.key === "string") return waitIdOf(asWaitKey(wait.key));
-  return typeof wait.id === "string" ? asWaitId(wait.id) : undefined;
+  const found = waitIdOf(asWaitKey(wait.key));
+  if (id !== undefined && id !== found)
+    throw new RuntimeError("options.invalid", {
+      option: "wait",
+      problem: "its `id` and its `key` name different waits",
+    });
+  return found;
 }
 
 async function rowOf({ store }: Core, wait: unknown): Promise<StoredWait | undefined> {

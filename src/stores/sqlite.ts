@@ -12,7 +12,7 @@ import type {
   WaitId,
   WaitKey,
 } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import { idText, type Json } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { NewOccurrence, Subscription } from "../model/trigger.ts";
 import type { WaitAnswer } from "../model/wait.ts";
@@ -108,7 +108,7 @@ export interface SqliteStore extends Store {
 /**
  * Keeps turns in one file, shared by any number of processes of one machine; ":memory:" keeps them as long as the store
  * is open. Answers come without a promise, except when another process holds the file. A database that is handed in is
- * the store's from then on, and closed with it. A file that it creates can be read by its owner alone.
+ * the store's from then on, and closed with it. Only its owner can read a file that it creates.
  */
 export function sqlite(path: string | Database, options: SqliteOptions = {}): SqliteStore {
   requireRight(path, options);
@@ -132,7 +132,7 @@ function requireRight(path: unknown, options: SqliteOptions): void {
   const isDatabase = [prepare, exec, close].every((each) => typeof each === "function");
   if (typeof path !== "string" && !isDatabase)
     throw new RuntimeError("store.path", {
-      path: String(path),
+      path: idText(path),
       problem: 'a store is opened with the path of its file, such as sqlite("agent.db"), or with an open database',
     });
   if (typeof options !== "object" || options === null) wrong("options", "they are no object");

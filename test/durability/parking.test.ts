@@ -540,6 +540,25 @@ test("D4 the error for an event in place of a wait names `event.wait`", async ()
     }
 });
 
+test("D4 T9 a reference with the id of one wait and the key of another is refused, and both stay open", async () => {
+  await using runtime = await createRuntime({ ...options(paying()), store: memory() });
+  const { waits } = runtime;
+  const turns = [(await runtime.session("a")).turn("Pay."), (await runtime.session("b")).turn("Pay.")];
+  for (const turn of turns) for await (const event of turn) if (event.kind === "waiting") break;
+  const [first, second] = (await waits.list()) as [AnyWait, AnyWait];
+  const mixed = { id: first.id, key: second.key };
+  for (const use of [() => waits.resolve(mixed, { approved: true }), () => waits.revoke(mixed), () => waits.get(mixed)])
+    await expect(use()).rejects.toMatchObject({
+      code: "options.invalid",
+      details: { option: "wait" },
+      hint: expect.stringContaining("{ key }"),
+    });
+  expect(await waits.list()).toHaveLength(2);
+  for (const { id, key } of [first, second])
+    expect(await waits.resolve({ id, key }, { approved: true })).toBe("accepted");
+  for (const turn of turns) expect((await within(turn.result())).outcome.kind).toBe("answered");
+});
+
 test("D4 the error for an id in `{ key }` names the call that takes ids", async () => {
   await using runtime = await createRuntime({ ...options(paying()), store: memory() });
   await expect(runtime.waits.resolve({ key: "wai_1" }, { approved: true })).rejects.toMatchObject({

@@ -91,6 +91,22 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await jobs.cancel(id)).not.toHaveProperty("isElsewhere"); // It is over, and waits for nobody.
   });
 
+  test("J5 a name that no task can have is refused, also for a task elsewhere, and the error shortens it", async () => {
+    await using runtime = await running({ store: store() });
+    const { jobs } = await runtime.session("s");
+    const tooLong = [`${"p".repeat(129)}.work`, `acme/x.${"w".repeat(65)}`, `acme/${"x".repeat(1_000_000)}.work`];
+    for (const operation of [".", "..", ".job", "acme/x.", "__proto__.x", "acme/x.do it", ...tooLong]) {
+      const error: unknown = await jobs.spawn({ ...WORK, operation, isElsewhere: true }).catch((thrown) => thrown);
+      expect(error, operation.slice(0, 20)).toMatchObject({ code: "job.invalid" });
+      expect(JSON.stringify(error).length + String(error).length).toBeLessThan(1_000);
+    }
+    expect(await jobs.list()).toEqual([]);
+    const longest = `${"p".repeat(128)}.${"w".repeat(64)}`;
+    const { id } = await jobs.spawn({ ...WORK, operation: longest, isElsewhere: true });
+    expect(await jobs.get(id)).toMatchObject({ operation: longest, isElsewhere: true });
+    await jobs.cancel(id);
+  });
+
   test("J5 a task that throws fails its job with its error, and keeps nothing that it changed", async () => {
     const fails = definePlugin({
       id: "test/fails",

@@ -488,6 +488,12 @@ test.each([
 });
 
 const READ = "acme/mail.read";
+const UNPRINTABLE = {
+  toString() {
+    throw new Error("This value has no text.");
+  },
+  toJSON: () => "unprintable",
+};
 test.each([
   ["on", { send: "Hi." }, "is missing", "`everyMs`"],
   ["on", { on: { ...EVENT, cron: "* * * * *" }, send: "Hi." }, "has event and cron", "exactly one"],
@@ -503,6 +509,7 @@ test.each([
   ["on.timeZone", { on: { cron: "0 0 * * *", timeZone: "Mars/Olympus" }, send: "Hi." }, "Mars", "Europe/Berlin"],
   ["on.timeZone", { on: { everyMs: 5_000, timeZone: "UTC" }, send: "Hi." }, "`everyMs`", "together with `cron`"],
   ["on.everyMs", { on: { everyMs: 10 }, send: "Hi." }, "is 10,", "at least 1,000"],
+  ["on.everyMs", { on: { everyMs: UNPRINTABLE }, send: "Hi." }, "is [object],", "at least 1,000"],
   ["on.missed", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "skip, once, all", '"skip"'],
   ["on.commits", { on: { commits: false }, send: "Hi." }, "is not true", "`commits: true`"],
   ["send", { on: EVENT }, "starts nothing", "`operation`"],
@@ -510,10 +517,14 @@ test.each([
   ["send", { on: EVENT, send: " " }, "a text with words", "opens a turn"],
   ["operation", { on: EVENT, operation: "read" }, "without the plugin", "acme/mail.file"],
   ["operation", { on: EVENT, operation: "" }, "the name of a task", "acme/mail.file"],
+  ["operation", { on: EVENT, operation: "__proto__.x", isElsewhere: true }, "cannot be the name", "acme/mail.file"],
+  ["operation", { on: EVENT, operation: "..", isElsewhere: true }, 'is ".."', "acme/mail.file"],
   ["input", { on: EVENT, send: "Hi.", input: 1 }, "does not go with `send`", "together with `operation`"],
   ["input", { on: EVENT, operation: READ, input: () => 1 }, "is not JSON", "a JSON value"],
   ["isElsewhere", { on: EVENT, send: "Hi.", isElsewhere: true }, "does not go with `send`", "with `operation`"],
   ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: 1 }, "true nor false", "true or false"],
+  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: null }, "true nor false", "true or false"],
+  ["wake", { on: EVENT, operation: READ, wake: null }, "none, notify, wake", '"notify"'],
   ["wake", { on: EVENT, operation: READ, wake: "loud" }, "none, notify, wake", '"notify"'],
   ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "true nor false", "true or false"],
 ])(
@@ -555,6 +566,33 @@ test("J7 a process without the plugin subscribes its task only with `isElsewhere
   expect(await codeOf(triggers.update("post", { operation: "acme/post.file" }))).toBe("operation.unknown");
   await triggers.emit(mail, LETTER);
   expect(await jobs.list()).toMatchObject([{ operation: "acme/post.read", isElsewhere: true }]);
+});
+
+test("J7 a wrong field is refused in a change too, also where it is the only one", async () => {
+  await using world = await open(listener(), { plugins: [mailing()] });
+  const { triggers } = world.session;
+  const made = await triggers.subscribe({
+    id: "mail",
+    on: { event: mail },
+    operation: "acme/post.read",
+    isElsewhere: true,
+  });
+  for (const [field, patch] of [
+    ["isElsewhere", { isElsewhere: "yes" }],
+    ["isElsewhere", { isElsewhere: null }],
+    ["operation", { operation: null }],
+    ["operation", { operation: "..", isElsewhere: true }],
+    ["operation", { operation: `acme/${"x".repeat(1_000_000)}.read`, isElsewhere: true }],
+    ["wake", { wake: null }],
+    ["on.everyMs", { on: { everyMs: UNPRINTABLE } }],
+  ] as const) {
+    const error: unknown = await triggers.update("mail", patch as never).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "trigger.invalid", details: { field } });
+    expect(String(error).length).toBeLessThan(1_000);
+  }
+  expect(await codeOf(triggers.update("mail", { isElsewhere: false }))).toBe("operation.unknown");
+  expect(await codeOf(triggers.update(UNPRINTABLE as never, {}))).toBe("trigger.missing");
+  expect(await triggers.update("mail", { isElsewhere: true })).toEqual(made);
 });
 
 test("J7 a job whose plugin is gone waits, and is done when a process comes that has it", async () => {

@@ -83,7 +83,8 @@ interface Waits {
   get(wait: WaitRef): Promise<AnyWait | undefined>;
   /**
    * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
-   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open.
+   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open. Throws
+   * `options.invalid` when `wait` has the id of one wait and the key of another.
    */
   resolve<W extends WaitRef>(wait: W, answer: AnswerFor<W>, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
   /** Takes a question back: an approval counts as denied, a result as unknown. */

@@ -3,7 +3,7 @@ import type { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kerne
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
-import type { Json } from "../../model/json.ts";
+import { idText, type Json } from "../../model/json.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import { asItIs } from "./await.ts";
@@ -35,7 +35,7 @@ export function appJobs(open: () => Core): AppJobs {
   };
   const ofJob = async (id: string): Promise<Jobs> => {
     const found = typeof id === "string" ? await open().store.jobs.load(asJobId(id)) : undefined;
-    if (found === undefined) throw new RuntimeError("job.unknown", { id: String(id) });
+    if (found === undefined) throw new RuntimeError("job.unknown", { id: idText(id) });
     return of(found.record.sessionId);
   };
   return {

@@ -1,5 +1,5 @@
 // What a job is made from, checked for callers without types.
-import { checkedInput } from "../../kernel/operation.ts";
+import { checkedInput, isWireName, wireName } from "../../kernel/operation.ts";
 import type { JobCompletion, JobContext, JobOptions, TaskJobOptions } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -9,6 +9,7 @@ import type { JobEnd, NewJob } from "../../model/job.ts";
 import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
 import { type Known, nearest, requireKnown } from "../../model/known.ts";
 import { documentOf } from "../../model/schema.ts";
+import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { JobsPlace } from "./service.ts";
@@ -31,6 +32,8 @@ export const KINDS = ["task", "monitor", "subagent", "code", "external"];
 export const VISIBILITIES = ["hidden", "managed"];
 const ENDS: readonly unknown[] = ["completed", "failed", "cancelled", "abandoned"] satisfies JobEnd[];
 const LABEL_MAX = 1_000;
+/** How many characters of a wrong name an error shows. */
+const NAME_SHOWN = 80;
 export const ID_MAX = 256;
 
 export const invalid = (problem: string): never => {
@@ -39,6 +42,19 @@ export const invalid = (problem: string): never => {
 export const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
   if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
 };
+
+/**
+ * The wire name of a task that `plugin` starts. The shape of the name is checked also when the task is elsewhere: a job
+ * with a name that no plugin can have would wait forever. `wrong` gets the problem as the rest of a sentence.
+ */
+export function taskName(operation: unknown, plugin: string, wrong: (problem: string) => never): string {
+  if (typeof operation !== "string" || operation === "") return wrong("is not the name of a task");
+  const shown = JSON.stringify(operation.length > NAME_SHOWN ? `${operation.slice(0, NAME_SHOWN)}…` : operation);
+  const isWhole = operation.includes(".");
+  if (plugin === APP && !isWhole) return wrong(`is ${shown}, without the plugin of the task`);
+  const wire = isWhole ? operation : wireName(plugin, operation);
+  return isWireName(wire) ? wire : wrong(`is ${shown}, which cannot be the name of a task`);
+}
 
 /**
  * Throws when the task or its input is wrong. `mayBeElsewhere` allows a task whose plugin is not installed here: a wrong

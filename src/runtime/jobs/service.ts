@@ -16,11 +16,10 @@ import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
-import { defined, describeThrown, frozen, isObject, type Json, toJson } from "../../model/json.ts";
+import { defined, describeThrown, frozen, idText, isObject, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { StoredJob } from "../../stores/store.ts";
-import { APP } from "../../tools/catalog.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { name } from "../../turn/effect.ts";
 import { requireOptions, requireWords } from "../checks.ts";
@@ -46,6 +45,7 @@ import {
   requireTask,
   requireWorkLater,
   TASK,
+  taskName,
   VISIBILITIES,
 } from "./options.ts";
 import { endWake } from "./wake.ts";
@@ -140,9 +140,7 @@ export class SessionJobs implements Jobs {
     notBefore,
   }: TaskJobOptions): Partial<NewJob> & Pick<NewJob, "recovery"> {
     const { plugin } = this.#place;
-    if (typeof operation !== "string" || operation === "") invalid("`operation` is the name of a task");
-    if (plugin === APP && !operation.includes(".")) invalid("`operation` must say whose task it is: `plugin.task`");
-    const wire = operation.includes(".") ? operation : `${plugin}.${operation}`;
+    const wire = taskName(operation, plugin, (problem) => invalid(`\`operation\` ${problem}`));
     if (typeof isElsewhere !== "boolean") invalid("`isElsewhere` is neither true nor false");
     requireTask(this.#core, this.#session, wire, isElsewhere, input);
     const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
@@ -184,7 +182,7 @@ export class SessionJobs implements Jobs {
       const { site } = this.#place;
       const own = site?.turn?.live.carrying?.get(site.turn.effect)?.spawns ?? site?.working?.spawns ?? [];
       if (own.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
-      throw new RuntimeError("job.unknown", { id: String(id) });
+      throw new RuntimeError("job.unknown", { id: idText(id) });
     }
     const { sessionId, parent } = found.record;
     // A job knows those that it began, also when it belongs to another session by now.
@@ -347,7 +345,7 @@ export class SessionJobs implements Jobs {
     try {
       await run(await this.#require(id));
     } catch (error) {
-      core.trace(`job.${what}`, { job: String(id), problem: describeThrown(error) }, { sessionId: this.#session });
+      core.trace(`job.${what}`, { job: idText(id), problem: describeThrown(error) }, { sessionId: this.#session });
     }
   }
 
@@ -396,7 +394,7 @@ export async function sendSignal(
   const { store, world, background } = core;
   const { id } = record;
   const wrong = (problem: string): never => {
-    throw new RuntimeError("job.signal", { id, signal: String(signal), problem });
+    throw new RuntimeError("job.signal", { id, signal: idText(signal), problem });
   };
   if (isOver(record)) throw new RuntimeError("job.over", { id, state: record.state });
   const schema = Object.hasOwn(record.signals ?? {}, signal) ? record.signals?.[signal] : undefined;

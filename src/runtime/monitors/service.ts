@@ -18,7 +18,7 @@ import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asJobId, type SessionId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
-import { defined, frozen, isObject, type Json, ownJson } from "../../model/json.ts";
+import { defined, frozen, idText, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { JobLine } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
@@ -250,7 +250,7 @@ export class SessionMonitors implements Monitors {
       if (record === undefined) {
         const declared = this.#declared.get(id);
         if (declared !== undefined) return frozen(idleOf(id, declared));
-        throw new RuntimeError("monitor.unknown", { id: String(id), session: this.#session });
+        throw new RuntimeError("monitor.unknown", { id: idText(id), session: this.#session });
       }
       if (isOver(record)) return frozen(await this.#statusOf(record));
       return frozen(await this.#statusOf((await cancelJob(this.#core, record.id, reason)).record));

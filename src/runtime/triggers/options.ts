@@ -10,10 +10,9 @@ import { RuntimeError } from "../../model/errors.ts";
 import { defined, isObject, type Json } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import { isSchedule, type MissedRuns, type TriggerSource, type TriggerTarget } from "../../model/trigger.ts";
-import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { recordable as recordableJson, requireTask } from "../jobs/options.ts";
+import { recordable as recordableJson, requireTask, taskName } from "../jobs/options.ts";
 import { occasionOf, requireSchedule, type Schedule } from "./schedule.ts";
 import type { TriggersPlace } from "./service.ts";
 
@@ -109,15 +108,14 @@ export function targetOf(
     if (typeof send !== "string" || send.trim() === "") return invalid("send", "is not a text with words");
     return { kind: "turn", text: recordable(core, "send", send) as string };
   }
-  if (operation === undefined && input === undefined && wake === undefined)
-    return before ?? invalid("send", "is missing, and so is `operation`: the subscription starts nothing");
+  if (operation === undefined && before === undefined)
+    return invalid("send", "is missing, and so is `operation`: the subscription starts nothing");
+  if (before !== undefined && [operation, isElsewhere, input, wake].every((field) => field === undefined))
+    return before;
   const old = before?.kind === "job" ? before : undefined;
-  const named = operation ?? old?.operation;
-  if (typeof named !== "string" || named === "") return invalid("operation", "is not the name of a task");
-  if (plugin === APP && !named.includes("."))
-    return invalid("operation", `is ${JSON.stringify(named.slice(0, 80))}, without the plugin of the task`);
-  const wire = named.includes(".") ? named : `${plugin}.${named}`;
-  const end = wake ?? old?.wake ?? "none";
+  const named = operation === undefined ? old?.operation : operation;
+  const wire = taskName(named, plugin, (problem) => invalid("operation", problem));
+  const end = wake === undefined ? (old?.wake ?? "none") : wake;
   if (!["none", "notify", "wake"].includes(end)) return invalid("wake", "is not one of none, notify, wake");
   if (isElsewhere !== undefined && typeof isElsewhere !== "boolean")
     return invalid("isElsewhere", "is neither true nor false");

@@ -1,7 +1,7 @@
 // When schedules occur. Times are those that a schedule names, whenever somebody looks: each of them occurs at most once.
 import { Cron } from "croner";
 import { RuntimeError } from "../../model/errors.ts";
-import { describeThrown } from "../../model/json.ts";
+import { describeThrown, idText } from "../../model/json.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 
 export type Schedule = Extract<TriggerSource, { readonly kind: "cron" | "interval" }>;
@@ -31,7 +31,7 @@ export function requireSchedule(on: Schedule, now: number): void {
   };
   if (on.kind === "interval") {
     if (!(Number.isSafeInteger(on.everyMs) && on.everyMs >= 1_000))
-      wrong("everyMs", `is ${String(on.everyMs).slice(0, 80)}, which is not a whole number of at least 1,000`);
+      wrong("everyMs", `is ${idText(on.everyMs)}, which is not a whole number of at least 1,000`);
     if (nextAfter(on, now) === undefined) wrong("everyMs", `is ${on.everyMs}, and never occurs`);
     return;
   }

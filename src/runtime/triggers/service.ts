@@ -18,7 +18,7 @@ import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { SessionId } from "../../model/ids.ts";
-import { defined, frozen, type Json } from "../../model/json.ts";
+import { defined, frozen, idText, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { isSchedule, type Occurrence, type Subscription, type TriggerSource } from "../../model/trigger.ts";
 import { validatorOf } from "../../tools/validator.ts";
@@ -79,7 +79,7 @@ export class SessionTriggers implements Triggers {
   }
   async #require(id: string): Promise<Subscription> {
     const found = typeof id === "string" ? await this.#core.store.triggers.load(this.#session, id) : undefined;
-    if (found === undefined) throw new RuntimeError("trigger.missing", { id: String(id), session: this.#session });
+    if (found === undefined) throw new RuntimeError("trigger.missing", { id: idText(id), session: this.#session });
     return found;
   }
 

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, lstatSync, openSync, readlinkSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { closeSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { RuntimeError } from "../../model/errors.ts";
 import { typed } from "./faults.ts";
+import { databaseFile } from "./path.ts";
 
 /** What the store needs of a database; `node:sqlite` and better-sqlite3 both have it. */
 export interface Database {
@@ -16,11 +17,12 @@ export interface Statement {
 }
 export type Value = string | number | null | Uint8Array;
 
-/** Makes the file when it is not there, but no folder: a folder that is missing is most often a mistyped path. */
+/** Creates a missing file, but no folder: a missing folder is most often a mistyped path. */
 export function openFile(path: string): Database {
-  if (path !== ":memory:") {
-    requireFolder(path);
-    createPrivate(path);
+  const place = databaseFile(path);
+  if (place !== undefined) {
+    requireFolder(path, place.file);
+    if (place.isCreated) createPrivate(place.file);
   }
   const { DatabaseSync } = quietSqlite();
   try {
@@ -32,25 +34,29 @@ export function openFile(path: string): Database {
 
 /**
  * Creates a missing file that only its owner can read; SQLite would create it readable by every user. SQLite gives the
- * log and the index beside it the same mode. A file that exists keeps its mode. Errors are left to SQLite, which meets
- * them again when it opens the file.
+ * log and the index beside it the same mode. A file that exists keeps its mode. SQLite reports any other failure when it
+ * opens the file. Setting the umask for the open instead would change files that other threads create meanwhile, and
+ * worker threads cannot set it.
  */
-function createPrivate(path: string): void {
-  if (path.startsWith("file:") || existsSync(path)) return; // SQLite reads `file:` as a URI, not as the name of a file.
+function createPrivate(file: string): void {
   try {
-    const link = lstatSync(path, { throwIfNoEntry: false }); // SQLite creates the missing target of a link.
-    const file = link === undefined ? path : resolve(dirname(path), readlinkSync(path));
     // Exclusive: closing a second descriptor of an open database would release the locks of its connections.
     closeSync(openSync(file, "wx", 0o600));
   } catch {}
 }
 
-function requireFolder(path: string): void {
-  const folder = dirname(resolve(path));
-  if (path === "") throw new RuntimeError("store.path", { path: '""', problem: "the path is empty" });
-  if (!existsSync(folder)) throw new RuntimeError("store.path", { path, problem: `there is no folder ${folder}` });
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new RuntimeError("store.path", { path, problem: "it is a folder" });
+function requireFolder(path: string, file: string): void {
+  const folder = dirname(file);
+  if (!isFolder(folder)) throw new RuntimeError("store.path", { path, problem: `there is no folder ${folder}` });
+  if (isFolder(file)) throw new RuntimeError("store.path", { path, problem: "it is a folder" });
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Node 22 warns on loading that it is experimental; users of this store cannot act on it. Other warnings pass. */

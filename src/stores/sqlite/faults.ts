@@ -1,7 +1,8 @@
 import { statfsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
+import { databaseFile } from "./path.ts";
 
 /** SQLite's primary result codes: the ones that have a remedy of their own. */
 const BUSY = 5;
@@ -76,7 +77,9 @@ function hasNoRoom(error: Error, path: string): boolean {
   const primary = primaryCode(error);
   if (primary !== CANTOPEN) return primary === FULL;
   try {
-    const { files, ffree } = statfsSync(dirname(resolve(path)));
+    const place = databaseFile(path);
+    if (place === undefined) return false;
+    const { files, ffree } = statfsSync(dirname(place.file));
     return files > 0 && ffree === 0;
   } catch {
     return false; // Nor is there a folder: the path is wrong.

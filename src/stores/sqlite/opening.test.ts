@@ -1,5 +1,5 @@
-import { chmodSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { canMount, smallDisk } from "../../../test/kit/disk.ts";
 import { file } from "../../../test/kit/files.ts";
@@ -61,17 +61,66 @@ test.skipIf(!canMount())("D8 sqlite: on a disk that is full, or has no room for 
 describe.skipIf(process.platform === "win32")("the mode of files", () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-  test("D8 sqlite: a new file, its log and its index are readable by their owner alone, also behind a link", () => {
-    const [plain, target, link] = [file(), file(), file()];
-    symlinkSync(target, link);
-    for (const [path, created] of [
-      [plain, plain],
-      [link, target],
-    ] as const) {
-      const store = sqlite(path);
-      expect([created, `${created}-wal`, `${created}-shm`].map(modeOf)).toEqual(["600", "600", "600"]);
-      store.close();
-    }
+  /** A new folder with these symbolic links, each from its name to its target. */
+  const folderWith = (links: { readonly [name: string]: string }): string => {
+    const folder = file();
+    mkdirSync(join(folder, "real", "inner"), { recursive: true });
+    for (const [name, target] of Object.entries(links)) symlinkSync(target, join(folder, name));
+    return folder;
+  };
+
+  test.each([
+    ["a path", "a.db", "a.db", {}],
+    ["a link", "link", "real/a.db", { link: "real/a.db" }],
+    ["a link to a link", "first", "real/a.db", { first: "second", second: "real/a.db" }],
+    ["a relative link in a linked folder", "up/link", "a.db", { up: "real/", "real/link": "../a.db" }],
+    ["the folder above a linked folder", "deep/../a.db", "real/a.db", { deep: "real/inner" }],
+    ["a missing folder before `..`", "missing/../a.db", "a.db", {}],
+  ])(
+    "D8 sqlite: a new file, its log and its index are readable by their owner alone, by %s and by its URI",
+    (_, path, created, links) => {
+      for (const uri of [
+        (name: string) => name,
+        (name: string) => `file:${name}`,
+        (name: string) => `file://${name}`,
+      ]) {
+        const folder = folderWith(links);
+        const store = sqlite(uri(`${folder}/${path}`));
+        const file = join(folder, created);
+        expect([file, `${file}-wal`, `${file}-shm`].map(modeOf)).toEqual(["600", "600", "600"]);
+        store.close();
+        const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+        expect(files.map((each) => join(each.parentPath, each.name))).toEqual([file]);
+      }
+    },
+  );
+
+  test("D8 sqlite: a relative `file:` URI creates a private file, and `mode=rw` creates none", () => {
+    const path = file();
+    const uri = `file:${relative(process.cwd(), path).replace(/db$/, "d%62")}`;
+    expect(() => sqlite(`${uri}?mode=rw`)).toThrow(expect.objectContaining({ code: "store.path" }));
+    expect(existsSync(path)).toBe(false);
+    sqlite(`${uri}?cache=private&mode=rwc#top`).close();
+    expect(modeOf(path)).toBe("600");
+    sqlite("file::memory:").close();
+    sqlite(`file:${file()}?mode=memory`).close();
+  });
+
+  test("D8 sqlite: a path that names no file is refused with `store.path`", () => {
+    const folder = folderWith({ one: "two", two: "one", lost: "missing/a.db" });
+    writeFileSync(join(folder, "text"), "");
+    for (const [path, problem] of [
+      [`${folder}/one`, "links form a loop"],
+      [`${folder}/lost`, "there is no folder"],
+      [`${folder}/text/a.db`, "there is no folder"],
+      [`file:${folder}/real`, "it is a folder"],
+      [`file:${folder}/%ff.db`, "its URI is malformed"],
+      ["file:?mode=rwc", "the path is empty"],
+      [`${folder}/a\0.db`, "NUL"],
+    ] as const)
+      expect(() => sqlite(path), path).toThrow(
+        expect.objectContaining({ code: "store.path", message: expect.stringContaining(problem) }),
+      );
   });
 
   test("D8 sqlite: a file that exists keeps its mode, and so do the files beside it", () => {
