@@ -1,10 +1,10 @@
-import { createRuntime, defineTool, type Provider, type Runtime } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Provider, type Runtime } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
 import { listener } from "../kit/models.ts";
-import { eventsOf } from "../kit/reading.ts";
+import { eventsOf, signalOf } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
 import { deployed, held, quickWorld } from "../kit/worlds.ts";
 
@@ -110,6 +110,20 @@ async function parkedPayment() {
   const path = file();
   const paid: string[] = [];
   const model = () => recited(calls("pay"), says("Done."));
+  const [began, go] = [signalOf(), signalOf()];
+  const desk = definePlugin({
+    id: "acme/desk",
+    setup: ({ command }) => ({
+      operations: {
+        hold: command({
+          run: async () => {
+            began.resolve();
+            await go.promise;
+          },
+        }),
+      },
+    }),
+  });
   const start = (of: Provider = model()) => {
     const pay = defineTool({
       name: "pay",
@@ -121,13 +135,14 @@ async function parkedPayment() {
       },
     });
     const policy = approvals({ rules: [{ tool: "pay", verdict: "ask", reason: "It moves money." }] });
-    return createRuntime({ store: sqlite(path), model: of, tools: [pay], plugins: [policy], recover: "manual" });
+    const plugins = [policy, desk];
+    return createRuntime({ store: sqlite(path), model: of, tools: [pay], plugins, recover: "manual" });
   };
   const first = await start();
   const { turnId } = await (await first.session("a")).send("Pay.");
   await first.recover();
   await first.close();
-  return { start, turnId, paid };
+  return { start, turnId, paid, desk, began, go };
 }
 
 test("D4 D8 an operation in an answered turn whose model is missing runs no tool, and the turn stays open", async () => {
@@ -150,13 +165,15 @@ test("D4 D8 an operation in an answered turn whose model is missing runs no tool
 });
 
 test("D4 D8 a cancel that comes during an operation in a turn whose model is missing ends the turn", async () => {
-  const { start, turnId, paid } = await parkedPayment();
+  const { start, turnId, paid, desk, began, go } = await parkedPayment();
   await using other = await start(named(scripted(), "other"));
   const session = await other.session("a");
   const followed = session.follow(turnId).result();
-  const configured = session.configure({ instructions: "Be brief." });
+  const command = session.command(desk, "hold");
+  await began.promise;
   expect(await session.cancel(turnId, { reason: "Not wanted." })).toMatchObject({ kind: "requested" });
-  await configured;
+  go.resolve();
+  await command;
   expect((await followed).outcome).toMatchObject({ kind: "stopped", code: "turn.cancelled" });
   expect(paid).toEqual([]);
 });

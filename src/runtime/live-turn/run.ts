@@ -94,7 +94,8 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           if (isResting && opened.left !== undefined) {
             // An answer that came must not be taken in: its tool would run here, and the next model call would fail the turn.
             if (isLeft(live, opened) && (await parkTurn(live, false))) return;
-            throw opened.left;
+            if (!(await isCancelled(session, opened))) throw opened.left;
+            delete opened.left;
           }
           // The one place to wait; what is there already is taken at once.
           const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();
@@ -297,7 +298,7 @@ async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean
     missing = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(error) });
   }
   session.queue.mayHaveMore = false; // Before the look for a cancel: one that comes later makes the queue look again.
-  if ((await core.store.renew(lease, core.world.now())).cancel !== undefined) return true;
+  if (await isCancelled(session, opened)) return true;
   if (opened.visit !== undefined) {
     const { stateIn } = await import("../readers/recorded.ts");
     const state = stateIn(core, session.kept.stored, journal);
@@ -313,3 +314,6 @@ async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean
   session.failAll(missing);
   return false;
 }
+
+const isCancelled = async ({ core }: LiveSession, { lease }: OpenedTurn): Promise<boolean> =>
+  (await core.store.renew(lease, core.world.now())).cancel !== undefined;
