@@ -482,7 +482,7 @@ test("D4 D2 a turn that is being resumed while the runtime closes is given back,
   const { runtime, turn, go } = await heldLook(path);
   const left = codeOf(() => turn.result());
   const closed = runtime.close();
-  await ticks(10);
+  await ticks(100);
   go.resolve();
   await within(closed, 5_000);
   expect(await left).toBe("turn.left");
