@@ -78,11 +78,14 @@ const ERRORS = {
       "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
       "reopen",
     ),
-  "runtime.passive": (d: { call: string; turnId?: string; hasFunction?: true }) => {
+  "runtime.passive": (d: { call: string; turnId?: string; isOrphaned?: boolean; hasFunction?: true }) => {
     const refused = `This runtime has \`recover: "never"\`, so it refuses ${d.call}`;
     const elsewhere = "Call it in a process whose runtime has another `recover`";
     if (d.turnId !== undefined)
-      return said(`${refused} while turn ${d.turnId} is parked.`, `${elsewhere}, or when the turn has ended.`);
+      return said(
+        `${refused} while turn ${d.turnId} is ${d.isOrphaned === true ? "orphaned: no process runs it" : "parked"}.`,
+        `${elsewhere}, or when the turn has ended.`,
+      );
     return said(
       `${refused}.`,
       d.hasFunction === true

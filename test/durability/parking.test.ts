@@ -23,7 +23,7 @@ import type { WaitId } from "../../src/model/ids.ts";
 import { openRuntime } from "../../src/runtime/runtime.ts";
 import type { AnyWait } from "../../src/runtime/waits.ts";
 import { postgres } from "../../src/stores/postgres.ts";
-import { codeOf, eventsOf, eventually, outline, within } from "../kit/reading.ts";
+import { codeOf, eventsOf, eventually, outline, ticks, within } from "../kit/reading.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { around, file } from "../kit/stores.ts";
 import { DAY, HOUR } from "../kit/worlds.ts";
@@ -445,6 +445,51 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
 });
 
 // ── Lists, keys, bad input ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** A session with a parked turn, in a process whose next look for turns is held back in the store after it took the lease. */
+async function heldLook(path: string) {
+  const store = sqlite(path, { strength: "process" });
+  const [taken, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isHeld = false;
+  const open = async (act: () => unknown): Promise<unknown> => {
+    const answer = await act();
+    if (isHeld) taken.resolve();
+    if (isHeld) await go.promise;
+    return answer;
+  };
+  const runtime = await createRuntime({ ...options(paying()), store: around(store, { open }) });
+  const session = await runtime.session("s");
+  const turn = session.turn("Pay.", { key: "k" });
+  const wait = await parked(runtime, store, "s");
+  isHeld = true;
+  expect(await runtime.waits.resolve(wait, { approved: true })).toBe("accepted");
+  await taken.promise;
+  return { runtime, session, turn, go };
+}
+
+test("D4 K13 an operation that follows an answer at once waits for the resumed turn, and neither waits for the lease to expire", async () => {
+  const { runtime, session, turn, go } = await heldLook(file());
+  const noted = session.command(careful, "note", { text: "Seen." });
+  await ticks(10);
+  go.resolve();
+  expect((await within(noted, 5_000)).output).toBe(5);
+  expect((await within(turn.result(), 5_000)).outcome).toMatchObject({ kind: "answered", text: "Done." });
+  await runtime.close();
+});
+
+test("D4 D2 a turn that is being resumed while the runtime closes is given back, and another process resumes it", async () => {
+  const path = file();
+  const { runtime, turn, go } = await heldLook(path);
+  const left = codeOf(() => turn.result());
+  const closed = runtime.close();
+  await ticks(100);
+  go.resolve();
+  await within(closed, 5_000);
+  expect(await left).toBe("turn.left");
+  await using second = await on(path, paying());
+  const again = (await second.session("s")).turn("Pay.", { key: "k" });
+  expect((await within(again.result(), 5_000)).outcome).toMatchObject({ kind: "answered", text: "Done." });
+});
 
 test("D4 what waits is listed by session and by tree, in pages, and events carry no key", async () => {
   const path = file();

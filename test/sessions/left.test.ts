@@ -1,10 +1,10 @@
-import { createRuntime, defineTool, type Provider, type Runtime } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Provider, type Runtime } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
 import { listener } from "../kit/models.ts";
-import { eventsOf } from "../kit/reading.ts";
+import { eventsOf, signalOf } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
 import { deployed, held, quickWorld } from "../kit/worlds.ts";
 
@@ -105,18 +105,81 @@ test("S3 D8 a runtime without the model of an open turn cancels it, and the sess
   expect((await session.turn("Hello?").result()).outcome).toMatchObject({ kind: "answered", text: "Another model." });
 });
 
-test("D4 D8 operations run in a parked turn whose model is missing, and the turn stays parked", async () => {
+/** Parks a turn that asks before it pays; `start` is another process on the same store. */
+async function parkedPayment() {
   const path = file();
-  const pay = defineTool({ name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "Paid." });
-  const policy = () => approvals({ rules: [{ tool: "pay", verdict: "ask", reason: "It moves money." }] });
+  const paid: string[] = [];
   const model = () => recited(calls("pay"), says("Done."));
-  const start = (of: Provider) =>
-    createRuntime({ store: sqlite(path), model: of, tools: [pay], plugins: [policy()], recover: "manual" });
-  const first = await start(model());
+  const [began, go] = [signalOf(), signalOf()];
+  const desk = definePlugin({
+    id: "acme/desk",
+    setup: ({ command }) => ({
+      operations: {
+        hold: command({
+          run: async () => {
+            began.resolve();
+            await go.promise;
+          },
+        }),
+      },
+    }),
+  });
+  const start = (of: Provider = model()) => {
+    const pay = defineTool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      execute: () => {
+        paid.push(of.modelId);
+        return "Paid.";
+      },
+    });
+    const policy = approvals({ rules: [{ tool: "pay", verdict: "ask", reason: "It moves money." }] });
+    const plugins = [policy, desk];
+    return createRuntime({ store: sqlite(path), model: of, tools: [pay], plugins, recover: "manual" });
+  };
+  const first = await start();
   const { turnId } = await (await first.session("a")).send("Pay.");
   await first.recover();
   await first.close();
+  return { start, turnId, paid, desk, began, go };
+}
 
+test("D4 D8 an operation in an answered turn whose model is missing runs no tool, and the turn stays open", async () => {
+  const { start, turnId, paid } = await parkedPayment();
+  const other = await start(named(scripted(), "other"));
+  const [wait] = await other.waits.list();
+  expect(await other.waits.resolve(wait!, { approved: true })).toBe("accepted");
+  const session = await other.session("a");
+  expect((await session.configure({ instructions: "Be brief." })).instructions).toBe("Be brief.");
+  expect((await session.configure({ instructions: "Be kind." })).instructions).toBe("Be kind.");
+  expect(await session.read()).toMatchObject({ turns: 0, openTurn: { id: turnId } });
+  await other.close();
+  expect(paid).toEqual([]);
+
+  await using right = await start();
+  const again = await right.session("a");
+  expect((await again.follow(turnId).result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
+  expect(paid).toEqual(["test"]);
+  expect((await again.read()).config.instructions).toBe("Be kind.");
+});
+
+test("D4 D8 a cancel that comes during an operation in a turn whose model is missing ends the turn", async () => {
+  const { start, turnId, paid, desk, began, go } = await parkedPayment();
+  await using other = await start(named(scripted(), "other"));
+  const session = await other.session("a");
+  const followed = session.follow(turnId).result();
+  const command = session.command(desk, "hold");
+  await began.promise;
+  expect(await session.cancel(turnId, { reason: "Not wanted." })).toMatchObject({ kind: "requested" });
+  go.resolve();
+  await command;
+  expect((await followed).outcome).toMatchObject({ kind: "stopped", code: "turn.cancelled" });
+  expect(paid).toEqual([]);
+});
+
+test("D4 D8 operations run in a parked turn whose model is missing, and the turn stays parked", async () => {
+  const { start, turnId } = await parkedPayment();
   const other = await start(named(scripted(), "other"));
   const session = await other.session("a");
   expect((await session.configure({ instructions: "Be brief." })).instructions).toBe("Be brief.");
@@ -126,7 +189,7 @@ test("D4 D8 operations run in a parked turn whose model is missing, and the turn
   await expect(followed).rejects.toMatchObject({ code: "turn.model" });
   await other.close();
 
-  await using right = await start(model());
+  await using right = await start();
   const { outcome } = await (await right.session("a")).follow(turnId).result();
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
 });

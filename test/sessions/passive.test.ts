@@ -130,6 +130,34 @@ test('D3 with `recover: "never"` a turn whose lease has expired is not resumed, 
   expect(web.took).toEqual([]);
 });
 
+test('D3 K13 with `recover: "never"` an operation behind an orphaned turn throws, and one behind a running turn ends when the runtime closes', async () => {
+  const path = file();
+  const slow = held();
+  await using worker = await createRuntime({ store: onFile(path), model: listener(), tools: [slow.tool] });
+  await (await worker.session("s")).send("Work.");
+  await slow.began();
+  const { plugin } = work("web", []);
+
+  const world = aheadBy(HOUR); // By this clock the lease of the worker has expired.
+  await using web = await passive(onFile(path), { plugins: [plugin], world });
+  const noted = codeOf((await web.runtime.session("s")).command(plugin, "note"));
+  expect(await looking(world, noted)).toBe("runtime.passive");
+
+  const still = aheadBy(0); // No time passes here: a grace would not end.
+  const asked = Promise.withResolvers<void>();
+  const agenda = async (act: () => unknown): Promise<unknown> => {
+    setImmediate(asked.resolve);
+    return act();
+  };
+  await using closing = await passive(around(onFile(path), { agenda }), { plugins: [plugin], world: still });
+  const waiting = codeOf((await closing.runtime.session("s")).command(plugin, "note"));
+  await asked.promise;
+  await within(closing.runtime.close(), MS);
+  expect(await waiting).toBe("runtime.closed");
+  expect([...web.took, ...closing.took]).toEqual([]);
+  slow.release();
+});
+
 test('D4 T9 with `recover: "never"` a process answers a parked wait, and another one runs the approved tool', async () => {
   const path = file();
   const did: string[] = [];

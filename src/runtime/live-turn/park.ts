@@ -41,8 +41,8 @@ function mayPark(live: LiveTurn, opened: OpenedTurn): boolean {
 const waitedTurns = ({ open }: TurnState) =>
   open.flatMap((effect) => (effect.kind === "wait" && effect.about.kind === "turns" ? effect.about.turns : []));
 
-/** Parks the turn; false when something came first, which is folded. */
-export async function parkTurn(live: LiveTurn): Promise<boolean> {
+/** Parks the turn; false when something came first, which is folded where the turn goes on here. */
+export async function parkTurn(live: LiveTurn, goesOn = true): Promise<boolean> {
   const { run, state, turnId, session, core } = live;
   await live.show.publisher?.finish();
   live.show.publisher = undefined; // Where something came first, the next mail begins another.
@@ -54,7 +54,7 @@ export async function parkTurn(live: LiveTurn): Promise<boolean> {
     ...(cancel === undefined ? {} : { cancel }),
   });
   if ("reopen" in answer) {
-    for (const event of answer.reopen) live.fold(event);
+    if (goesOn) for (const event of answer.reopen) live.fold(event);
     return false;
   }
   session.running = undefined;

@@ -47,7 +47,7 @@ export interface OpenedTurn {
   readonly isRecovery?: true;
   /** It was found in the store and not sent here: a process without its model leaves it to others. */
   readonly isFound?: true;
-  /** Why it stays open for another process. */
+  /** Why it stays open for another process. An operation may visit it here first; nothing else of it runs here. */
   left?: RuntimeError;
   /** An operation that it was opened for: called when the turn only waits, which is then parked at once. */
   visit?: ((live: LiveTurn) => Promise<void>) | undefined;
@@ -91,6 +91,12 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const first = live.state.open[0]?.kind; // Asked before the whole list: most turns never wait.
           const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
+          if (isResting && opened.left !== undefined) {
+            // An answer that came must not be taken in: its tool would run here, and the next model call would fail the turn.
+            if (isLeft(live, opened) && (await parkTurn(live, false))) return;
+            if (!(await isCancelled(session, opened))) throw opened.left;
+            delete opened.left;
+          }
           // The one place to wait; what is there already is taken at once.
           const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();
           const event = isThenable(next) ? await next : next;
@@ -292,11 +298,14 @@ async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean
     missing = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(error) });
   }
   session.queue.mayHaveMore = false; // Before the look for a cancel: one that comes later makes the queue look again.
-  if ((await core.store.renew(lease, core.world.now())).cancel !== undefined) return true;
+  if (await isCancelled(session, opened)) return true;
   if (opened.visit !== undefined) {
     const { stateIn } = await import("../readers/recorded.ts");
     const state = stateIn(core, session.kept.stored, journal);
-    if (state !== undefined && isOnlyWaiting(state)) return true;
+    if (state !== undefined && isOnlyWaiting(state)) {
+      opened.left = missing;
+      return true;
+    }
   }
   core.trace("turn.elsewhere", { problem: missing.message }, { sessionId: session.id, turnId });
   core.watch.leave(session.id);
@@ -305,3 +314,6 @@ async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean
   session.failAll(missing);
   return false;
 }
+
+const isCancelled = async ({ core }: LiveSession, { lease }: OpenedTurn): Promise<boolean> =>
+  (await core.store.renew(lease, core.world.now())).cancel !== undefined;

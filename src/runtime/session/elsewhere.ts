@@ -129,29 +129,45 @@ export async function visitTurn(
   if (!core.runs) return passTurn(session, name, onBusy);
   const found = await openTurn(session, true);
   if (!("lease" in found)) {
-    if (found.kind !== "busy") return false;
-    onBusy?.();
-    await core.world.sleep(LOOK_MS);
+    if (found.kind === "busy") await awaitHolder(session, onBusy);
     return false;
   }
   await session.kept.refresh(true);
-  const opened: OpenedTurn = { ...found, visit };
+  const opened: OpenedTurn = { ...found, isFound: true, visit };
   await runTurn(session, opened);
   if (opened.left !== undefined && opened.wasVisited !== true) throw opened.left; // To ask again would find it again.
+  if (opened.left !== undefined) queue.lookAgain(); // A cancel that came during the visit ends the turn here.
   return opened.wasVisited === true;
 }
 
+/** Waits for the process that runs the open turn. Closing ends the wait at once, because a grace would not end that turn. */
+async function awaitHolder({ queue }: LiveSession, onBusy?: () => void): Promise<void> {
+  onBusy?.();
+  await queue.pause(LOOK_MS);
+  if (queue.door !== "open") throw new RuntimeError("runtime.closed", {});
+}
+
+/** How long a turn without a holder must stay so, until an operation gives up: workers look for such turns every second. */
+const ORPHANED_MS = 5_000;
+
 /**
  * Where turns do not run, an operation waits for the process that runs the open turn. A parked turn may wait for days, and
- * the operation would have to resume it here to run inside it, so it is refused.
+ * the operation would have to resume it here to run inside it, so it is refused. So it is behind an orphaned turn that no
+ * process resumes.
  */
-async function passTurn({ core, kept }: LiveSession, name: string, onBusy?: () => void): Promise<false> {
+async function passTurn(session: LiveSession, name: string, onBusy?: () => void): Promise<false> {
+  const { core, kept, id } = session;
   const { openTurn: turnId } = kept.stored;
   if (turnId === undefined) return false;
-  const found = await core.store.find(turnId);
-  if (found?.state === "parked") throw new RuntimeError("runtime.passive", { call: name, turnId });
-  if (found?.state !== "open") return false;
-  onBusy?.();
-  await core.world.sleep(LOOK_MS);
-  return false;
+  for (let heldAt = core.world.now(); ; ) {
+    const state = (await core.store.find(turnId))?.state;
+    if (state === "parked") throw new RuntimeError("runtime.passive", { call: name, turnId, isOrphaned: false });
+    if (state !== "open") return false;
+    const now = core.world.now();
+    const { sessions } = await core.store.agenda(now, Infinity);
+    if (!sessions.includes(id)) heldAt = now;
+    else if (now - heldAt >= ORPHANED_MS)
+      throw new RuntimeError("runtime.passive", { call: name, turnId, isOrphaned: true });
+    await awaitHolder(session, onBusy);
+  }
 }

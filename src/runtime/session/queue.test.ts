@@ -48,7 +48,8 @@ class World implements QueueWork<Turn, Operation> {
   }
   runOperation({ operation }: Operation): Promise<void> {
     if (this.queue.next !== undefined) this.problems.push("Q2 an operation began before a turn that was ready");
-    if (this.queue.isAccepting) this.problems.push("Q3 an operation began while an input was on its way in");
+    if (this.queue.isAccepting) this.problems.push("Q3 an operation began while a turn was on its way in");
+    if (this.#isLeased) this.problems.push("Q3 an operation began behind a lease of its own process");
     return this.#begin(`operation ${operation}`);
   }
   async giveBack({ turn }: Turn): Promise<void> {
@@ -65,7 +66,7 @@ class World implements QueueWork<Turn, Operation> {
     await this.#looking.promise.finally(() => {
       this.#looking = undefined;
     });
-    if (this.takeUp() || this.queue.hasReady || !this.queue.isAccepting) return;
+    if (this.#takeUp() || this.queue.hasReady || !this.queue.isAccepting) return;
     this.queue.mayHaveMore = true;
     await this.queue.arrived(); // The lease may be ours.
   }
@@ -114,13 +115,22 @@ class World implements QueueWork<Turn, Operation> {
   goElsewhere(): void {
     if (this.#isFree) this.#isElsewhere = true;
   }
-  /** It lets the session go. Whoever looks on for all sessions finds out, and takes up what waits. */
+  /** It lets the session go. As `LiveSession.takeUp` does, the store is asked beside the queue for what waits. */
   comeBack(): void {
     this.#isElsewhere = false;
-    if (!this.queue.isTaken && !this.queue.hasReady && !this.#isClosed) this.takeUp();
+    if (this.queue.isTaken || this.queue.hasReady || this.#isClosed) return;
+    this.queue.accepting();
+    const opens = this.#waiting > 0 && this.#isFree;
+    if (opens) this.#waiting--;
+    if (opens) this.#isLeased = true;
+    this.#arriving.push(() => {
+      if (opens) this.queue.mayHaveMore = true;
+      if (opens) this.#open();
+      this.queue.accepted();
+    });
   }
   /** Opens the turn of an input that waits; false when there is none, or somebody has the session. */
-  takeUp(): boolean {
+  #takeUp(): boolean {
     if (this.#waiting === 0 || !this.#isFree) return false;
     this.#waiting--;
     this.queue.mayHaveMore = true;

@@ -7,7 +7,7 @@
  * |---------------|------------------------------------------------------------------------|-----------------------------|
  * | `idle`        | nothing runs, nothing is ready, nobody waits                           | any                         |
  * | `turn`        | a turn that holds the session's lease runs                             | turn, operation, looking    |
- * | `accepting`   | an operation is next, and an input is still on its way in              | turn, operation             |
+ * | `accepting`   | an operation is next, and a turn may still be on its way in            | turn, operation             |
  * | `operation`   | an operation has the session to itself                                 | turn, operation, looking    |
  * | `looking`     | the store is asked for the next turn                                   | turn, operation, looking    |
  * | `backing-off` | the store failed; it is asked again after a while                      | looking, turn, idle         |
@@ -18,8 +18,9 @@
  * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks. A turn that only
  *   waits lets operations run in it (`takeOperation`).
  * - Q2 A turn goes before an operation. It holds the lease, beside which an operation could keep nothing.
- * - Q3 No operation begins while an input is on its way in, because its acceptance may bring a lease; and while an
- *   operation has the session (`doing`) no acceptance opens a turn.
+ * - Q3 No operation begins while a turn may be on its way in: an input is being accepted, or `takeUp` asks the store. Both
+ *   may bring a lease, and an operation would wait for that lease to expire while the turn waits behind the operation. While
+ *   an operation has the session (`doing`), neither opens a turn.
  * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
  * - Q5 It comes to rest only when nothing is ready, and nothing waits in the store that came through here and could be
  *   begun. What is held elsewhere or parked is the business of `watch.ts`.
@@ -62,8 +63,9 @@ export class Queue<Turn extends object, Operation extends object> {
   #operations: Operation[] = NONE;
   #running: Promise<void> | undefined;
   #accepting = 0;
-  /** Called when no input is on its way in any more. */
+  /** Called when nothing is on its way in any more. */
   #arrived: (() => void)[] | undefined;
+  #pause: AbortController | undefined;
 
   constructor(work: QueueWork<Turn, Operation>) {
     this.#work = work;
@@ -71,7 +73,7 @@ export class Queue<Turn extends object, Operation extends object> {
 
   // ── What comes in ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** An input is on its way in, from now to `accepted`. */
+  /** A turn may be on its way in (Q3), from now to `accepted`. */
   accepting(): void {
     this.#accepting++;
   }
@@ -129,7 +131,7 @@ export class Queue<Turn extends object, Operation extends object> {
     return doing !== "operation" && !mayHaveMore && !isAccepting && !hasReady;
   }
 
-  /** Settles when no input is on its way in. */
+  /** Settles when nothing is on its way in. */
   arrived(): Promise<void> {
     if (this.#accepting === 0) return Promise.resolve();
     return new Promise((resolve) => (this.#arrived ??= []).push(resolve));
@@ -140,6 +142,14 @@ export class Queue<Turn extends object, Operation extends object> {
     while (this.#running !== undefined) await this.#running;
   }
 
+  /** Sleeps in the operation that has the session, until `close` at the latest. */
+  async pause(ms: number): Promise<void> {
+    if (this.door !== "open") return;
+    this.#pause = new AbortController();
+    await this.#work.sleep(ms, this.#pause.signal);
+    this.#pause = undefined;
+  }
+
   /**
    * Waits for what runs and is ready, for `graceMs` at most: a turn may take days. Then the door is closed and `letGo`
    * stops what still runs; it answers whether that ends soon and is worth waiting for.
@@ -147,20 +157,24 @@ export class Queue<Turn extends object, Operation extends object> {
   async close(graceMs: number, letGo: () => Promise<boolean>): Promise<void> {
     const running = this.#running;
     this.door = "closing";
-    if (running !== undefined && (this.isTaken || this.hasReady)) {
-      const timer = new AbortController();
-      const grace = this.#work.sleep(graceMs, timer.signal).then(() => "over" as const);
-      const first = await Promise.race([running, grace]);
-      timer.abort();
-      if (first !== "over") return this.#shut();
-    }
-    this.#shut();
-    if (await letGo()) await running;
-  }
-
-  #shut(): void {
+    this.#pause?.abort();
+    const isBusy = running !== undefined && (this.isTaken || this.hasReady);
+    const hasEnded = isBusy && (await this.#endsIn(graceMs, running));
     this.door = "closed";
     this.mayHaveMore = false;
+    if (!hasEnded && (await letGo())) await running;
+    // Q6: a turn that is still on its way in is given back before the store closes; else its lease would have to expire.
+    if (this.isAccepting)
+      await this.#endsIn(
+        graceMs,
+        this.arrived().then(() => this.settled()),
+      );
+  }
+
+  async #endsIn(graceMs: number, work: Promise<void>): Promise<boolean> {
+    const timer = new AbortController();
+    const grace = this.#work.sleep(graceMs, timer.signal).then(() => false);
+    return Promise.race([work.then(() => true), grace]).finally(() => timer.abort());
   }
 
   // ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -396,20 +396,26 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   /** Resumes the open turn, or opens the next one, if no other process has the session; false when there is none. */
   async takeUp(isRecovery: boolean): Promise<boolean> {
     const { queue } = this;
+    if (queue.door !== "open") return false;
     if (queue.isTaken || queue.hasReady) {
       queue.mayHaveMore = true; // The turn that has the session may be left to others: what came is looked for then.
       return true;
     }
-    const answer = await nextTurn(this);
-    if (answer === undefined) return false;
-    if (!("lease" in answer)) {
-      if (answer.kind === "parked") this.parked = answer.turnId;
-      return false;
+    queue.accepting(); // Q3
+    try {
+      const answer = await nextTurn(this);
+      if (answer === undefined) return false;
+      if (!("lease" in answer)) {
+        if (answer.kind === "parked") this.parked = answer.turnId;
+        return false;
+      }
+      queue.mayHaveMore = true; // More may wait behind it.
+      queue.putTurn({ ...answer, isFound: true, ...(isRecovery ? { isRecovery } : {}) });
+      this.takenUp = queue.settled();
+      return true;
+    } finally {
+      queue.accepted();
     }
-    queue.mayHaveMore = true; // More may wait behind it.
-    queue.putTurn({ ...answer, isFound: true, ...(isRecovery ? { isRecovery } : {}) });
-    this.takenUp = queue.settled();
-    return true;
   }
 
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
