@@ -7,7 +7,7 @@ import { type SimulatedWorld, simulatedWorld } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
-import { eventually, within } from "../kit/reading.ts";
+import { codeOf, eventually, within } from "../kit/reading.ts";
 import { describePostgres, freshSchema } from "../kit/shared-postgres.ts";
 import { around, file } from "../kit/stores.ts";
 import { HOUR, held } from "../kit/worlds.ts";

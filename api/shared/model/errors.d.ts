@@ -22,6 +22,7 @@ declare const ERRORS: {
   readonly "runtime.passive": (d: {
     call: string;
     turnId?: string;
+    isOrphaned?: boolean;
     hasFunction?: true;
   }) => Said;
   readonly "session.id": (d: {
