@@ -20,6 +20,8 @@ const quick = [
   {
     "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
     types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
+    "types, as most projects check theirs": () =>
+      node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
     build: () => node(["node_modules/tsdown/dist/run.mjs"]),
     "public surface": () => node(["scripts/api.mjs"]),
   },
@@ -29,8 +31,6 @@ const quick = [
 const full = [
   { tests: () => vitest("--mode", "full") },
   {
-    "types, as most projects check theirs": () =>
-      node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
     "unused code": () => node(["node_modules/knip/bin/knip.js", "--no-config-hints"]),
     build: () => node(["node_modules/tsdown/dist/run.mjs"]),
   },

@@ -7,7 +7,7 @@
 
 import { type Awaitable, andThen, isThenable, unheard } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown } from "../model/json.ts";
+import { describeThrown, type JsonObject } from "../model/json.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
 import { CallScope, eventFor, type Site } from "./hook-event.ts";
@@ -59,7 +59,7 @@ export interface Issue {
 }
 
 /** An issue as the trace `hook.issue` has it. */
-export const tracedIssue = ({ plugin = "", code, message, hint }: Issue) =>
+export const tracedIssue = ({ plugin = "", code, message, hint }: Issue): JsonObject =>
   hint === undefined ? { plugin, code, message } : { plugin, code, message, hint };
 
 /** Called before and after every handler, to measure plugins. */
