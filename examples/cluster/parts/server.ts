@@ -23,7 +23,8 @@ export async function startServer(): Promise<Server | undefined> {
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
   const run = { cwd: folder, ...user };
-  await promisify(execFile)(join(bin, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "--no-sync"], run);
+  const layout = ["-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"]; // Whatever LANG is.
+  await promisify(execFile)(join(bin, "initdb"), ["-D", data, ...layout], run);
   const port = await freePort();
   const settings = { port, listen_addresses: "127.0.0.1", unix_socket_directories: folder, max_connections: 100 };
   const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
