@@ -22,7 +22,7 @@ async function ask(what: Shared): Promise<string> {
   const port = Number(process.env[BROKER]);
   if (!port) throw new Error(`What tests share is for tests only: ${BROKER} is not set.`);
   const socket = connect(port, "127.0.0.1");
-  socket.end(what);
+  socket.write(what);
   const answer = JSON.parse(await text(socket)) as Answer;
   if ("error" in answer) throw new Error(answer.error);
   return answer.value;

@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { text } from "node:stream/consumers";
 import { type Answer, BROKER, type Shared } from "./broker.ts";
 
 interface Made {
@@ -26,9 +25,10 @@ const MAKERS: { readonly [what in Shared]: () => Promise<Made> } = {
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[BROKER] !== undefined) return undefined; // Vitest calls this for each project of the run.
   const made = new Map<Shared, Promise<Made>>();
-  const broker = createServer({ allowHalfOpen: true }, async (socket) => {
+  const broker = createServer(async (socket) => {
     socket.on("error", () => {}); // The process that asked has ended.
-    const what = (await text(socket)) as Shared;
+    const [asked] = (await once(socket, "data")) as [Buffer]; // A word, which comes whole.
+    const what = asked.toString() as Shared;
     const found = made.get(what) ?? MAKERS[what]();
     made.set(what, found);
     const answer: Answer = await found.then(
