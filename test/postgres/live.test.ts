@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { postgres } from "../../src/stores/postgres.ts";
 import { echo, end, text } from "../kit/models.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
-import { approve, inShort, parked, shop, shownIn, toldIn } from "../sessions/open-turns.ts";
+import { approve, inShort, parked, shop, shownIn, shownWords } from "../sessions/open-turns.ts";
 import { isEnd, Watcher, watch } from "../sessions/watching.ts";
 
 const said = (events: readonly SessionEvent[]): string =>
@@ -68,7 +68,7 @@ describePostgres("what observers in other processes see, on Postgres", () => {
     for (const each of late) expect(shownIn(await each.until(isWhole))).toEqual(shownIn(here.events));
     await one.runtime.close();
     await approve(two.runtime);
-    for (const each of late) expect(toldIn(await each.until(isEnd()))).toBe("Let me see.I pay.Done.");
+    for (const each of late) expect(shownWords(await each.until(isEnd()))).toBe("Let me see.I pay.Done.");
     const { messages } = await other.read();
     expect(messages.slice(0, openTurn?.messages.length)).toEqual(openTurn?.messages);
     await two.runtime.close();

@@ -22,7 +22,7 @@ import { only, outline, within, wordsOf } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
 import { runningQuickly } from "../kit/worlds.ts";
 import { elsewhere } from "./elsewhere.ts";
-import { approve, inShort, parked, shop, showing, shownIn, toldIn, viewOf } from "./open-turns.ts";
+import { approve, inShort, parked, shop, showing, shownIn, shownWords, toldIn, viewOf } from "./open-turns.ts";
 import { delegate } from "./plugins.ts";
 import { isEnd, Watcher, watch } from "./watching.ts";
 
@@ -431,7 +431,7 @@ test.concurrent("S11 D2 a turn whose process was killed while it waited is shown
   for (const each of [reader, handle])
     await each.until((events) => JSON.stringify(inShort(events)) === JSON.stringify(["text: I pay.", "pay running"]));
   await approve(two.runtime);
-  for (const each of [reader, handle]) expect(toldIn(await each.until(isEnd()))).toBe("I pay.Done.");
+  for (const each of [reader, handle]) expect(shownWords(await each.until(isEnd()))).toBe("I pay.Done.");
 });
 
 test.concurrent("S11 a long parked turn costs those who look at it one read of its journal, however many they are", async () => {

@@ -51,3 +51,14 @@ export const inShort = (events: readonly SessionEvent[]): readonly string[] =>
 /** All words that were told, also those that were void later. */
 export const toldIn = (events: readonly SessionEvent[]): string =>
   events.flatMap((event) => (event.kind === "text" ? [event.delta] : [])).join("");
+
+/**
+ * The words that a screen has in the end. A process that resumes a turn continues what it has shown of it, or, when the
+ * resume comes in the middle of a look, shows the turn again from its beginning under a higher generation.
+ */
+export function shownWords(events: readonly SessionEvent[]): string {
+  const texts = events.flatMap((event) => (event.kind === "text" ? [event] : []));
+  const latest = Math.max(...texts.map(({ key }) => key.generation));
+  const again = toldIn(texts.filter(({ key }) => key.generation === latest));
+  return again.startsWith(texts[0]?.delta ?? "") ? again : toldIn(texts);
+}
