@@ -3,7 +3,6 @@
 // Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
 // R1 The door closes first: from then on every method throws `runtime.closed` and nothing new begins.
 // R2 The store closes last: turns that are stopped, and plugins that close, may still write.
-
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";

@@ -64,7 +64,10 @@ export class Background {
   async #load(): Promise<Rooms> {
     const { openRooms } = await import("./rooms.ts");
     const rooms = openRooms(this.#core);
-    if (this.#isClosed) await rooms.jobs.close(0); // B3
+    if (this.#isClosed) {
+      this.loaded = rooms; // Closing needs it (B1); no call is made any more, so none can overtake another.
+      await rooms.jobs.close(0); // B3
+    }
     return rooms;
   }
 
