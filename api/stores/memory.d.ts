@@ -1,4 +1,4 @@
 import { Store } from "../shared/stores/store.js";
-/** Keeps turns as long as the process lives. Every answer is given at once, without a promise. */
+/** Stores turns in memory, for as long as the process lives. Every call returns synchronously. */
 declare const memory: () => Store;
 export { memory };

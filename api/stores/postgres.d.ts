@@ -1,42 +1,48 @@
+import { CheckOptions } from "../shared/stores/rules/check/check.js";
+import { Finding } from "../shared/stores/rules/port.js";
 import { Pool } from "../shared/stores/postgres/database.js";
 import { Store } from "../shared/stores/store.js";
 import { SweepOptions, Swept } from "../shared/stores/rows/sweep.js";
 interface PostgresOptions {
-  /** The schema that has the tables; "bowline" unless given. It is made by whichever process comes first. */
+  /** The schema with the tables. Default: "bowline". The first process creates it. */
   readonly schema?: string | undefined;
-  /** How many connections a pool of our own may open; 10 unless given. Two turns never share one in a write. */
+  /**
+   * Maximum connections of a pool that the store opens. Default: 10. Two turns never share a connection during a write.
+   */
   readonly connections?: number | undefined;
-  /** How long a turn is held without being renewed, before another worker may take it over; 30 s unless given. */
+  /** How long a lease lasts without renewal. After that another worker may take the turn over. Default: 30 s. */
   readonly leaseMs?: number | undefined;
   /**
-   * How long a call is tried while the server cannot be reached, before `store.unreachable`; 10 s unless given. What a
-   * running turn writes is tried as long as its lease holds.
+   * How long a call is retried while the server is unreachable, before it throws `store.unreachable`. Default: 10 s.
+   * Writes of a running turn are retried as long as its lease may be valid.
    */
-  readonly patienceMs?: number | undefined;
-  /** How long the server may take to answer a statement before its connection counts as dead; 10 s unless given. */
-  readonly answerMs?: number | undefined;
+  readonly retryMs?: number | undefined;
+  /** How long the server may take to answer a statement before the connection counts as dead. Default: 10 s. */
+  readonly statementTimeoutMs?: number | undefined;
   /**
-   * Whose clock tells when a lease lapses: the server's, so that the clocks of workers may differ, or for tests the `now`
-   * that callers give. "server" unless given.
+   * The clock that decides when a lease expires: the server's, so that the clocks of workers may differ, or for tests
+   * the `now` of callers. Default: "server".
    */
   readonly clock?: "server" | "caller" | undefined;
   /**
-   * Where the connection goes that hears what other workers did (LISTEN); the same place unless given. A pooler that gives
-   * out connections by transaction forgets who listens: give the server's own URL then, or `false`. Without it workers look
-   * for each other's news every second or so.
+   * The URL of the connection that receives notifications from other workers (LISTEN). Default: the same URL. A pooler
+   * in transaction mode does not support LISTEN: pass the server's own URL then, or `false`. Without notifications
+   * workers poll about once a second.
    */
   readonly listen?: string | false | undefined;
 }
 interface PostgresStore extends Store {
-  /** Connects, and makes the tables or brings them up to date. Every other call does so too, and waits for it. */
+  /** Connects, and creates or updates the tables. Every other call waits for that too. */
   ready(): Promise<void>;
-  /** Removes blobs that nothing names. Bounded; call it again while something remains. */
+  /** Removes blobs that no row refers to. Bounded: call it again while `remaining` is above 0. */
   sweep(options?: SweepOptions): Promise<Swept>;
+  /** Reports damage. Changes nothing. */
+  check(options?: CheckOptions): Promise<readonly Finding[]>;
 }
 /**
- * Keeps turns in a PostgreSQL database (15 or later), shared by any number of workers on any number of machines. The
- * first call connects, and makes the tables or brings them up to date. It needs the package pg, and throws
- * `package.unavailable` without it. A pool that is handed in stays yours: close it after the store.
+ * A store in a PostgreSQL database (15 or later), shared by any number of workers on any number of machines. The first
+ * call connects, and creates or updates the tables. Throws `package.unavailable` if the package pg is not installed. If
+ * you pass a pool, close it yourself after the store.
  */
 declare function postgres(where: string | Pool, options?: PostgresOptions): PostgresStore;
-export { PostgresOptions, PostgresStore, type SweepOptions, type Swept, postgres };
+export { type CheckOptions, type Finding, PostgresOptions, PostgresStore, type SweepOptions, type Swept, postgres };

@@ -1,49 +1,50 @@
 import { Awaitable } from "../shared/model/awaitable.js";
-import { CheckOptions, Finding } from "../shared/stores/sqlite/check.js";
+import { CheckOptions } from "../shared/stores/rules/check/check.js";
 import { Database } from "../shared/stores/sqlite/database.js";
+import { Durability } from "../shared/stores/sqlite/connection.js";
+import { Finding } from "../shared/stores/rules/port.js";
 import { Store } from "../shared/stores/store.js";
-import { Strength } from "../shared/stores/sqlite/connection.js";
 import { SweepOptions, Swept } from "../shared/stores/rows/sweep.js";
 import { VacuumOptions, Vacuumed } from "../shared/stores/sqlite/sweep.js";
 interface SqliteOptions {
-  /** What a power cut may cost; `power` unless given. A killed process costs nothing in any of them. */
-  readonly strength?: Strength | undefined;
+  /** What a power cut may lose. Default: `power`. A killed process loses nothing at any setting. */
+  readonly durability?: Durability | undefined;
   /**
-   * How long to wait for another process that writes, before `store.locked`; 5 s unless given. What a running turn
-   * writes is tried as long as its lease holds.
+   * How long a call waits for another process that writes, before it throws `store.locked`. Default: 5 s. Writes of a
+   * running turn are retried as long as its lease may be valid.
    */
-  readonly lockedMs?: number | undefined;
-  /** How long a turn is held without being renewed, before another process may take it over; 30 s unless given. */
+  readonly busyTimeoutMs?: number | undefined;
+  /** How long a lease lasts without renewal. After that another process may take the turn over. Default: 30 s. */
   readonly leaseMs?: number | undefined;
   /**
-   * Makes a new file one that gives free pages back to the disk in slices, when `vacuum` is called. Writing a turn then
-   * takes about a tenth longer. Without it, pages are used again, and `vacuum({ compact: true })` gives them back.
+   * Creates a new file that can return free pages to the disk in slices when you call `vacuum`. Writing a turn takes
+   * about a tenth longer. Default: free pages are reused, and only `vacuum({ compact: true })` returns them.
    */
-  readonly shrinks?: boolean | undefined;
-  /** The clock that tells the age of blobs; the real one unless given. */
+  readonly autoVacuum?: boolean | undefined;
+  /** The clock for the age of blobs. Default: the real one. */
   readonly now?: (() => number) | undefined;
 }
 interface SqliteStore extends Store {
-  /** Removes blobs that nothing names. Bounded; call it again while something remains. */
+  /** Removes blobs that no row refers to. Bounded: call it again while `remaining` is above 0. */
   sweep(options?: SweepOptions): Awaitable<Swept>;
-  /** Sweeps, and gives free pages back to the disk when asked to. */
+  /** Sweeps, and returns free pages to the disk if the options ask for it. */
   vacuum(options?: VacuumOptions): Awaitable<Vacuumed>;
-  /** Looks for damage and changes nothing. */
+  /** Reports damage. Changes nothing. */
   check(options?: CheckOptions): Awaitable<readonly Finding[]>;
 }
 /**
- * Keeps turns in one file, shared by any number of processes of one machine; ":memory:" keeps them as long as the store
- * is open. Answers come without a promise, except when another process holds the file. A database that is handed in is
- * the store's from then on, and closed with it. Only its owner can read a file that it creates.
+ * A store in one file, shared by any number of processes of one machine; with ":memory:" it lasts until the store is
+ * closed. Calls return synchronously unless another process has locked the file. If you pass a database, the store owns
+ * and closes it. A file that the store creates is readable only by its owner.
  */
 declare function sqlite(path: string | Database, options?: SqliteOptions): SqliteStore;
 export {
   type CheckOptions,
   type Database,
+  type Durability,
   type Finding,
   SqliteOptions,
   SqliteStore,
-  type Strength,
   type SweepOptions,
   type Swept,
   type VacuumOptions,

@@ -12,11 +12,11 @@ import { LEASE_MS, type Lease, type Owner, type PendingAppend, type PendingInput
 
 for (const each of storeLaws) test(`${capabilitiesOf(each)} memory: ${each.law}`, () => each.check(memory()));
 
-test("D5 memory: every law holds where all answers come later, as from another machine", async () => {
+test("D5 memory: every law holds on an asynchronous store", async () => {
   for (const { check } of storeLaws) await check(later(memory()));
 }, 30_000);
 
-test("D5 memory: no law is written twice", () => {
+test("D5 memory: no law has a duplicate", () => {
   const titles = storeLaws.map(({ law }) => law);
   expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
 });

@@ -144,9 +144,9 @@ const steps = fc.array(
   { maxLength: 40, size: "max" },
 );
 
-const members = { memory, sqlite: () => sqlite(":memory:", { strength: "process" }) };
+const members = { memory, sqlite: () => sqlite(":memory:", { durability: "process" }) };
 for (const [member, make] of Object.entries(members))
-  test(`D4 ${member}: whatever comes for a turn that parks, it is woken for mail and for nothing else`, async () => {
+  test(`D4 ${member}: a parking turn is woken by mail and by nothing else`, async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (story) => {
         const [world, store] = [new World(), make()];

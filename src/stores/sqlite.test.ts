@@ -50,8 +50,8 @@ function newStore(): string {
   return path;
 }
 
-// In a file each law is held in one strength in turn, and leaves a sound file; `npm run test:long` has them all.
-const STRENGTHS = ["power", "process", "power-all"] as const;
+// In a file each law is held with one durability in turn, and leaves a sound file; `npm run test:long` has them all.
+const DURABILITIES = ["power", "process", "power-all"] as const;
 /** Laws are tried in memory, and on a strict driver, by the same code as in a file: `npm test` takes some of them. */
 const some = storeLaws.filter((_, index) => index % sample(8, 1) === 0);
 
@@ -62,7 +62,7 @@ for (const [index, each] of storeLaws.entries()) {
   const { law, check } = each;
   test(`${capabilitiesOf(each)} sqlite in a file: ${law}`, async () => {
     const path = newStore();
-    const store = sqlite(path, { strength: STRENGTHS[index % STRENGTHS.length] });
+    const store = sqlite(path, { durability: DURABILITIES[index % DURABILITIES.length] });
     await check(store);
     await store.close();
     const again = sqlite(path);
@@ -94,7 +94,7 @@ class Strict implements Database {
   }
 }
 
-test("D5 sqlite: the laws hold on a database that was handed in, used as better-sqlite3 allows", async () => {
+test("D5 sqlite: the laws hold on a caller's database, used as better-sqlite3 allows", async () => {
   for (const { check } of some) await check(sqlite(new Strict(":memory:")));
 }, 60_000);
 
@@ -137,7 +137,7 @@ async function take(store: Store, now: number): Promise<Lease> {
 
 const LATE = [{ at: NOW, kind: "plugin", plugin: "acme/notes", type: "note", body: 1 }] as const;
 
-test("D1 S2 sqlite: a store opened again has everything that was kept", async () => {
+test("D1 S2 sqlite: a reopened store has everything that was stored", async () => {
   const path = newFile();
   const store = sqlite(path);
   const key = "a key with \ud800 and \u0000";
@@ -206,7 +206,7 @@ test("S5 sqlite: keys that SQLite cannot tell apart as text are different keys",
     expect((await send(store, `${index}`, { key })).inputId).toBe(inputId(`${index}`));
 });
 
-test("S6 sqlite: an operation's name is its own over all sessions", async () => {
+test("S6 sqlite: an operation's name is unique over all sessions", async () => {
   const store = sqlite(":memory:");
   const entries = [{ at: NOW, kind: "frame", reason: "x" }] as const;
   for (const id of [alice, bob]) await store.create(newSession(id));
@@ -300,7 +300,7 @@ test("S7 D7 sqlite: a plugin's state is written when it changes, and found at an
 
 test("D7 sqlite: what a turn adds to the file does not grow with the turns before it", async () => {
   const path = newFile();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await store.create(newSession());
   const pages = () => {
     const db = new DatabaseSync(path);

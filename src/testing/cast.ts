@@ -1,6 +1,6 @@
-// The cast: who speaks and what is said in the laws and in the tests of stores and hosts, once for all of them, so that a
-// change of a store's contract is made here and a failing test shows names that are known. Sessions are `alice` and `bob`,
-// owners `ann` and `ben`. An input is called by its words: "hello" has the id `input-hello` and opens `turn-hello`.
+// The cast of the laws and of the tests of stores and hosts: inputs, owners, sessions. It is shared, so that a change
+// of a store's contract is made here and a failing test shows known names. Sessions are `alice` and `bob`, owners `ann`
+// and `ben`. An input is named by its words: "hello" has the id `input-hello` and opens `turn-hello`.
 import assert from "node:assert/strict";
 import type { Awaitable } from "../model/awaitable.ts";
 import {
@@ -42,24 +42,24 @@ import type { TurnEvent } from "../turn/event.ts";
 
 export const alice = asSessionId("alice");
 export const bob = asSessionId("bob");
-// The process of these owners is on no machine that a store could look at, so no store can prove them dead.
+// The process of these owners is on no machine that a store can inspect, so no store can prove them dead.
 export const ann: Owner = { id: "ann", process: "elsewhere" };
 export const ben: Owner = { id: "ben", process: "elsewhere" };
 
 export const NOW = 1_000_000;
-/** When a lease that was taken at `NOW` is anybody's. */
+/** When a lease that was taken at `NOW` has expired. */
 export const LAPSED = NOW + LEASE_MS;
-/** What clocks that are far behind, right, and far ahead say. */
+/** Clocks that are far behind, right, and far ahead. */
 export const SKEWED = [NOW - 20 * LEASE_MS, NOW, NOW + 1_000 * LEASE_MS];
 
-/** Holds for a while, and no longer than a lease does: the caller counts from its own clock. */
+/** Asserts that a duration is positive and at most that of a lease. The caller counts it from its own clock. */
 export function requireHeld({ heldMs }: { readonly heldMs: number }): void {
   assert.ok(heldMs > 0 && heldMs <= LEASE_MS, `A lease that was just taken or renewed holds for ${heldMs} ms.`);
 }
 
 export const inputId = (words: string): InputId => asInputId(`input-${words}`);
 export const turnId = (words: string): TurnId => asTurnId(`turn-${words}`);
-/** A node of the turn that these words opened. */
+/** Returns a node of the turn that these words opened. */
 export const node = (words: string, index: number): NodeId => nodeId(turnId(words), index);
 
 export const newSession = (id: SessionId = alice): NewSession => ({ id, config: { model: "house/model" }, at: NOW });
@@ -72,9 +72,9 @@ export interface Sending {
   readonly wants?: TurnWants | undefined;
   readonly at?: number;
   readonly pendingMax?: number;
-  /** What is said, where the words are only its name. */
+  /** The content, if the words are only a name. */
   readonly parts?: readonly Part[];
-  /** Other words under a key that is known are a conflict, unless their hashes agree. */
+  /** Other words under a known key are a conflict, unless their hashes are equal. */
   readonly hash?: string;
 }
 
@@ -128,14 +128,14 @@ export async function begin(store: Store, words: string, sending: Sending = {}):
 
 export const slept = (name: string): TurnEvent => ({ kind: "slept", at: NOW, effect: asEffectName(name) });
 
-/** What a person is asked: may this call run? */
+/** The question to a person: may this call run? */
 export const approval: WaitAbout = {
   kind: "approval",
   call: { id: asCallId("c1"), name: "shell", input: { run: "ls" } },
   reason: "It runs a command.",
   argsHash: argsHashOf({ run: "ls" }),
 };
-/** A wait for an approval until `NOW + 10`, unless something else is said. */
+/** Returns a wait for an approval until `NOW + 10`, with these changes. */
 export const newWait = (key: WaitKey, other: Partial<NewWait> = {}): NewWait => ({
   key,
   effect: asEffectName("r1.call.0.wait"),
@@ -164,7 +164,7 @@ export const stopped = (words: string): TurnOutcome => ({
 export const assistant = (...parts: readonly Part[]): Draft => ({ role: "assistant", parts });
 
 export interface Ending extends Partial<Omit<EndedTurn, "turnId">> {
-  /** Becomes one node each, unless there are `entries`. */
+  /** Each becomes a node, unless there are `entries`. */
   readonly says?: readonly (string | Draft)[];
 }
 
@@ -186,7 +186,7 @@ export function ended({ turnId }: Pick<Lease, "turnId">, { says = ["well"], ...r
   };
 }
 
-/** The ending of a turn that the model answered: its words are the one node, and in the outcome too. */
+/** Returns the ending of a turn that the model answered: its words are the only node and the outcome. */
 export function answering(turnId: TurnId, words: string): Ending {
   const message = { id: nodeId(turnId, 0), ...assistant(text(words)) };
   return { says: [words], outcome: { kind: "answered", message, text: words } };
@@ -217,6 +217,6 @@ export const wordsOf = (segments: readonly Segment[]): readonly string[] =>
   [...segments].reverse().flatMap(({ entries }) => entries.map(wordsOfEntry));
 const wordsOfEntry = (entry: Entry): string => (entry.kind === "message" ? textOf(entry.message.parts) : entry.kind);
 
-/** Everything said on the path, oldest first. */
+/** Returns the words of all messages on the path, oldest first. */
 export const said = async (store: Store, session = alice, from?: NodeId): Promise<readonly string[]> =>
   wordsOf(await store.view(session, from === undefined ? {} : { from }));

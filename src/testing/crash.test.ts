@@ -23,7 +23,7 @@ test("D6 crash kit: all means each boundary once, and a number is spread over th
   }
 });
 
-test("D6 crash kit: nothing is stopped between the look at the clock and the start", () => {
+test("D6 crash kit: no process is stopped between the check of the clock and the start", () => {
   const stops = planned(places, { ...none, stops: "all" }, 1);
   expect(stops).toEqual([3, 4, 6].map((at) => ({ kind: "stop", at })));
 });

@@ -20,11 +20,11 @@ import { ann, approval, ben, ended, newInput, newSession, opening } from "./cast
 import { jobId, newJob } from "./job-cast.ts";
 import { simulatedWorld } from "./world.ts";
 
-/** What the laws need to try a host. Each law asks for a new one. */
+/** What the laws need to test a host. Each law asks for a new one. */
 export interface HostFixture {
-  /** Makes a host. Called more than once by laws in which another worker goes on with a turn. */
+  /** Creates a host. Called more than once by laws in which another worker continues a turn. */
   host(): Awaitable<EffectHost>;
-  /** Makes an empty store. The law closes it. */
+  /** Creates an empty store. The law closes it. */
   store(): Awaitable<Store>;
   /**
    * For a host whose timers do not use the world of its context. Default: time is simulated. No law advances it by more
@@ -38,14 +38,14 @@ export type LawWorld = World & { advance(ms: number): Awaitable<void> };
 export interface HostLaw {
   readonly law: string;
   /**
-   * `journal`: the law is only for hosts that keep a turn's events in the store's journal. `parking`: only for those of
-   * them that park turns.
+   * `journal`: the law is only for hosts that store a turn's events in the store's journal. `parking`: only for those
+   * that also park turns.
    */
   readonly needs?: "journal" | "parking";
   check(fixture: HostFixture): Promise<void>;
 }
 
-type Check = (turn: Played, stage: Stage) => Awaitable<unknown>;
+type Check = (turn: PlayedTurn, stage: Stage) => Awaitable<unknown>;
 
 const law = (law: string, check: Check): HostLaw => ({
   law,
@@ -61,7 +61,7 @@ const law = (law: string, check: Check): HostLaw => ({
 const journalLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "journal" });
 const parkingLaw = (title: string, check: Check): HostLaw => ({ ...law(title, check), needs: "parking" });
 
-// The turns of these laws are not driven by `step`: each law starts, drops and answers effects itself.
+// `step` does not drive the turns of these laws: each law starts, drops and answers effects itself.
 
 const PREPARE: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };
 const ASK: Effect = { name: name("r1.ask"), kind: "ask", round: 1 };
@@ -102,7 +102,7 @@ const APPLIED: Applied = {
 };
 const CANCEL: CancelRequest = { requestId: "can_1", reason: "Enough.", at: 1 };
 
-/** An answer of the right kind for the effect. */
+/** Returns an answer of the right kind for the effect. */
 function answerTo(effect: Effect, at: number, words: string): Answer {
   const about = { at, effect: effect.name };
   switch (effect.kind) {
@@ -128,12 +128,12 @@ function answerTo(effect: Effect, at: number, words: string): Answer {
 /** A store, a clock, and the turns of one law. */
 class Stage {
   readonly world: LawWorld;
-  /** The store itself. Hosts get a watched one. */
+  /** The real store. Hosts get a watched one. */
   readonly store: Store;
-  /** How many sleeps of hosts are under way. */
+  /** The number of sleeping timers of hosts. */
   asleep = 0;
   readonly #fixture: HostFixture;
-  readonly #turns: Played[] = [];
+  readonly #turns: PlayedTurn[] = [];
   #inputs = 0;
 
   constructor(fixture: HostFixture, store: Store) {
@@ -153,8 +153,8 @@ class Stage {
     };
   }
 
-  /** Begins a turn in a new session; with `beside`, on the host of that turn. */
-  async begin(session = "alice", beside?: Played): Promise<Played> {
+  /** Starts a turn in a new session; with `beside`, on the host of that turn. */
+  async begin(session = "alice", beside?: PlayedTurn): Promise<PlayedTurn> {
     await this.store.create({ ...newSession(asSessionId(session)), at: this.world.now() });
     const receipt = await this.store.accept(this.input(session, "turn"), ann, opening, 100);
     if (receipt.kind !== "opened") return assert.fail(`The store did not open the turn: ${receipt.kind}.`);
@@ -165,48 +165,48 @@ class Stage {
     return newInput(`${session}-${++this.#inputs}`, { to: asSessionId(session), place, at: this.world.now() });
   }
 
-  async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost, isResumed?: true): Promise<Played> {
-    const turn = new Played(this, lease, journal[0] as Opened, host);
+  async play(lease: Lease, journal: readonly TurnEvent[], host: EffectHost, isResumed?: true): Promise<PlayedTurn> {
+    const turn = new PlayedTurn(this, lease, journal[0] as Opened, host);
     await turn.open(journal, isResumed);
     this.#turns.push(turn);
     return turn;
   }
 
-  /** Opens the session as another worker, and gives what that finds. */
-  async find(turn: Played): Promise<{ readonly lease: Lease; readonly journal: readonly TurnEvent[] }> {
+  /** Opens the session as another worker. */
+  async find(turn: PlayedTurn): Promise<{ readonly lease: Lease; readonly journal: readonly TurnEvent[] }> {
     const found = await this.store.open(turn.lease.sessionId, ben, this.world.now(), opening);
     return found.kind === "resumed" ? found : assert.fail(`Nothing to resume: ${found.kind}.`);
   }
 
-  /** Gives the session to another worker, without telling the first one. */
-  async takeOver(turn: Played): Promise<Lease> {
+  /** Gives the session to another worker without notifying the first one. */
+  async takeOver(turn: PlayedTurn): Promise<Lease> {
     await this.store.release(turn.lease);
     return (await this.find(turn)).lease;
   }
 
-  /** Goes on with the turn on another host, as after a crash. */
-  async resume(turn: Played): Promise<Played> {
+  /** Continues the turn on another host, as after a crash. */
+  async resume(turn: PlayedTurn): Promise<PlayedTurn> {
     await turn.run.leave();
     return this.goOn(turn);
   }
 
-  /** Goes on, on another host, with a turn that nobody has. */
-  async goOn(turn: Played): Promise<Played> {
+  /** Continues an unheld turn on another host. */
+  async goOn(turn: PlayedTurn): Promise<PlayedTurn> {
     const { lease, journal } = await this.find(turn);
     return this.play(lease, journal, await this.#fixture.host(), true);
   }
 
-  /** Answers a wait, and tells how the answer was taken. */
+  /** Answers a wait, and returns the store's verdict. */
   async resolve(key: WaitKey, value: Json): Promise<string> {
     return (await this.store.waits.resolve(key, { kind: "value", value }, this.world.now())).said;
   }
 
-  /** The names of all jobs. */
+  /** Returns the names of all jobs. */
   async jobs(): Promise<readonly string[]> {
     return (await this.store.jobs.list({ max: 100 })).map(({ record }) => record.label.replace("to ", ""));
   }
 
-  /** Lets time pass in ticks, so that the work of one tick is done before the next. */
+  /** Advances time in ticks, so that the work of one tick is done before the next. */
   async elapse(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= TICK_MS) await this.world.advance(Math.min(left, TICK_MS));
     await settle();
@@ -222,28 +222,28 @@ type Parked = Awaited<ReturnType<TurnRun["park"]>>;
 
 const TICK_MS = 50;
 const SECOND_MS = 1_000;
-/** A law that waits for an event fails after this time. */
+/** The time after which a law that waits for an event fails. */
 const PATIENCE_MS = 3_000;
 
-/** Waits long enough for all work that needs no clock, on a busy machine too. */
+/** Waits long enough for all work that needs no clock, even on a busy machine. */
 async function settle(): Promise<void> {
   await pause(20);
   for (let times = 0; times < 20; times++) await immediate();
 }
 
 /** One turn on a host. It performs the turn's effects and records what the host did. */
-class Played {
+class PlayedTurn {
   readonly stage: Stage;
   readonly lease: Lease;
   readonly opened: Opened;
   readonly host: EffectHost;
   run!: TurnRun;
-  /** Effects in the order in which the host had them performed. */
+  /** Effects in the order in which the host performed them. */
   readonly performed: EffectName[] = [];
   readonly traced: string[] = [];
   /** The host's writes to the store, by the method's name. */
   readonly writes: string[] = [];
-  /** The waits of which the host said that they can be answered. */
+  /** The waits that the host announced as answerable. */
   readonly asked: WaitKey[] = [];
   readonly begun: string[] = [];
   readonly #scopes = new Map<EffectName, Scope>();
@@ -269,7 +269,7 @@ class Played {
       return andThen(this.#held.get(method), go);
     });
     const trace = (event: string): number => this.traced.push(event);
-    const until = stage.world.now() + lease.heldMs; // The clock stands still between the taking of a lease and this.
+    const until = stage.world.now() + lease.heldMs; // The clock does not move between taking a lease and this line.
     const turn = isResumed === true ? { lease, until, journal, isResumed } : { lease, until, journal };
     this.run = await this.host.open(turn, this.#perform, {
       store,
@@ -295,7 +295,7 @@ class Played {
     return known;
   }
 
-  /** Starts effects, and waits for what follows from that. */
+  /** Starts effects, and waits for the consequences. */
   async start(...effects: readonly Effect[]): Promise<void> {
     this.run.start(effects, []);
     await settle();
@@ -307,7 +307,7 @@ class Played {
     await settle();
   }
 
-  /** Says how an effect is performed. Without it, the effect waits for `answer`. */
+  /** Defines how an effect is performed. Without it, the effect waits for `answer`. */
   plays(effect: Effect, play: () => Awaitable<Answer>): void {
     this.#plays.set(effect.name, play);
   }
@@ -316,7 +316,7 @@ class Played {
     return answerTo(effect, this.stage.world.now(), words);
   }
 
-  /** Answers an effect, and waits for what follows from that. */
+  /** Answers an effect, and waits for the consequences. */
   async answer(effect: Effect, words?: string): Promise<Answer> {
     const answer = this.says(effect, words);
     this.#answerOf(effect.name).resolve(answer);
@@ -324,7 +324,7 @@ class Played {
     return answer;
   }
 
-  /** Answers an effect with jobs that begin with the answer. */
+  /** Answers an effect with jobs that start with the answer. */
   async begins(effect: Effect, ...spawns: readonly NewJob[]): Promise<Answer> {
     const answer: Answer = { ...this.says(effect), spawns };
     this.#answerOf(effect.name).resolve(answer);
@@ -338,7 +338,7 @@ class Played {
     return scope.isAborted;
   }
 
-  /** The next event, without `resumed`, which is not an answer. */
+  /** Returns the next event, except `resumed`, which is not an answer. */
   async next(): Promise<TurnEvent> {
     const patience = new AbortController();
     const late = pause(PATIENCE_MS, undefined, { signal: patience.signal, ref: false });
@@ -366,7 +366,7 @@ class Played {
     }
   }
 
-  /** The next event, also without `resumed`; undefined when none came for `ms`. */
+  /** Returns the next event, except `resumed`; undefined if none came for `ms`. */
   async quiet(ms: number): Promise<TurnEvent | undefined> {
     for (;;) {
       const event = await this.run.next(ms);
@@ -387,7 +387,7 @@ class Played {
     assert.deepEqual(event.answer, answer);
   }
 
-  /** Asserts that no event comes, for `ms` or else for as long as work without a clock may take. */
+  /** Asserts that no event comes for `ms`, or for as long as work without a clock may take. */
   async hearsNothing(ms?: number): Promise<void> {
     const heard = this.#pull().then(
       (event) => event.kind,
@@ -400,9 +400,9 @@ class Played {
   /** Asserts that an event comes within a second, although only the clock moves. */
   async hearsWithinASecond(): Promise<TurnEvent> {
     const heard = this.next();
-    heard.catch(() => {}); // Time passes before it is awaited.
+    heard.catch(() => {}); // Time advances before it is awaited.
     await this.stage.elapse(SECOND_MS);
-    return heard; // The store may take real time to answer the last look.
+    return heard; // The store may take real time to answer the last read.
   }
 
   async cancels(): Promise<void> {
@@ -410,13 +410,13 @@ class Played {
     assert.equal(answer.kind, "requested");
   }
 
-  /** Parks the turn, which waits for these. */
+  /** Parks the turn with these waits. */
   async park(waits: readonly EffectOf<"wait">[], more: Partial<ParkedTurn> = {}): Promise<Parked> {
     const wakeAt = Math.min(...waits.map(({ until }) => until));
     return this.run.park({ turnId: this.opened.turnId, wakeAt, waits: waits.map(({ key }) => key), ...more });
   }
 
-  /** Asserts that it was not parked, and gives what came first: it is in the answer, or `next` hands it out at once. */
+  /** Asserts that it was not parked, and returns what came first: it is in the answer, or `next` returns it at once. */
   async cameFirst(answer: Parked): Promise<TurnEvent> {
     if (!("reopen" in answer)) return assert.fail("It was parked.");
     const [event, ...more] = answer.reopen;
@@ -436,7 +436,7 @@ class Played {
     return (await this.stage.store.terminal(this.opened.turnId)) !== undefined;
   }
 
-  /** Makes the host's next call of this method fail, as a store that cannot be reached for a moment. */
+  /** Makes the host's next call of this method fail, like a store that is unreachable for a moment. */
   fails(method: string): void {
     this.#faults.set(method, new RuntimeError("store.locked", { path: "law", ms: 1 }));
   }
@@ -445,7 +445,7 @@ class Played {
     throw fault;
   }
 
-  /** Makes the host's calls of this method wait, until the returned function is called. */
+  /** Makes the host's calls of this method wait until the returned function is called. */
   hold(method: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.set(method, promise);
@@ -468,11 +468,11 @@ const READS: ReadonlySet<string> = new Set([
   "waits.get",
 ]);
 
-/** Wraps a store. `seen` is told of each call before it is made, and makes it with `go`. */
+/** Wraps a store. `seen` gets each call before it is made, and makes it with `go`. */
 function watched<T extends object>(target: T, seen: (method: string, go: () => unknown) => unknown, path = ""): T {
   return new Proxy(target, {
     get(_, key) {
-      const value: unknown = Reflect.get(target, key); // The proxy lacks private fields.
+      const value: unknown = Reflect.get(target, key); // The proxy has no private fields.
       const at = `${path}${String(key)}`;
       if (typeof value === "function") return (...args: unknown[]) => seen(at, () => value.apply(target, args));
       return typeof value === "object" && value !== null ? watched(value, seen, `${at}.`) : value;
@@ -483,7 +483,7 @@ function watched<T extends object>(target: T, seen: (method: string, go: () => u
 const failsWith = (code: Code) => (error: unknown) => hasCode(error, code);
 
 export const hostLaws: readonly HostLaw[] = [
-  // ── What is handed out ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Order of events ────────────────────────────────────────────────────────────────────────────────────────────────
 
   law("H1 a commit answers when the store has the whole turn, and not before", async (turn) => {
     const letGo = turn.hold("commit");
@@ -561,7 +561,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.start(THIRD); // An outward effect, which makes all events before it durable.
 
     const resumed = await stage.resume(turn);
-    resumed.plays(FIRST, () => resumed.says(FIRST)); // Answers at once, and still comes after what is recorded.
+    resumed.plays(FIRST, () => resumed.says(FIRST)); // Answers at once, and still comes after the recorded events.
     await resumed.start(PREPARE);
     await resumed.hears(prepared);
     await resumed.start(ASK);
@@ -626,9 +626,9 @@ export const hostLaws: readonly HostLaw[] = [
     assert.ok(turn.traced.length > 0);
   }),
 
-  // ── What comes from outside ───────────────────────────────────────────────────────────────────────────────────────
+  // ── Events from outside ────────────────────────────────────────────────────────────────────────────────────────────
 
-  law("H6 a cancel is heard within a second, though nothing finishes and nobody pokes", async (turn) => {
+  law("H6 a cancel is returned within a second without a hint", async (turn) => {
     await turn.start(ASK);
     await turn.cancels();
     const { kind, requestId, reason } = (await turn.hearsWithinASecond()) as Extract<TurnEvent, { kind: "cancelled" }>;
@@ -657,7 +657,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsNothing(SECOND_MS + 2 * TICK_MS);
   }),
 
-  law("H6 a commit that finds a cancel nobody has seen answers with it, and keeps nothing", async (turn) => {
+  law("H6 a commit that finds a new cancel returns it and stores nothing", async (turn) => {
     await turn.cancels();
     const reopened = await turn.commit();
     if (!("reopen" in reopened)) return assert.fail("It was committed.");
@@ -673,7 +673,7 @@ export const hostLaws: readonly HostLaw[] = [
   law("H6 a cancel that a commit has answered with is not handed out as well", async (turn) => {
     await turn.cancels();
     turn.run.poke();
-    await settle(); // The cancel waits to be handed out now.
+    await settle(); // The cancel now waits to be returned.
     assert.ok("reopen" in (await turn.commit()));
     turn.run.poke();
     await turn.hearsNothing();
@@ -717,7 +717,7 @@ export const hostLaws: readonly HostLaw[] = [
     },
   ),
 
-  law("H8 a lost lease makes `next` reject, whatever is in line", async (turn, stage) => {
+  law("H8 a lost lease makes `next` reject, even with queued events", async (turn, stage) => {
     await turn.start(FIRST);
     await turn.answer(FIRST);
     await turn.cancels();
@@ -762,7 +762,7 @@ export const hostLaws: readonly HostLaw[] = [
     assert.equal(turn.isAborted(ASK), true);
   }),
 
-  // ── What effects do ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Effects ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   law("H9 an effect that throws or rejects is a failed event, and the turn goes on", async (turn) => {
     const boom = async (): Promise<never> => {
@@ -844,17 +844,17 @@ export const hostLaws: readonly HostLaw[] = [
     const before = turn.traced.length;
     turn.run.poke();
     await turn.hearsNothing();
-    assert.equal(turn.traced.length, before); // The same answers are in the store, and not handed out twice.
+    assert.equal(turn.traced.length, before); // The store contains the same answers, and the host must not return them twice.
   }),
 
-  law("wait: it is answered within a second, though nobody pokes", async (turn, stage) => {
+  law("wait: an answer is returned within a second without a hint", async (turn, stage) => {
     await turn.start(wait(stage.world.now() + 5_000));
     await stage.resolve(KEY, "yes");
     const event = await turn.hearsWithinASecond();
     assert.ok(event.kind === "resolved" && event.answer.kind === "value");
   }),
 
-  law("wait: it is answered by the clock when nobody does, and not before", async (turn, stage) => {
+  law("wait: it times out at its end, and not before", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 2_000);
     await turn.start(waiting);
     await stage.world.advance(1_000);
@@ -872,7 +872,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsOf(waiting, { kind: "timeout" });
   }),
 
-  law("wait: a value that came before the clock counts, though nobody has looked", async (turn, stage) => {
+  law("wait: a value that came before the timeout wins, even if it was not read", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 200);
     await turn.start(waiting);
     await stage.resolve(KEY, "in time");
@@ -882,7 +882,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsNothing();
   }),
 
-  law("wait: a revoked one is told so", async (turn, stage) => {
+  law("wait: a revoked wait resolves as revoked", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
     await stage.store.waits.resolve(KEY, { kind: "revoked", by: "ann" }, stage.world.now());
@@ -910,7 +910,7 @@ export const hostLaws: readonly HostLaw[] = [
     await resumed.hearsOf(waiting, { kind: "value", value: "meanwhile" });
   }),
 
-  law("wait: readers are told of it once it can be answered, and not before", async (turn, stage) => {
+  law("wait: readers are notified once it can be answered, and not before", async (turn, stage) => {
     const letGo = turn.hold("append");
     await turn.start(wait(stage.world.now() + 5_000));
     assert.deepEqual(turn.asked, []);
@@ -985,7 +985,7 @@ export const hostLaws: readonly HostLaw[] = [
     }
   }),
 
-  law("quiet: `hurry` does nothing where nobody waits for quiet, and is not remembered", async (turn, stage) => {
+  law("quiet: `hurry` does nothing and is forgotten if no `next` waits for quiet", async (turn, stage) => {
     await turn.start(wait(stage.world.now() + 5_000));
     turn.run.hurry();
     let isOver = false;
@@ -1011,7 +1011,7 @@ export const hostLaws: readonly HostLaw[] = [
     await quiet;
   }),
 
-  // ── What the caller records ───────────────────────────────────────────────────────────────────────────────────────
+  // ── Events of the caller ───────────────────────────────────────────────────────────────────────────────────────────
 
   journalLaw(
     "record: it answers when the event is durable, after all that was handed out before",
@@ -1134,7 +1134,7 @@ export const hostLaws: readonly HostLaw[] = [
     assert.ok(event.kind === "resolved" && event.effect === waiting.name);
     await turn.run.poke();
     assert.equal(await turn.quiet(0), undefined);
-    assert.deepEqual(await turn.park([other]), { kind: "parked" }); // What was folded is no mail any more.
+    assert.deepEqual(await turn.park([other]), { kind: "parked" }); // A folded answer is no longer mail.
   }),
 
   parkingLaw("park: refused when a cancel came first, which is heard once", async (turn, stage) => {
@@ -1176,7 +1176,7 @@ export const hostLaws: readonly HostLaw[] = [
     await settle();
     await stage.resolve(KEY, "meanwhile");
     await turn.cancels();
-    await turn.run.poke(); // The answer and the cancel are in line, and in the store, too.
+    await turn.run.poke(); // The answer and the cancel are in the queue and in the store.
     letGo();
     const heard = [await turn.cameFirst(await parking), await turn.next()].map(({ kind }) => kind);
     assert.deepEqual(heard.sort(), ["cancelled", "resolved"]);
@@ -1198,7 +1198,7 @@ export const hostLaws: readonly HostLaw[] = [
     await stage.elapse(1_200);
     await turn.run.leave();
     assert.deepEqual([turn.writes, turn.performed], [[], []]);
-    await stage.goOn(turn); // Its time has come, and nobody holds it.
+    await stage.goOn(turn); // It is due and unheld.
   }),
 
   parkingLaw("park: a lost lease makes it reject, and the other keeps the turn", async (turn, stage) => {
@@ -1228,7 +1228,7 @@ export const hostLaws: readonly HostLaw[] = [
     },
   ),
 
-  law("leave: whoever waits is told, signals abort, and another worker may resume at once", async (turn, stage) => {
+  law("leave: a waiting `next` rejects, signals abort, and another worker may resume at once", async (turn, stage) => {
     await turn.start(ASK);
     const waiting = turn.next();
     await settle();
@@ -1248,7 +1248,7 @@ export const hostLaws: readonly HostLaw[] = [
       await turn.answer(FIRST);
       await turn.cancels();
       turn.run.poke();
-      await settle(); // An answer and a cancel wait to be handed out now.
+      await settle(); // An answer and a cancel now wait to be returned.
       await turn.run.leave();
       turn.writes.length = 0;
       await assert.rejects(turn.next());
@@ -1265,15 +1265,15 @@ export const hostLaws: readonly HostLaw[] = [
     },
   ),
 
-  law("jobs: those of an answer are in the store before they are told, and are told once", async (turn, stage) => {
+  law("jobs: jobs of an answer are reported once, after they are stored", async (turn, stage) => {
     await turn.start(FIRST);
     const answer = await turn.begins(FIRST, newJob("one"), newJob("two", BOUND));
     await turn.hears(answer);
-    await turn.start(SECOND); // What follows is outward: the answer must be durable.
+    await turn.start(SECOND); // The next effect is outward, so the answer must be durable.
     assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);
     assert.deepEqual(await stage.jobs(), ["one", "two"]);
     const bound = await stage.store.jobs.load(jobId("two"));
-    assert.deepEqual([bound?.record.starts, bound?.seq], [1, 2]); // Its owner holds it from the beginning.
+    assert.deepEqual([bound?.record.starts, bound?.seq], [1, 2]); // Its owner holds it from the start.
     await turn.hears(await turn.answer(SECOND));
     await turn.commit();
     assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);
@@ -1310,7 +1310,7 @@ export const hostLaws: readonly HostLaw[] = [
     turn.fails("append");
     const either = (): Promise<unknown> => Promise.race([turn.next(), settle()]).catch(() => {});
     await turn.begins(FIRST, newJob("one"));
-    await either(); // A host may fail at the write, or hand out the answer and fail later.
+    await either(); // A host may fail at the write, or return the answer and fail later.
     await turn.start(SECOND);
     await either();
     assert.deepEqual([turn.begun, await stage.jobs()], [[], []]);
@@ -1335,7 +1335,7 @@ export const hostLaws: readonly HostLaw[] = [
     assert.deepEqual([turn.begun, await stage.jobs()], [[jobId("one")], ["one"]]);
   }),
 
-  law("end: a turn that is over leaves nobody asleep", async (turn, stage) => {
+  law("end: a turn that is over leaves no timer", async (turn, stage) => {
     const other = await stage.begin("bob");
     for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
       const waiting = wait(stage.world.now() + 5_000, key);
@@ -1351,7 +1351,7 @@ export const hostLaws: readonly HostLaw[] = [
   }),
 ];
 
-/** Of a job that is bound to its process. */
+/** A job that is bound to its process. */
 const BOUND = { recovery: "owner-bound" } as const;
 
 function thrower(thrown: unknown): () => never {

@@ -1,5 +1,5 @@
-// The cast of jobs, beside `cast.ts`: a job is called by its name: "work" has the id `job-work`. It is a task of alice that
-// any process with the operation `TASK` can run, unless something else is said.
+// The cast of jobs, beside `cast.ts`. A job is called by its name: "work" has the id `job-work`. By default it is a
+// task of alice that any process with the operation `TASK` can run.
 import assert from "node:assert/strict";
 import { asJobId, type JobId, type SessionId } from "../model/ids.ts";
 import { foldJob, type JobEnd, type JobEvent, type JobRecord, type NewJob } from "../model/job.ts";
@@ -39,7 +39,7 @@ export const newJob = (name = "work", other: Partial<NewJob> = {}): NewJob => ({
   ...other,
 });
 
-/** Begins a job, and its session if that is not there. */
+/** Starts a job, and creates its session if that is missing. */
 export async function spawn(
   store: Store,
   name = "work",
@@ -51,7 +51,7 @@ export async function spawn(
   return store.jobs.spawn(owner === undefined ? { job } : { job, owner }, 100);
 }
 
-/** Begins a job that is bound to an owner, and answers the lease that this has. */
+/** Starts a job that is bound to an owner, and returns the owner's lease. */
 export async function bound(
   store: Store,
   name = "work",
@@ -70,18 +70,18 @@ export const claimJobs = async (
   max = 100,
 ): Promise<readonly ClaimedJob[]> => store.jobs.claim(by, now, max, operations);
 
-/** The names of the jobs that a claim gives. */
+/** Returns the names of claimed jobs. */
 export const claimed = async (...given: Parameters<typeof claimJobs>): Promise<readonly string[]> =>
   (await claimJobs(...given)).map(({ record }) => nameOf(record.id));
 
-/** Takes the one job that can be claimed. */
+/** Claims the one job that can be claimed. */
 export async function take(...given: Parameters<typeof claimJobs>): Promise<ClaimedJob> {
   const jobs = await claimJobs(...given);
   assert.deepEqual(jobs.length, 1, `${jobs.length} jobs could be claimed`);
   return jobs[0]!;
 }
 
-/** Begins a job and takes it. */
+/** Starts a job and claims it. */
 export async function working(store: Store, name = "work", other: Partial<NewJob> = {}, by = ann): Promise<JobLease> {
   await spawn(store, name, other);
   const jobs = await claimJobs(store, by);
@@ -116,11 +116,11 @@ export const write = async (
   more?: JobWrites,
 ): Promise<JobAppended> => store.jobs.append(lease, events, NOW, more);
 
-/** Ends a job that somebody holds. */
+/** Ends a held job. */
 export const end = (store: Store, lease: JobLease, state: JobEnd = "completed"): Promise<JobAppended> =>
   write(store, lease, [over(state)]);
 
-/** Tries to park a job whose holder has seen all that is there, and answers whether it was. */
+/** Tries to park a job whose holder has seen all events, and returns whether it parked. */
 export async function parks(store: Store, lease: JobLease, other: Partial<ParkedJob> = {}): Promise<boolean> {
   const seen = (await store.jobs.load(lease.jobId))?.seq ?? 0;
   const { isParked } = await write(store, lease, [], { parks: { seen, ...other } });
@@ -130,7 +130,7 @@ export async function parks(store: Store, lease: JobLease, other: Partial<Parked
 export const sendTo = async (store: Store, name: string, sent: KeyedEvent, now = NOW): Promise<JobSent["said"]> =>
   (await store.jobs.send(jobId(name), sent, now)).said;
 
-/** The job as it stands. Its record must be what its events come to. */
+/** Returns a job. Asserts that its record is the fold of its events. */
 export async function stored(store: Store, name = "work"): Promise<StoredJob> {
   const job = await store.jobs.load(jobId(name));
   if (job === undefined) return assert.fail(`there is no job ${name}`);
@@ -150,7 +150,7 @@ export async function stored(store: Store, name = "work"): Promise<StoredJob> {
 export const recordOf = async (store: Store, name = "work"): Promise<JobRecord> => (await stored(store, name)).record;
 export const stateOf = async (store: Store, name = "work"): Promise<string> => (await recordOf(store, name)).state;
 
-/** What happened to a job, in one word each. */
+/** Returns the kinds of a job's events. */
 export const kindsOf = async (store: Store, name = "work"): Promise<readonly JobEvent["kind"][]> =>
   (await store.jobs.events(jobId(name), 0)).map(({ event }) => event.kind);
 export const keysOf = async (store: Store, name = "work"): Promise<readonly string[]> =>

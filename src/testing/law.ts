@@ -1,10 +1,10 @@
-// Job: what a law of stores is, and the words that all of them are written with.
+// The type of store laws, and functions that all of them use.
 import assert from "node:assert/strict";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { Code } from "../model/errors.ts";
 import type { Store } from "../stores/store.ts";
 
-/** One promise that every store makes. `check` is given an empty store and throws when the promise is broken. */
+/** One promise that every store makes. `check` gets an empty store and throws if the promise is broken. */
 export interface StoreLaw {
   readonly law: string;
   check(store: Store): Awaitable<void>;

@@ -62,7 +62,7 @@ class Dice {
   }
 }
 
-// ── What models say and tools answer ────────────────────────────────────────────────────────────────────────────────
+// ── Model replies and tool results ───────────────────────────────────────────────────────────────────────────────────
 
 const reply = (finish: Reply["finish"], ...parts: readonly Part[]): Reply => ({
   parts,
@@ -128,7 +128,7 @@ function anyPart(dice: Dice): Part {
     case 1:
       return THOUGHT;
     default: {
-      const id = `call_${dice.roll(4)}`; // Ids come from the provider, and may repeat.
+      const id = `call_${dice.roll(4)}`; // Ids come from the provider and may repeat.
       const malformed = dice.isLucky(6) ? { malformed: "{" } : {};
       return calling(id, dice.pick(["search", "fetch", "nobody_knows_it", OUTPUT_TOOL]), malformed);
     }
@@ -176,7 +176,7 @@ function viewOf(drafts: readonly Draft[], more: Partial<RoundView> = {}): RoundV
   return { round: 1, memo: null, log, limits: DEFAULT_LIMITS, ...more };
 }
 
-/** The situations in which a reply may come: at the start, after work, with a typed result asked for. */
+/** Situations in which a reply may come: at the start, after work, with a requested typed result. */
 const VIEWS: readonly (readonly [when: string, view: RoundView])[] = [
   ["at first", viewOf([HELLO])],
   ["after work", viewOf(WORK, { round: 2 })],
@@ -184,7 +184,7 @@ const VIEWS: readonly (readonly [when: string, view: RoundView])[] = [
   ["after work, with a typed result asked for", viewOf(WORK, { round: 2, output: SCHEMA })],
 ];
 
-/** The one way in which laws call a driver. */
+/** How laws call a driver. */
 type Asking = <Q extends "request" | "onReply" | "onResults" | "onExec">(
   question: Q,
   ...about: Parameters<ProtocolDriver[Q]>
@@ -216,7 +216,7 @@ function requireDecision(decision: Decision, where: string): Decision {
   return decision;
 }
 
-/** Plays one turn of random replies and results, in the order in which the machine calls a driver. */
+/** Plays one turn of random replies and results, calling the driver in the order of the machine. */
 function playTurn(
   seed: number,
   ask: Asking,

@@ -8,7 +8,8 @@ import { NO_USAGE } from "../model/usage.ts";
 import type { Provider } from "../providers/provider.ts";
 
 /**
- * Makes a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores them.
+ * Creates a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores
+ * them.
  */
 export type MakeProvider = (parts: readonly ModelPart[]) => Provider;
 
@@ -78,21 +79,21 @@ const open = (provider: Provider, request: ModelRequest, signal: AbortSignal = n
 
 type Stream = ReturnType<typeof open>;
 
-/** The parts of one step of a stream; undefined at its end. */
+/** Returns the parts of one step of a stream; undefined at its end. */
 async function take(stream: Stream): Promise<readonly ModelPart[] | undefined> {
   const { done, value } = await soon(stream.next(), "The stream stood still.");
   if (done === true) return undefined;
   return Array.isArray(value) ? (value as readonly ModelPart[]) : [value as ModelPart];
 }
 
-async function rest(stream: Stream): Promise<readonly ModelPart[]> {
+async function readAll(stream: Stream): Promise<readonly ModelPart[]> {
   const parts: ModelPart[] = [];
   for (let some = await take(stream); some !== undefined; some = await take(stream)) parts.push(...some);
   return parts;
 }
 
 const read = (provider: Provider, request: ModelRequest, signal?: AbortSignal): Promise<readonly ModelPart[]> =>
-  rest(open(provider, request, signal));
+  readAll(open(provider, request, signal));
 
 async function soon<T>(promise: Promise<T>, otherwise: string): Promise<T> {
   const timer = new AbortController();
@@ -108,7 +109,7 @@ async function soon<T>(promise: Promise<T>, otherwise: string): Promise<T> {
 /** Asserts that the stream ends soon: by itself, or with a `ProviderFailure`. */
 async function endsSoon(stream: Stream): Promise<void> {
   try {
-    await rest(stream);
+    await readAll(stream);
   } catch (error) {
     assert.ok(error instanceof ProviderFailure, `It failed with ${String(error)}.`);
   }
@@ -219,7 +220,7 @@ export const providerLaws: readonly ProviderLaw[] = [
         const [, first] = [await take(cancelled), await take(other)];
         cancel.abort();
         await endsSoon(cancelled);
-        assert.deepEqual([...(first ?? []), ...(await rest(other))], alone);
+        assert.deepEqual([...(first ?? []), ...(await readAll(other))], alone);
       }
     },
   },
@@ -239,7 +240,7 @@ export const providerLaws: readonly ProviderLaw[] = [
       const stream = open(make(LONG), REQUESTS[0]!, AbortSignal.abort());
       const parts: ModelPart[] = [];
       try {
-        parts.push(...(await rest(stream)));
+        parts.push(...(await readAll(stream)));
       } catch (error) {
         assert.ok(error instanceof ProviderFailure, `It failed with ${String(error)}.`);
         assert.ok(!error.isRetryable, `${error.class} would be tried again.`);

@@ -1,4 +1,4 @@
-// The promises of every sandbox about what a cell has around it: modules, what was said, values, and how it goes on.
+// The promises of every sandbox about the surroundings of a cell: modules, history, values, and continuation.
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";
@@ -7,8 +7,8 @@ import {
   Failing,
   heapOf,
   inGuest,
-  type Played,
-  type Playing,
+  type PlayedCell,
+  type PlayOptions,
   play,
   resultOf,
   type SandboxLaw,
@@ -16,7 +16,7 @@ import {
 } from "./sandbox-cast.ts";
 
 const LONG = "long ".repeat(1_000);
-const MESSAGES: Playing = {
+const MESSAGES: PlayOptions = {
   history: {
     length: 40,
     newest: [{ role: "user", text: "Go." }, LONG.length, { role: "assistant", text: "print(1)" }],
@@ -30,14 +30,15 @@ const MESSAGES: Playing = {
 
 const SURFACE: Surface = { modules: { files: ["read", "write"] }, tools: ["files_read", "weather"], names: ["report"] };
 
-const problemsOf = ({ end }: Played): string => {
+const problemsOf = ({ end }: PlayedCell): string => {
   assert.equal(end.state, "refused", JSON.stringify(end));
   return end.state === "refused"
     ? end.problems.map(({ line, column, message }) => `${line}:${column} ${message}`).join("\n")
     : "";
 };
 
-const variablesOf = ({ end }: Played): readonly GuestVariable[] => ("variables" in end ? (end.variables ?? []) : []);
+const variablesOf = ({ end }: PlayedCell): readonly GuestVariable[] =>
+  "variables" in end ? (end.variables ?? []) : [];
 
 export const aroundLaws: readonly SandboxLaw[] = [
   {
@@ -254,7 +255,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
       const code = `
         const all = await Promise.all([history[0], report, tools.search("mail").catch((error) => error.code), files.read({ limit })]);
         print(all, history.at(-1)); var left = [history[2], report];`;
-      const around: Playing = {
+      const around: PlayOptions = {
         ...MESSAGES,
         modules: ["files"],
         binds: [
@@ -262,7 +263,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
           { name: "limit", value: [1] },
         ],
       };
-      const two = (each: typeof sandbox, playing: Playing) =>
+      const two = (each: typeof sandbox, playing: PlayOptions) =>
         inGuest(each, async (guest) => {
           const first = await play(guest, code, playing);
           return [
@@ -289,7 +290,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
     law: "the variables that code made are told at the end of a cell, the newest last, without running code",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
-        const around: Playing = { modules: ["files"], binds: [{ name: "limit", value: 5 }] };
+        const around: PlayOptions = { modules: ["files"], binds: [{ name: "limit", value: 5 }] };
         const code = `let n = 1; const rows = [{ id: 1, deep: { deeper: [[1]] } }]; class Point {}; files; limit;
           const trap = { get a() { globalThis.ran = 1; } }; const text = "x".repeat(500); const re = /a\\n/g;
           const error = Object.defineProperty(new TypeError("bad"), "name", { get() { globalThis.ran = 2; } });

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import type { Bound, CellBounds } from "../sandbox/sandbox.ts";
 import { refused } from "./law.ts";
-import { inGuest, type Playing, play, resultOf, type SandboxLaw } from "./sandbox-cast.ts";
+import { inGuest, type PlayOptions, play, resultOf, type SandboxLaw } from "./sandbox-cast.ts";
 
-/** Tries to get past what a piece of code meets. */
+/** Attempts to survive what ends a piece of code. */
 const ATTEMPTS: readonly ((code: string) => string)[] = [
   (code) => `try { ${code} } catch { print("caught") } finally { print("finally") } print("after")`,
   (code) => `(async () => { ${code} })().catch(() => print("caught")).finally(() => print("finally")); print("after")`,
@@ -17,7 +17,7 @@ const bounded = (
   what: string,
   bounds: Partial<CellBounds>,
   codes: readonly string[],
-  playing: Playing = {},
+  playing: PlayOptions = {},
 ): SandboxLaw => ({
   law: `a cell that ${what} is stopped, whatever it catches, and its guest is gone`,
   async check(sandbox) {

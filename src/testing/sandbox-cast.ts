@@ -1,5 +1,5 @@
-// What a law of sandboxes is, and how laws play cells in a guest: they answer calls and sleeps, and keep what was
-// delivered so that it can be played again.
+// The type of sandbox laws, and functions that play cells in a guest: they answer calls and sleeps, and record
+// deliveries for a replay.
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";
@@ -16,14 +16,14 @@ import type {
   Sandbox,
 } from "../sandbox/sandbox.ts";
 
-/** A promise of every sandbox. `check` throws when it is broken. It may be given the same sandbox as other laws. */
+/** A promise of every sandbox. `check` throws if it is broken. Laws may share a sandbox. */
 export interface SandboxLaw {
   readonly law: string;
-  /** `another` makes a second sandbox of the same kind, as another process would. */
+  /** `another` creates a second sandbox of the same kind, as another process would. */
   check(sandbox: Sandbox, another: () => Sandbox): Promise<void>;
 }
 
-/** Wide enough for every cell that is not made to meet one of them. */
+/** Wide enough for every cell, except those that test a bound. */
 export const BOUNDS: CellBounds = {
   stepsMax: 20_000,
   segmentMs: 10_000,
@@ -35,29 +35,29 @@ export const BOUNDS: CellBounds = {
 
 export const NOON = Date.UTC(2026, 6, 1, 12);
 
-export interface Playing extends Partial<GuestCell> {
-  /** Answers a call. What it throws is the call's error. Unless told, a call is answered with its own input. */
+export interface PlayOptions extends Partial<GuestCell> {
+  /** Answers a call. A throw becomes the call's error. Default: the call's own input. */
   readonly tools?: (call: GuestCall) => Json;
-  /** Answers a read. What it throws is its error. Unless told, it is answered with what is read. */
+  /** Answers a read. A throw becomes its error. Default: the read itself. */
   readonly reads?: (reads: GuestRead) => Json;
-  /** Which of these, in the order they were announced, is answered next. Unless told, the first. */
+  /** Chooses which of these, in the order of their announcement, is answered next. Default: the first. */
   readonly next?: (open: readonly (GuestCall | GuestSleep)[]) => GuestCall | GuestSleep;
-  /** Delivers just these, as they are. */
+  /** Delivers exactly these. */
   readonly deliveries?: readonly Delivery[];
 }
 
 /** A cell that was played to its end. */
-export interface Played {
+export interface PlayedCell {
   readonly end: Progress;
   readonly calls: readonly GuestCall[];
   readonly sleeps: readonly GuestSleep[];
   readonly printed: string;
   readonly deliveries: readonly Delivery[];
-  /** How many calls were open at once, at most. */
+  /** The maximum number of simultaneously open calls. */
   readonly openMax: number;
 }
 
-/** What a tool says when it fails. */
+/** The error of a tool that fails. */
 export class Failing extends Error {
   readonly code: string;
   constructor(code: string, message: string) {
@@ -66,7 +66,7 @@ export class Failing extends Error {
   }
 }
 
-export async function play(guest: Guest, code: string, playing: Playing = {}): Promise<Played> {
+export async function play(guest: Guest, code: string, playing: PlayOptions = {}): Promise<PlayedCell> {
   const { tools = (call: GuestCall) => call.input, reads = (read: GuestRead) => read, deliveries, ...rest } = playing;
   const { next = ([first]) => first!, ...cell } = rest;
   const [calls, sleeps, delivered] = [[] as GuestCall[], [] as GuestSleep[], [] as Delivery[]];
@@ -113,22 +113,22 @@ function answered(answer: () => Json) {
   }
 }
 
-/** The text of the value of a cell that must end well. */
-export async function resultOf(guest: Guest, code: string, playing?: Playing): Promise<string | undefined> {
+/** Returns the text of a cell's value. The cell must end well. */
+export async function resultOf(guest: Guest, code: string, playing?: PlayOptions): Promise<string | undefined> {
   const { end } = await play(guest, code, playing);
   assert.equal(end.state, "done", JSON.stringify(end));
   return end.state === "done" ? end.value : undefined;
 }
 
-/** The error of a cell that must throw. */
-export async function thrownBy(guest: Guest, code: string, playing?: Playing) {
+/** Returns the error of a cell that must throw. */
+export async function thrownBy(guest: Guest, code: string, playing?: PlayOptions) {
   const { end } = await play(guest, code, playing);
   assert.equal(end.state, "threw", JSON.stringify(end));
   return (end as Extract<Progress, { state: "threw" }>).error;
 }
 
-/** What a cell must finish with. */
-export async function finishOf(guest: Guest, code: string, playing?: Playing): Promise<Json | undefined> {
+/** Returns the value of a cell that must finish. */
+export async function finishOf(guest: Guest, code: string, playing?: PlayOptions): Promise<Json | undefined> {
   const { end } = await play(guest, code, playing);
   assert.equal(end.state, "done", JSON.stringify(end));
   return end.state === "done" ? end.finish : undefined;
@@ -149,14 +149,14 @@ export async function inGuest<Result>(
   }
 }
 
-/** The image after this one: what a store would keep. */
+/** Returns the next image, as a store would keep it. */
 export async function imageOf(guest: Guest, before?: Image): Promise<Image> {
   const { engine, keeps, delta } = await guest.image();
   return { engine, deltas: [...(before?.deltas ?? []).slice(0, keeps), delta] };
 }
 
-/** The hash of the heap after a cell that ended. */
-export function heapOf({ end }: Played): string {
+/** Returns the hash of the heap after a cell that ended. */
+export function heapOf({ end }: PlayedCell): string {
   assert.ok("heap" in end && end.heap !== undefined, JSON.stringify(end));
   return end.heap;
 }

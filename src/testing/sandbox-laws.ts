@@ -12,7 +12,7 @@ import {
   imageOf,
   inGuest,
   NOON,
-  type Playing,
+  type PlayOptions,
   play,
   resultOf,
   type SandboxLaw,
@@ -20,9 +20,9 @@ import {
 } from "./sandbox-cast.ts";
 import { worldLaws } from "./sandbox-world-laws.ts";
 
-const last: Playing["next"] = (open) => open.at(-1)!;
+const last: PlayOptions["next"] = (open) => open.at(-1)!;
 
-/** Twenty chains: what they ask next depends on chance and on what they were told. Some calls fail, some sleep. */
+/** Twenty chains whose next call depends on chance and on earlier answers. Some calls fail, some sleep. */
 const TWENTY = `
   const seen: string[] = [];
   async function chain(i: number) {
@@ -37,13 +37,13 @@ const TWENTY = `
   }
   const lengths = await Promise.all(Array.from({ length: 20 }, (_, i) => chain(i)));
   [seen.join(), lengths.join(), Math.random(), Date.now()]`;
-const twenty: Playing = {
+const twenty: PlayOptions = {
   tools: ({ tool, input }) => {
     const { i } = input as { i: number };
     if (tool === "second" && i % 4 === 3) throw new Failing("odd", `not ${i}`);
     return { text: `told ${i}` };
   },
-  // An order that looks like chance and is the same in every run.
+  // A pseudo-random order that is the same in every run.
   next: (open) => open[(open.length * 7) % open.length === 0 ? (open[0]!.id * 13) % open.length : 0]!,
 };
 
@@ -179,11 +179,11 @@ const laws: readonly SandboxLaw[] = [
     law: "Promise.all, allSettled, race and any work with calls",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
-        const tools: Playing["tools"] = ({ tool, input }) => {
+        const tools: PlayOptions["tools"] = ({ tool, input }) => {
           if (tool === "fail") throw new Failing("no", `no ${JSON.stringify(input)}`);
           return input;
         };
-        const told = (code: string, playing: Playing = {}) => resultOf(guest, code, { tools, ...playing });
+        const told = (code: string, playing: PlayOptions = {}) => resultOf(guest, code, { tools, ...playing });
         assert.equal(await told("await Promise.all([1, 2, 3].map((n) => tools.echo(n)))", { next: last }), "[1, 2, 3]");
         assert.equal(
           await told(

@@ -1,4 +1,5 @@
-// The promises of every sandbox about the world that guest code sees: texts, JSON, errors, and what it may do to itself.
+// The promises of every sandbox about the world that guest code sees: texts, JSON, errors, and changes of its own
+// realm.
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";

@@ -1,6 +1,6 @@
-// The cast of triggers, beside `cast.ts` and `job-cast.ts`: a subscription is called by its id, and waits for `EVENT` in
-// alice unless something else is said. What happens has a name: "mail" is the occurrence `occurrence-mail`, and the job
-// that it starts for a subscription "watch" is called "mail-watch".
+// The cast of triggers, beside `cast.ts` and `job-cast.ts`. A subscription is called by its id, and by default waits
+// for `EVENT` in alice. An occurrence has a name: "mail" is `occurrence-mail`, and the job that it starts for a
+// subscription "watch" is "mail-watch".
 import assert from "node:assert/strict";
 import type { SessionId } from "../model/ids.ts";
 import type { NewJob } from "../model/job.ts";
@@ -27,7 +27,7 @@ export const subscription = (id = "watch", other: Partial<Subscription> = {}): S
   ...other,
 });
 
-/** Subscribes in a session, which is made if it is not there. */
+/** Subscribes in a session, which is created if it is missing. */
 export async function subscribe(
   store: Store,
   id = "watch",
@@ -39,7 +39,7 @@ export async function subscribe(
   await store.triggers.put(made, undefined, max);
   return made;
 }
-/** A schedule that occurs next at this time. */
+/** Creates a schedule with this next time. */
 export const scheduled = (
   store: Store,
   id = "watch",
@@ -47,7 +47,7 @@ export const scheduled = (
   other: Partial<Subscription> = {},
 ): Promise<Subscription> => subscribe(store, id, { on: INTERVAL, next, ...other });
 
-/** Changes a subscription, and answers it as it then is. */
+/** Changes a subscription and returns the new one. */
 export async function change(store: Store, before: Subscription, other: Partial<Subscription>): Promise<Subscription> {
   const after = { ...before, revision: before.revision + 1, changedAt: NOW + 1, ...other };
   await store.triggers.put(after, before.revision, 100);
@@ -82,7 +82,7 @@ export const occurrence = (name = "mail", other: Partial<NewOccurrence> = {}): N
   at: NOW,
   ...other,
 });
-/** What only this subscription waits for. */
+/** Returns the source that only this subscription uses. */
 export const sourceOf = ({ incarnation }: Subscription): string => `subscription:${incarnation}`;
 
 export const delivery = (name: string, to: Subscription, other: Partial<NewJob> = {}): NewDelivery => {
@@ -96,7 +96,7 @@ export interface Occurring extends Partial<NewOccurrence> {
   readonly moved?: MovedTrigger;
 }
 
-/** Something happens, and is delivered to these subscriptions. */
+/** Stores an occurrence and delivers it to these subscriptions. */
 export async function occur(
   store: Store,
   name = "mail",
@@ -106,18 +106,18 @@ export async function occur(
   const deliveries = to.map((each) => delivery(name, each));
   return store.triggers.occur(occurrence(name, other), deliveries, max, moved);
 }
-/** The answer in a word. */
+/** Returns the kind of the answer. */
 export const occurs = async (...given: Parameters<typeof occur>): Promise<OccurAnswer["kind"]> =>
   (await occur(...given)).kind;
 
 type Happened = Parameters<Store["triggers"]["occurrences"]>[0];
 export const occurrences = async (store: Store, page: Partial<Happened> = {}): Promise<readonly Occurrence[]> =>
   store.triggers.occurrences({ max: 100, ...page });
-/** The names of what has happened, newest first. */
+/** Returns the names of occurrences, newest first. */
 export const happened = async (store: Store, page: Partial<Happened> = {}): Promise<readonly string[]> =>
   (await occurrences(store, page)).map(({ id }) => id.slice("occurrence-".length));
 
-/** The names of those of these jobs that are there. */
+/** Returns the names of those of these jobs that exist. */
 export async function jobsAmong(store: Store, ...names: readonly string[]): Promise<readonly string[]> {
   const jobs = await Promise.all(names.map((name) => store.jobs.load(jobId(name))));
   return names.filter((_, index) => jobs[index] !== undefined);

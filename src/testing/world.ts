@@ -2,24 +2,24 @@ import { createHash } from "node:crypto";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { World } from "../model/world.ts";
 
-/** A world for tests: time passes only when the test says so, and ids and secrets are the same in every run. */
+/** A world for tests: time only moves when the test moves it, and ids and secrets are the same in every run. */
 export interface SimulatedWorld extends World {
   /**
-   * Lets this much time pass, in milliseconds. Sleepers wake in the order of their times. All that a sleeper sets off
-   * without another sleep has happened before the next one wakes.
+   * Advances time by milliseconds. Sleepers wake in the order of their times. Everything that a sleeper starts without
+   * another sleep has finished before the next one wakes.
    */
   advance(ms: number): Promise<void>;
   /**
-   * Sets the clock so much ahead, or with a negative number back, as on a machine that slept or whose clock was put right.
-   * Ahead, all sleepers that are due by then wake at the new time; back, they sleep as long as they would have.
+   * Sets the clock ahead, or back with a negative number, like a machine that slept or whose clock was corrected.
+   * Ahead, all sleepers that are due by then wake at the new time. Back, they sleep as long as they would have.
    */
   jump(ms: number): Promise<void>;
-  /** How many sleeps are under way, without those of work that comes again and again. */
+  /** The number of sleepers, without those of repeating work. */
   readonly asleep: number;
 }
 
 export interface SimulatedWorldOptions {
-  /** The time at the beginning, in milliseconds since 1970. Default: the first of January 2026. */
+  /** The start time, in milliseconds since 1970. Default: 1 January 2026. */
   readonly now?: number | undefined;
   /** A part of every id and secret. Two worlds on one store need different names. */
   readonly name?: string | undefined;
@@ -82,7 +82,7 @@ export function simulatedWorld(options: SimulatedWorldOptions = {}): SimulatedWo
     secret: () => createHash("sha256").update(`${name}/${++secrets}`).digest().subarray(0, 16).toString("base64url"),
     advance(ms) {
       if (!(ms >= 0 && ms < Infinity)) throw new RangeError(`Time cannot move by ${ms} ms.`);
-      moving = moving.then(() => pass(ms)); // In turn, also when a sleeper advances.
+      moving = moving.then(() => pass(ms)); // Sequential, even if a sleeper calls it.
       return moving;
     },
     jump(ms) {
@@ -102,16 +102,16 @@ interface Sleeper {
   wake(): void;
 }
 
-/** The sleeper to wake next, if one is due before `end`. Of those due at the same time, the first to fall asleep. */
+/** Returns the next sleeper that is due before `end`. Of several with the same time, the one that slept first. */
 function firstDue(sleepers: ReadonlySet<Sleeper>, end: number): Sleeper | undefined {
   let first: Sleeper | undefined;
   for (const each of sleepers) if (each.due <= end && (first === undefined || each.due < first.due)) first = each;
   return first;
 }
 
-/** Resolves after all that follows from one another without waiting for time or for the system. */
+/** Resolves after all consequences that wait for neither time nor the system. */
 async function calm(): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) await new Promise((resolve) => setImmediate(resolve));
 }
-/** A store, a queue and a watch pass work on to each other through the event loop, a few times in a row. */
+/** A store, a queue and a watch pass work to each other through the event loop a few times in a row. */
 const ROUNDS = 4;

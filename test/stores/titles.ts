@@ -1,7 +1,7 @@
 import type { StoreLaw } from "../../src/testing/law.ts";
-import { lineLaws } from "../../src/testing/line-laws.ts";
-import { liveLaws } from "../../src/testing/live-laws.ts";
-import { triggerLaws } from "../../src/testing/trigger-laws.ts";
+import { lineLaws } from "../../src/testing/store-laws/lines.ts";
+import { liveLaws } from "../../src/testing/store-laws/live.ts";
+import { triggerLaws } from "../../src/testing/store-laws/triggers.ts";
 
 /** The capabilities that a law is about, as they stand in the title of its test. */
 export function capabilitiesOf(law: StoreLaw): string {

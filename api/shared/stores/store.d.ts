@@ -33,21 +33,21 @@ interface PluginSnapshot extends PluginState {
 type PluginSnapshots = {
   readonly [plugin: string]: PluginSnapshot;
 };
-/** The options of plugins for one session, by plugin id, as they were given: JSON, and not yet parsed. */
+/** The options of plugins for one session, by plugin id, as given: JSON that is not validated yet. */
 type SessionOptions = {
   readonly [plugin: string]: Json;
 };
 interface NewSession {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** The session's own settings; for all others the runtime's hold. */
+  /** The session's own settings. All others come from the runtime. */
   readonly config: Partial<SessionConfig>;
   readonly at: number;
-  /** With it, an existing session of this id is the error `session.exists` and not the answer. */
+  /** Throws `session.exists` for an existing id. Default: the existing session is returned. */
   readonly isNew?: true;
-  /** Plugin states to begin with. In a fork they replace the copied states of the same plugins. */
+  /** Initial plugin states. In a fork they replace the copied states of the same plugins. */
   readonly plugins?: PluginSnapshots;
-  /** A fork without options of its own has those of its origin. */
+  /** A fork without options copies those of its origin. */
   readonly options?: SessionOptions;
 }
 interface StoredSession {
@@ -60,98 +60,100 @@ interface StoredSession {
   };
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
-  /** Counts commits: the head moves with it and with nothing else. */
+  /** Counts commits. The head only moves together with it. */
   readonly revision: number;
   readonly head?: NodeId;
   readonly plugins: PluginSnapshots;
-  /** Left out when there are none. */
+  /** Omitted if there are none. */
   readonly options?: SessionOptions;
   readonly usage: Usage;
-  /** The usage by source and model, a row each. */
+  /** The usage, with one row per source and model. */
   readonly ledger: readonly Spent[];
   readonly turns: number;
-  /** The turn that is open, whoever holds it. */
+  /** The open turn, whichever process holds it. */
   readonly openTurn?: TurnId;
 }
 interface NewInput {
   readonly id: InputId;
   readonly sessionId: SessionId;
-  /** The turn this input opens, unless a running turn takes it at a boundary. An injected one opens none. */
+  /**
+   * The turn that this input opens, unless a running turn takes the input at a boundary. An injected input opens none.
+   */
   readonly turnId: TurnId;
   readonly key?: string;
   readonly message: Draft;
   /**
-   * `boundary`: a running turn may take it; else it is the next turn. `injected`: a running turn, or else the next one,
-   * takes it at a boundary; it opens no turn itself.
+   * `boundary`: a running turn may take it; otherwise it opens the next turn. `injected`: a running turn, or else the
+   * next one, takes it at a boundary; it opens no turn.
    */
   readonly place: "boundary" | "turn" | "injected";
-  /** What the caller asks of the turn that this input opens, besides an answer. */
+  /** What the caller wants from the opened turn besides an answer. */
   readonly wants?: TurnWants;
-  /** Hash of what the caller sent. The same key with another hash is `input.conflict`. */
+  /** The hash of the caller's content. The same key with another hash is `input.conflict`. */
   readonly hash: string;
   readonly at: number;
 }
 interface TurnWants {
   readonly prompt?: readonly PromptPart[];
-  /** JSON Schema of a typed result. */
+  /** The JSON Schema of a typed result. */
   readonly output?: JsonObject;
   readonly unwraps?: true;
-  /** Input for plugins, by the id of the extension. */
+  /** Input for plugins, by extension id. */
   readonly extensions?: JsonObject;
 }
 interface PendingInput extends NewInput {
-  /** Ascends with acceptance in one session, not without gaps. */
+  /** Ascends in order of acceptance in one session, with gaps. */
   readonly seq: number;
 }
 /**
- * Nodes that were to be appended, or something that was paid, while a turn was open. That turn takes them in at a
- * boundary, or its commit keeps them.
+ * Nodes or spending that were to be appended while a turn was open. The turn takes them in at a boundary, or its commit
+ * applies them.
  */
 interface PendingAppend {
   readonly id: InputId;
   readonly operation: string;
-  /** As they would be after the head, with the ids of the operation. */
+  /** The nodes as they would be after the head, with ids of the operation. */
   readonly entries: readonly Entry[];
   readonly spent?: readonly Spent[];
   readonly seq: number;
 }
 interface Owner {
   readonly id: string;
-  /** host, boot, pid and start time, so that on one machine a dead holder is proven dead. */
+  /** Host, boot, pid and start time, so that another process of the machine can prove that the holder is dead. */
   readonly process: string;
 }
 /**
- * The right to go on with a turn, for a while. A store may run on another machine with another clock, so it answers no
- * times but durations: the host adds `heldMs` to the time before it sent the call; past that nothing outward starts. That
- * time is the `now` which it gave with the call, and for `accept` the input's `at`.
+ * The right to run a turn for a limited time. A store may use another clock, so it returns durations instead of times.
+ * The host adds `heldMs` to the time before its call, which is the `now` of the call, or the `at` of the input for
+ * `accept`. After that time no outward effect starts.
  */
 interface Lease {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
-  /** Every takeover adds 1; writes of an older generation change nothing. */
+  /** Every takeover adds 1. Writes with an older generation are refused. */
   readonly generation: number;
   readonly owner: Owner;
-  /** How long it holds without being renewed, counted from before the call that took it was sent. */
+  /** How long the lease lasts without renewal, counted from before the call that took it. */
   readonly heldMs: number;
-  /** The session's revision, read in the write that took the lease: the turn runs on that head. */
+  /** The session's revision in the write that took the lease. The turn runs on that head. */
   readonly revision: number;
   /**
-   * How many sweeps of blobs were begun before this lease was taken; absent if none was. What a turn under
-   * the same count has put is there, and stays until this turn ends.
+   * The number of blob sweeps that started before this lease; omitted if none. Blobs that the turn puts under the same
+   * number stay until it ends.
    */
   readonly sweeps?: number;
 }
-/** What else a turn begins with, as it is in the write that opens it. */
+/** The state of a session in the write that opens a turn. */
 interface Standing extends Pick<StoredSession, "plugins" | "options"> {
   /** Injected inputs wait for the turn. */
   readonly hasInjected?: true;
 }
 /**
- * Makes the first event of a turn from an input and the session's own config as it is now; the store adds the
- * generation. Pure: it may run inside a transaction, and again.
+ * Returns the first event of a turn, made from an input and the session's current config. The store adds the
+ * generation. It must be pure, because a transaction may run it twice.
  */
 type Opening = (input: NewInput, config: Partial<SessionConfig>, standing: Standing) => Omit<Opened, "generation">;
-/** The answer to an acceptance. The input is durable before anyone is given it. */
+/** The answer to an acceptance. The input is already durable. */
 type Receipt = {
   readonly kind: "opened";
   readonly inputId: InputId;
@@ -163,20 +165,20 @@ type Receipt = {
   readonly inputId: InputId;
   readonly turnId: TurnId;
 } |
-/** The same key and content came before: as this input, for this turn. */
+/** An input with the same key and content exists, for this turn. */
 {
   readonly kind: "known";
   readonly inputId: InputId;
   readonly turnId: TurnId;
 };
 type OpenAnswer =
-/** A turn was open and nobody holds it any more: fold the journal and go on. */
+/** An open turn whose lease has ended: fold the journal and continue. */
 {
   readonly kind: "resumed";
   readonly lease: Lease;
   readonly journal: readonly TurnEvent[];
 } |
-/** The open turn is parked and has no mail: nothing was taken. It has some at `wakeAt`, if not before. */
+/** The open turn is parked without mail, and no lease was taken. It becomes due at `wakeAt` at the latest. */
 {
   readonly kind: "parked";
   readonly turnId: TurnId;
@@ -188,7 +190,7 @@ type OpenAnswer =
   readonly lease: Lease;
   readonly opened: Opened;
 } |
-/** Somebody has it, and the lease still holds for so long, at least. */
+/** Another holder's lease is valid for at least this time. */
 {
   readonly kind: "busy";
   readonly holder: Owner;
@@ -196,68 +198,68 @@ type OpenAnswer =
 } | {
   readonly kind: "idle";
 };
-/** How long the lease holds after a write under it, and what the store knows besides. */
+/** How long the lease lasts after a write, and hints about mail. */
 interface Appended {
-  /** Counted from before the call was sent. */
+  /** Counted from before the call. */
   readonly heldMs: number;
   /**
-   * Whether something waits for a boundary of this turn: inputs or appends that it could claim there, or has claimed.
-   * Inputs that would open turns of their own need not be counted: whoever merges them asks. Left out where the store does
-   * not know without looking.
+   * Whether inputs or appends that the turn could claim, or has claimed, wait for a boundary. Inputs that would open
+   * their own turns may be ignored, because a turn that merges them asks anyway. Omitted if the store cannot tell
+   * without a read.
    */
   readonly pending?: boolean;
 }
-/** What came for a turn since it last looked. */
+/** What has arrived for a turn. */
 interface Mail extends Appended {
   readonly cancel?: CancelRequest;
-  /** Every mail names all answered waits of the turn; the receiver drops those it has folded. */
+  /** All answered waits of the turn, each time. The receiver ignores those that it has folded. */
   readonly resolved?: readonly {
     readonly key: WaitKey;
     readonly answer: WaitAnswer;
   }[];
-  /** Somebody in another process follows the turn: what it shows is wanted there (`live`). */
+  /** Another process follows the turn, so its previews must be written (`live`). */
   readonly isFollowed?: true;
 }
-/** What a turn waits for. The row is written with the event that made it, or earlier inside the effect. */
+/** What a turn waits for. The row is written with its event, or earlier inside the effect. */
 interface NewWait {
   readonly key: WaitKey;
   readonly effect: EffectName;
-  /** When it was asked, and until when it can be answered. */
+  /** When it was asked, and when it expires. */
   readonly at: number;
   readonly until: number;
   readonly about: WaitAbout | WaitedTurns;
   /**
-   * The turn has not come to wait yet. It can be answered, so that an answer which comes first is not lost; it is listed,
-   * and a fact, once it is given again without this.
+   * The turn has not reached this wait yet. It can be answered already, so that an early answer is not lost. It becomes
+   * a fact, and is listed, when it is written again without this flag.
    */
   readonly isEarly?: true;
 }
-/** A wait of an open turn, or of a job that is not over, that somebody is asked about. */
+/** A question of an open turn or of a job that is not over. */
 interface StoredWait {
   readonly id: WaitId;
   readonly key: WaitKey;
   readonly sessionId: SessionId;
-  /** From the root of its tree to its session, both included. */
+  /** The ids from the root of the tree to its session, both included. */
   readonly path: readonly SessionId[];
-  /** Either of these two. */
+  /** One of these two is present. */
   readonly turnId?: TurnId;
   readonly jobId?: JobId;
   readonly effect: EffectName;
   readonly at: number;
   readonly until: number;
   readonly about: WaitAbout;
-  /** The fact that it was asked; left out while it is early. */
+  /** The fact of the question; omitted for an early wait. */
   readonly askedAs?: Cursor;
   readonly answer?: WaitAnswer;
-  /** The fact that it was answered. */
+  /** The fact of the answer. */
   readonly answeredAs?: Cursor;
 }
-/** A turn that does nothing but wait, and gives up its lease. */
+/** A turn that only waits and gives up its lease. */
 interface ParkedTurn {
   readonly turnId: TurnId;
-  /** The earliest time at which one of its waits or sleeps is over. */
+  /** The earliest end of one of its waits or sleeps. */
   readonly wakeAt: number;
-  /** The waits that are open. An answer to any other one was folded, or is not wanted any more. */
+  /** The open waits. Answers to others are already folded, or no longer needed. */
   readonly waits: readonly WaitKey[];
   /** The cancel that the turn has folded. */
   readonly cancel?: string;
@@ -265,105 +267,105 @@ interface ParkedTurn {
 type ParkAnswer = {
   readonly kind: "parked";
 } |
-/** Something came first: nothing was released. */
+/** Mail came first: the lease is kept. */
 {
   readonly kind: "mail";
   readonly mail: Mail;
 };
-/** The right of a process to go on with a job. Its end in time is that of the process: see `jobs.renew`. */
+/** The right of a process to run a job. It lasts as long as the lease of the process: see `jobs.renew`. */
 interface JobLease {
   readonly jobId: JobId;
-  /** Every claim adds 1; writes of an older generation change nothing. */
+  /** Every claim adds 1. Writes with an older generation are refused. */
   readonly generation: number;
   readonly owner: Owner;
 }
-/** An event under its key, which counts once in a job: a second event of that key is not written. */
+/** An event with a key that is unique in its job. A second event with that key is not written. */
 interface KeyedEvent {
   readonly key: string;
   readonly event: JobEvent;
 }
 interface StoredJobEvent extends KeyedEvent {
-  /** 1 for `spawned`; ascends by 1. */
+  /** 1 for `spawned`, then ascends by 1. */
   readonly seq: number;
 }
 interface StoredJob {
   readonly record: JobRecord;
-  /** How many events there are. */
+  /** The number of events. */
   readonly seq: number;
-  /** The latest of them in the order of all events of jobs. */
+  /** The latest event in the order of all job events. */
   readonly cursor: JobCursor;
 }
 interface ClaimedJob extends StoredJob {
   readonly lease: JobLease;
   readonly events: readonly StoredJobEvent[];
-  /** It is bound to an owner that is gone: all that may be written is that it was abandoned. */
+  /** Its bound owner is gone. Only its abandonment may be written. */
   readonly isOrphan?: true;
 }
-/** What else is written with events of a job. */
+/** What is written together with events of a job. */
 interface JobWrites {
-  /** What the job waits for, to be listed and answered. The answer becomes an event of the job. */
+  /** Questions of the job, which can be listed and answered. The answer becomes an event of the job. */
   readonly waits?: readonly NewWait[];
   /**
-   * Inputs for the session that has the job now, whatever they say; accepted in this write and told as `woke`. They open no turn here, are not counted by
-   * `pendingMax`, and need a key of their own: one whose key is known, whatever its content, is neither accepted nor told
-   * again. One that cannot be accepted is told as `lost`, and nothing fails; but when the bytes of an attachment are not
-   * there, the write throws `store.swept`.
+   * Inputs for the job's current session. They are accepted in this write and recorded as `woke`. They open no turn
+   * here, do not count for `pendingMax`, and need a unique key: an input with a known key is neither accepted nor
+   * recorded, whatever its content. One that cannot be accepted is recorded as `lost` without a failure. But the write
+   * throws `store.swept` if the bytes of an attachment are missing.
    */
   readonly wakes?: readonly NewInput[];
-  /** No more wakes than this are accepted in the life of the job. */
+  /** The maximum number of accepted wakes in the life of the job. */
   readonly wakesMax?: number;
-  /** Gives up the lease: the job only waits. */
+  /** Gives up the lease, because the job only waits. */
   readonly parks?: ParkedJob;
-  /** Lines that the job says. They are no events: no fold and no feed tells of them, and old ones are dropped. */
+  /** Lines that the job prints. They are not events: no fold and no feed contains them, and old ones are dropped. */
   readonly says?: Saying;
 }
-/** A line that a job has said, for example one that the command of a monitor has printed. */
+/** A line that a job has printed, for example a line of a monitored command. */
 interface JobLine {
-  /** Counts up from 1 in the job, with gaps where lines were dropped. */
+  /** Ascends from 1 in the job, with gaps for dropped lines. */
   readonly n: number;
   readonly at: number;
-  /** What the command prints, its errors, or what its watcher says about it. */
+  /** Standard output, standard error, or a note of the monitor. */
   readonly channel: "out" | "err" | "note";
   readonly text: string;
 }
 interface Saying {
-  /** Those with a number that is not above the last one of the job were said before, and are passed over. */
+  /** Lines whose number is not above the last stored one are skipped as repeats. */
   readonly lines: readonly JobLine[];
-  /** The newest so many lines of the job are kept, taken or not. */
+  /** Only this many of the newest lines are kept, taken or not. */
   readonly max: number;
 }
-/** What is left of what a job has said. */
+/** The remaining lines of a job. */
 interface JobLines {
   /** Oldest first. */
   readonly lines: readonly JobLine[];
-  /** The number of the last line that somebody took; 0 before. */
+  /** The number of the last taken line; 0 if none was taken. */
   readonly taken: number;
 }
-/** A job that does nothing but wait. Only rerunnable ones are parked: nobody could go on with another. */
+/** A job that only waits. Only rerunnable jobs can park, because no other process could continue another one. */
 interface ParkedJob {
-  /** How many events its holder has seen: if there are more, or a job that it awaits is over, nothing is released. */
+  /** The number of events that its holder has seen. If there are more, or an awaited job is over, the lease is kept. */
   readonly seen: number;
-  /** When it is to go on, if nothing comes before; left out where only an event can wake it. */
+  /** When it continues at the latest; omitted if only an event can wake it. */
   readonly due?: number;
-  /** It goes on when these jobs are over or idle: one of them, or all. */
+  /** It continues when one or all of these jobs are over or idle. */
   readonly awaits?: {
     readonly jobs: readonly JobId[];
     readonly need: "any" | "all";
   };
 }
 interface JobAppended {
-  /** The events that stand under the keys that were sent, in that order: those sent, or those that were first. */
+  /** The events under the sent keys, in that order: the sent ones, or those that existed. */
   readonly events: readonly StoredJobEvent[];
   readonly cursor: JobCursor;
-  /** How many events there are. */
+  /** The number of events. */
   readonly seq: number;
-  /** Whether the job was parked, where that was asked. */
+  /** Whether the job was parked, if parking was requested. */
   readonly isParked?: boolean;
 }
 interface JobsPage {
-  /** Of one session; left out for all. */
+  /** Default: all sessions. */
   readonly session?: SessionId;
-  /** Only those that are not over. */
+  /** Only jobs that are not over. */
   readonly isLive?: true;
   readonly visibility?: "hidden" | "managed";
   readonly kind?: JobKind;
@@ -371,29 +373,32 @@ interface JobsPage {
   readonly after?: JobId;
   readonly max: number;
 }
-/** A part of what a running turn shows. */
+/** A part of a running turn's previews. */
 interface Shown {
   /**
-   * `first`: all that the turn has shown so far. `more`: what came since. `again`: nothing new, but all of it, so that
-   * whoever comes now has few parts to read.
+   * `first`: all previews of the turn so far. `more`: new previews. `again`: nothing new, but all previews, so that a
+   * new reader has few parts to read.
    */
   readonly part: "first" | "more" | "again";
   readonly previews: readonly Preview[];
-  /** Something was left out before these: there was too much of it. */
+  /** Earlier previews were dropped because there were too many. */
   readonly isCut?: true;
 }
 interface ShownRow extends Shown {
   readonly n: number;
 }
-/** What the open turn of a session shows now. */
+/** The current previews of a session's open turn. */
 interface ShownTurn {
   readonly rows: readonly ShownRow[];
-  /** The number of the newest part; left out when the open turn shows nothing, or there is none. */
+  /** The number of the newest part; omitted if no turn is open or it has no previews. */
   readonly last?: number;
-  /** Whether more may come: a turn is open or waits to be opened; it is parked; or there is none. */
+  /** Whether more may come: a turn is open or waits to be opened; a turn is parked; or there is none. */
   readonly has: "turn" | "parked" | "nothing";
 }
-/** What another process did. Of a session: `fact` is anything that `changes` tells, `followed` that somebody follows it. */
+/**
+ * What another process did. For a session, `fact` means any change in `changes`, and `followed` that a process follows
+ * it.
+ */
 type Hint = {
   readonly kind: "session";
   readonly sessionId: SessionId;
@@ -401,24 +406,24 @@ type Hint = {
 } | {
   readonly kind: "jobs";
 } |
-/** Anything: hints may have been lost. */
+/** Anything, because hints may have been lost. */
 {
   readonly kind: "all";
 };
 interface NewDelivery extends Delivery {
-  /** Of the subscription: its revision alone could be that of another one, which was made under the same id since. */
+  /** Identifies the subscription. Its revision alone could match another one that was made later under the same id. */
   readonly incarnation: string;
-  /** The job that it is, of the id `jobId`. */
+  /** The job with the id `jobId`. */
   readonly job?: NewJob;
 }
-/** A subscription goes on to its next time, or its next commit. */
+/** Moves a subscription to its next time or its next commit. */
 interface MovedTrigger {
   readonly sessionId: SessionId;
   readonly id: string;
   readonly incarnation: string;
-  /** What it waits for was read at this revision: by another one, `to` could be no time of it. */
+  /** The revision at which the source was read. For another revision, `to` could be wrong. */
   readonly revision: number;
-  /** Where it must stand, and where it then stands: both fields are compared, and both are set. */
+  /** The expected and the new position. Both fields are compared, and both are set. */
   readonly from: Pick<Subscription, "next" | "after">;
   readonly to: Pick<Subscription, "next" | "after">;
 }
@@ -428,33 +433,35 @@ type OccurAnswer = {
 } | {
   readonly kind: "stale";
 };
-/** What becomes of something that is sent to a job by others than its holder. */
+/** The answer to an event that was sent to a job from outside. */
 interface JobSent {
-  /** `known`: an event of this key was there. `over`: it had ended. `bound`: only its holder may say this. */
+  /**
+   * `known`: an event with this key existed. `over`: the job had ended. `bound`: only its holder may send this event.
+   */
   readonly said: "accepted" | "known" | "over" | "bound" | "unknown";
-  /** As it stands now; left out when it is unknown. */
+  /** Its current state; omitted for `unknown`. */
   readonly job?: StoredJob;
 }
-/** What is to be done in a store, for whoever looks. */
+/** The work of a store, for any process. */
 interface Agenda {
   /**
-   * Sessions with work that nobody holds: a turn whose lease has lapsed, inputs that wait to open one, a parked turn with
-   * mail: a cancel, an answer to an open wait, turns that have ended, or its time has come.
+   * Sessions with work that no process holds: a turn with an expired lease, inputs that wait to open one, or a parked
+   * turn that is due or has mail (a cancel, an answer to an open wait, ended turns).
    */
   readonly sessions: readonly SessionId[];
-  /** The earliest time at which a parked turn, a schedule, or a job that was asked about has something to do by itself. */
+  /** The next time at which a parked turn, a schedule, or a requested job is due. */
   readonly next?: number;
-  /** There are jobs to claim, of those that were asked about. */
+  /** Requested jobs can be claimed. */
   readonly hasJobs?: true;
-  /** Schedules are due; `next` tells of those that will be. */
+  /** Schedules are due. `next` includes later ones. */
   readonly hasSchedules?: true;
-  /** Some enabled subscription waits for commits. */
+  /** An enabled subscription waits for commits. */
   readonly hasCommits?: true;
   /** The latest event of a job. */
   readonly jobs?: JobCursor;
-  /** The cursor of the latest fact, as `latest()` answers it. */
+  /** The cursor of the latest fact, as in `latest()`. */
   readonly latest?: Cursor;
-  /** How many sessions were ever deleted. */
+  /** The number of sessions that were ever deleted. */
   readonly gone: number;
 }
 interface EndedTurn {
@@ -463,35 +470,35 @@ interface EndedTurn {
   readonly outcome: TurnOutcome;
   readonly entries: readonly Entry[];
   readonly plugins: PluginSnapshots;
-  /** The usage of the whole turn, nested calls included. */
+  /** The usage of the whole turn, including nested calls. */
   readonly usage: Usage;
   readonly spent: readonly Spent[];
-  /** The inputs that the turn settles, exactly. Others that it claimed go back to the queue. */
+  /** The inputs that the turn settles. Other claimed inputs return to the queue. */
   readonly inputs: readonly InputId[];
-  /** The head the turn ran on. */
+  /** The head that the turn ran on. */
   readonly base?: NodeId;
-  /** The cancel that the turn has folded; another one that is waiting reopens it. */
+  /** The cancel that the turn has folded. Another waiting cancel reopens the turn. */
   readonly cancel?: string;
   /** Operations that are part of the turn. */
   readonly parts?: readonly PartOperation[];
-  /** The session's own settings, where operations changed them while the turn waited. A turn beside the path sets none. */
+  /** New settings, if operations changed them while the turn waited. A turn that becomes a branch sets none. */
   readonly config?: Partial<SessionConfig>;
-  /** Jobs that were begun by answers of which no append tells: the commit writes them. */
+  /** Jobs that no append has started: the commit starts them. */
   readonly spawns?: readonly JobSpawn[];
 }
-/** A job that is begun with something else. */
+/** A job that starts with another write. */
 interface JobSpawn {
   readonly job: NewJob;
-  /** Of a job that is bound to its owner: that owner. It holds the job from the beginning, under generation 1. */
+  /** The owner of a bound job. It holds the job from the start, with generation 1. */
   readonly owner?: Owner;
 }
-/** An operation that is part of a turn or of another change: a repeat finds its receipt, and does nothing. */
+/** An operation that is part of a turn or of another change. A repeat finds its receipt and does nothing. */
 interface PartOperation {
   readonly operation: string;
   readonly receipt: Json;
 }
 type CommitAnswer = Committed |
-/** A cancel came that the turn has not folded. Fold it and commit again. */
+/** A new cancel came: fold it and commit again. */
 {
   readonly kind: "reopen";
   readonly cancel: CancelRequest;
@@ -501,7 +508,7 @@ interface Committed {
   readonly revision: number;
   readonly head?: NodeId;
   readonly cursor: Cursor;
-  /** Set when the head had moved meanwhile: the turn was kept beside the path, up to this node, and the head stayed. */
+  /** Present if the head had moved: the turn became a branch that ends at this node, and the head stayed. */
   readonly branch?: NodeId;
 }
 interface Terminal {
@@ -515,33 +522,33 @@ interface Terminal {
 /** A change of a session between turns: appended nodes, a command's state, a new config. */
 interface SessionChange {
   readonly sessionId: SessionId;
-  /** The same operation with the same content again is answered as the first time; other content is `append.conflict`. */
+  /** A repeat with the same content gets the first answer. Other content is `append.conflict`. */
   readonly operation: string;
   readonly at: number;
-  /** The kind of change, for observers; `command` unless given. */
+  /** The kind of change, for observers. Default: `command`. */
   readonly by?: ChangedBy;
-  /** The revision that the change was worked out on; without it the change holds on any. */
+  /** The revision that the change is based on. Default: any. */
   readonly base?: number;
-  /** A node that must be on the active path; else the change is `stale`. */
+  /** A node that must be on the active path; otherwise the change is `stale`. */
   readonly requires?: NodeId;
   readonly entries?: readonly Entry[];
-  /** The states of plugins that changed; the others stay. */
+  /** The changed plugin states. The others stay. */
   readonly plugins?: PluginSnapshots;
   readonly config?: Partial<SessionConfig>;
   readonly spent?: readonly Spent[];
-  /** Kept with the operation, for a repeat. */
+  /** Stored with the operation and returned to a repeat. */
   readonly receipt?: Json;
   readonly parts?: readonly PartOperation[];
   /**
-   * Of a change that has entries or `spent` alone: while a turn is open it is kept and waits (`PendingAppend`), if no more than
-   * this wait with it; else `input.full`.
+   * Only for a change with nothing but entries or `spent`: while a turn is open the change is stored and waits
+   * (`PendingAppend`). Throws `input.full` if this many wait already.
    */
   readonly queueMax?: number;
-  /** Jobs that begin with the change. */
+  /** Jobs that start with the change. */
   readonly spawns?: readonly JobSpawn[];
 }
 type ChangeAnswer = Committed |
-/** A turn is open: only its lease moves the head. */
+/** A turn is open: only its lease can move the head. */
 {
   readonly kind: "busy";
 } |
@@ -549,12 +556,15 @@ type ChangeAnswer = Committed |
 {
   readonly kind: "queued";
 } |
-/** The session has moved since `base`, or left the required node, or an append of this name was part of something else. */
+/**
+ * The session has moved since `base`, or the required node is not on its path, or an append of this name was part of
+ * another write.
+ */
 {
   readonly kind: "stale";
   readonly revision: number;
 };
-/** What is known of an operation: a change, one that waits, or a part of a turn or of another change. */
+/** The state of an operation: a change, a waiting one, or a part of a turn or of another change. */
 type FoundOperation = {
   readonly kind: "done";
   readonly committed?: Committed;
@@ -563,7 +573,7 @@ type FoundOperation = {
   readonly kind: "queued";
 };
 type ChangedBy = "append" | "configure" | "compact" | "command" | "completion";
-/** One input, by its id or the caller's key; or this one and all that came after it. */
+/** One input, by its id or by the caller's key; or an input and all later ones. */
 type InputRef = {
   readonly id: InputId;
 } | {
@@ -571,24 +581,24 @@ type InputRef = {
 } | {
   readonly from: InputId;
 };
-/** The answer for one input. Only one that waits can be withdrawn; its key is then free again. */
+/** The answer for one input. Only a waiting input can be withdrawn; its key is free afterwards. */
 interface Withdrawal {
   readonly inputId: InputId;
-  /** Left out for an injected input. */
+  /** Omitted for an injected input. */
   readonly turnId?: TurnId;
   readonly answer: "withdrawn" | "taken" | "ended";
 }
 interface FoundTurn {
   readonly sessionId: SessionId;
   /**
-   * `parked`: it is open and only waits. `taken`: another open turn has claimed its input. `ended`: also when another
-   * turn settled its input.
+   * `parked`: the turn is open and only waits. `taken`: another open turn has claimed its input. `ended`: also if
+   * another turn settled its input.
    */
   readonly state: "waiting" | "open" | "parked" | "taken" | "ended" | "withdrawn";
 }
 /**
- * A fact: something durable that happened to a session, and its place in the order of all facts. That of an injected
- * input has no `turnId`: it opens no turn.
+ * A fact: something durable that happened to a session, with its position in the order of all facts. An injected input
+ * has no `turnId`, because it opens no turn.
  */
 type Change = {
   readonly cursor: Cursor;
@@ -612,7 +622,7 @@ type Change = {
   readonly by: ChangedBy;
   readonly operation: string;
 })) |
-/** An open turn, or a job, waits for somebody's answer: `turnId` or `jobId` is given. */
+/** An open turn or a job asks a question. It has a `turnId` or a `jobId`. */
 {
   readonly kind: "waiting";
   readonly turnId?: TurnId;
@@ -631,32 +641,33 @@ type Change = {
   readonly how: WaitAnswer["kind"];
   readonly by?: string;
 });
-/** What one session of a tree has spent. */
+/** The spending of one session of a tree. */
 interface Booked extends Spent {
   readonly sessionId: SessionId;
 }
 /**
- * A store keeps sessions and their turns. All writes under a lease check its generation in the same step and throw
- * `lease.lost` when it moved; all are idempotent by the key named. A synchronous member may answer without a promise.
+ * A store keeps sessions and their turns. A write under a lease checks the generation in the same step and throws
+ * `lease.lost` if it has changed. All writes are idempotent by the named key. A store may return values without a
+ * promise.
  */
 interface Store {
   readonly kind: string;
-  /** Whether a killed process loses nothing. */
+  /** Whether data survives a killed process. */
   readonly isDurable: boolean;
-  /** Throws what keeps the store from being used, such as a server that refuses. */
+  /** Throws the error that makes the store unusable, for example a server that refuses connections. */
   ready?(): Awaitable<void>;
   /**
-   * Tells what other processes did, so that this one looks at once and not at its next poll; the answer ends it. Hints may
-   * be lost, come late or twice, and be about what this process did itself: whoever relies on one polls too.
+   * Notifies this process of writes of others, so that it reads at once instead of at its next poll. Returns a function
+   * that stops it. Hints may be lost, late, repeated, or about this process's own writes, so every listener also polls.
    */
   hints?(listener: (hint: Hint) => void): () => void;
-  /** Idempotent by id: an existing session is answered as it is. Throws `session.deleted` for a used id. */
+  /** Idempotent by id: returns an existing session unchanged. Throws `session.deleted` for the id of a deleted one. */
   create(session: NewSession): Awaitable<StoredSession>;
-  /** The session as last committed; undefined if there is none, also when it was deleted. */
+  /** Returns the session as last committed; undefined if it does not exist or was deleted. */
   load(id: SessionId): Awaitable<StoredSession | undefined>;
-  /** Whether `load` would answer a session. It reads nothing of it, so a session that is damaged is there. */
+  /** Returns whether `load` would return a session. Does not read its content, so a damaged session exists. */
   has(id: SessionId): Awaitable<boolean>;
-  /** Sessions by id, ascending: all, the children of one, or the forks of one. */
+  /** Returns sessions by ascending id: all, the children of one, or the forks of one. */
   list(page?: {
     readonly after?: SessionId;
     readonly max?: number;
@@ -664,112 +675,112 @@ interface Store {
     readonly origin?: SessionId;
   }): Awaitable<readonly StoredSession[]>;
   /**
-   * A second head over shared history, at a node of the active path or at the head. It takes the plugin states of the
-   * last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
+   * Creates a second head over shared history, at a node of the active path. Default: at the head. It gets the plugin
+   * states of the last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
    */
   fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
   /**
-   * Replaces the options of these plugins in a session, also while a turn is open, which keeps its own. Those of other
-   * plugins stay. Answers with all of them. Throws `session.unknown`.
+   * Replaces the options of these plugins in a session, also while a turn is open; the open turn keeps its own. Options
+   * of other plugins stay. Returns all options. Throws `session.unknown`.
    */
   setOptions(session: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
   /**
-   * Final. Waits are revoked, pending inputs dropped, jobs and subscriptions removed: holders of jobs lose the lease. Of
-   * what has happened its deliveries go, and what only its own subscriptions waited for. The id is never used again; shared
-   * history of forks stays.
+   * Final. Revokes waits, drops pending inputs, and removes jobs and subscriptions: holders of jobs lose the lease.
+   * Removes deliveries to the session, and occurrences that only its own subscriptions waited for. The id is never used
+   * again. The shared history of forks stays.
    */
   delete(id: SessionId): Awaitable<void>;
   /**
-   * Segments of the path that ends at `from` (default: the head), newest first; the first may be cut at `from`. `from`
-   * may lie on a branch. Throws `session.unknown`, and `fork.unknown` when there is no such node.
+   * Returns segments of the path that ends at `from` (default: the head), newest first. The first may be cut at `from`,
+   * which may be on a branch. Throws `session.unknown`, and `fork.unknown` if the node does not exist.
    */
   view(session: SessionId, page?: ViewPage): Awaitable<readonly Segment[]>;
-  /** Whether a node is on the path to the head. Throws `session.unknown`. */
+  /** Returns whether a node is on the path to the head. Throws `session.unknown`. */
   holds(session: SessionId, node: NodeId): Awaitable<boolean>;
   /**
-   * Keeps an input; on an idle session with nothing waiting it opens the turn in the same write. Throws
-   * `session.unknown`, `input.conflict`, `input.full`, and `store.swept` when the bytes of an attachment are not there.
+   * Accepts an input. If the session is idle and no input waits, the same write opens the turn. Throws
+   * `session.unknown`, `input.conflict`, `input.full`, and `store.swept` if the bytes of an attachment are missing.
    */
   accept(input: NewInput, owner: Owner, opening: Opening | undefined, pendingMax: number): Awaitable<Receipt>;
   /**
-   * Takes the session over if nobody holds it; a live lease of the same owner is `busy` too. A parked turn is taken when
-   * it has mail, or `forOperation`. Throws `session.unknown`.
+   * Takes the session over if no lease is valid; a valid lease of the same owner is `busy` too. Takes a parked turn if
+   * it has mail, or with `forOperation`. Throws `session.unknown`.
    */
   open(session: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): Awaitable<OpenAnswer>;
-  /** Prolongs the lease and brings the turn's mail. */
+  /** Prolongs the lease and returns the turn's mail. */
   renew(lease: Lease, now: number): Awaitable<Mail>;
-  /** Lets another worker resume the turn at once. A stale release is harmless. */
+  /** Lets another worker resume the turn at once. Does nothing for a lost lease. */
   release(lease: Lease): Awaitable<void>;
   /**
-   * Key: (turn, seq of the first event), where `opened` has 0; a gap, or other content at a seq, throws
-   * `append.conflict`. Waits and jobs are rows written with the event that made them: both are there or neither. An
-   * append renews the lease and answers how long it holds; mail comes with `renew` only. Jobs that begin with an append,
-   * a commit or a change are not counted, and throw `session.unknown`; one whose id is taken is left as it is.
+   * Key: (turn, seq of the first event), where `opened` has 0. A gap, or other content at a seq, throws
+   * `append.conflict`. Waits and jobs are written with their event: all or nothing. An append renews the lease and
+   * returns how long it lasts; only `renew` returns mail. Jobs that start with an append, a commit or a change are not
+   * counted against the maximum, and throw `session.unknown`; an existing job with the same id is unchanged.
    */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<Appended>;
   /**
-   * Gives up the lease of a turn that only waits, unless mail came that it has not folded. The session stays the turn's;
-   * whoever has mail for it finds it in the agenda. The lease writes nothing more; the same call again is answered as
-   * before, until somebody takes the turn.
+   * Gives up the lease of a turn that only waits, unless it has mail that it has not folded. The turn stays the
+   * session's open turn and appears in the agenda when it has mail. The lease can no longer write. A repeated call
+   * returns the same answer until another process takes the turn.
    */
   park(lease: Lease, parked: ParkedTurn, now: number): Awaitable<ParkAnswer>;
-  /** The turn's events in order, without the first `after`; none once the turn has ended. */
+  /** Returns the turn's events after number `after`, in order; empty once the turn has ended. */
   journal(turn: TurnId, after: number): Awaitable<readonly TurnEvent[]>;
   /**
-   * Keeps the whole turn or none of it: nodes, head, plugin states, settled inputs, usage, receipt, the end of journal
-   * and lease. In the same write, appends that waited for it and that it does not settle are applied, in their order;
-   * and jobs whose parent it is, and that are to end with their parent, are sent a cancel (see `jobs.send`), also those
-   * that begin with this write. The same content again (nodes, outcome, plugin states, usage, inputs) is answered by
-   * the first receipt, whatever the generation; other content is `store.conflict`, or `lease.lost` when the turn was taken
-   * over meanwhile.
+   * Commits the whole turn or nothing: nodes, head, plugin states, settled inputs, usage, receipt, and the end of
+   * journal and lease. In the same write, waiting appends that the turn does not settle are applied in order, and jobs
+   * that end with this turn are cancelled (see `jobs.send`), including those that start with this write. A repeat with
+   * the same content (nodes, outcome, plugin states, usage, inputs) returns the first receipt, whatever the generation.
+   * Other content is `store.conflict`, or `lease.lost` if another worker took the turn over.
    */
   commit(lease: Lease, ended: EndedTurn): Awaitable<CommitAnswer>;
   /**
-   * Makes a change between turns, whole or not at all. Entries become the nodes `(operation, index)`, so operations are
-   * named uniquely over all sessions. Throws `store.swept` when bytes that were put for it are not there any more.
+   * Applies a change between turns: whole or not at all. Entries become the nodes `(operation, index)`, so operation
+   * names must be unique over all sessions. Throws `store.swept` if bytes that were put for it are missing.
    */
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
   readonly operations: {
-    /** Undefined when there is none of this name in the session. */
+    /** Returns undefined if the session has no operation of this name. */
     find(session: SessionId, operation: string): Awaitable<FoundOperation | undefined>;
     /**
-     * Notes work of an operation, so that a rerun is given the recorded value until the operation is applied; after that
-     * none is kept. The first write wins; without a value it only reads. Throws `session.unknown`.
+     * Records work of an operation, so that a rerun gets the recorded value until the operation is applied. Later notes
+     * are not stored. The first write wins. Without a value it only reads. Throws `session.unknown`.
      */
     note(session: SessionId, operation: string, key: string, value?: Json): Awaitable<Json | undefined>;
   };
   /**
-   * Asks a turn to end; the first request wins. A turn of another session than the one named is `unknown`, and so is
-   * that of an injected input, which opens none. An input that waits is from then on claimed by no other turn: its own
-   * turn opens and is told.
+   * Requests the end of a turn. The first request wins. `unknown` for a turn of another session, and for an injected
+   * input, which opens no turn. No other turn can then claim a waiting input: its own turn opens and gets the cancel.
    */
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
-  /** What became of a turn; undefined when there is none, also when its session was deleted. */
+  /** Returns the state of a turn; undefined if it does not exist or its session was deleted. */
   find(turn: TurnId): Awaitable<FoundTurn | undefined>;
   /**
-   * How a turn ended; undefined before. When another turn took its input and settled it, this is how that one ended, as
-   * `cancel` answers too.
+   * Returns the end of a turn; undefined while it is open. If another turn took its input and settled it, this is the
+   * end of that turn, as in `cancel`.
    */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
   readonly inputs: {
-    /** Inputs that wait, oldest first. */
+    /** Returns waiting inputs, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
-    /** Whether an input was accepted under this key and not withdrawn: `accept` would answer `known`, or throw. */
+    /**
+     * Returns whether an input was accepted under this key and not withdrawn: then `accept` would answer `known`, or
+     * throw.
+     */
     holds(session: SessionId, key: string): Awaitable<boolean>;
-    /** Withdraws what waits of the named inputs in one write, and answers for each of them, oldest first. */
+    /** Withdraws those of the named inputs that wait, in one write. Returns an answer for each input, oldest first. */
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
-     * Inputs that a running turn may take at this boundary, oldest first. The same boundary is given the same inputs
-     * again. With `true` also inputs that would open turns of their own, up to the first that wants something of its turn;
-     * with `appends` appends alone. Inputs whose turn was cancelled are passed over. Injected inputs and appends that wait
-     * are among them.
+     * Claims inputs for this boundary of a running turn, oldest first. A repeat returns the same inputs. With `true` it
+     * includes inputs that would open turns of their own, up to the first with `wants`; with `appends` it returns
+     * appends only. Skips inputs whose turn was cancelled. Includes injected inputs and waiting appends.
      */
     claim(lease: Lease, boundary: EffectName, max: number, takes?: true | "appends"): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };
   readonly waits: {
     /**
-     * Waits that nobody has answered, oldest first: of all sessions, of one, or of one and all that descend from it.
-     * `after` may be answered, or its turn over, meanwhile; none come after one whose session was deleted.
+     * Returns unanswered waits, oldest first: of all sessions, of one, or of one and its descendants. `after` may be
+     * answered, or its turn over, meanwhile. Empty after a wait whose session was deleted.
      */
     list(page: {
       readonly session?: SessionId;
@@ -777,12 +788,12 @@ interface Store {
       readonly after?: WaitId;
       readonly max: number;
     }): Awaitable<readonly StoredWait[]>;
-    /** A wait of an open turn, answered or not. Undefined for turns that are waited for, which nobody answers. */
+    /** Returns a wait of an open turn or job, answered or not. Undefined for a wait for turns, which has no answer. */
     get(id: WaitId): Awaitable<StoredWait | undefined>;
     /**
-     * The first answer wins, and is kept until the turn looks; that of a job's wait is written as its event `resolved`,
-     * under the key `wait/<id>`. `expired`: it came at `until` or later, and was not kept. `unknown`: no open turn and no
-     * job has such a wait, or it was revoked. With the session whose turn waits, or the job.
+     * Answers a wait. The first answer wins. It is stored until the turn reads it; for a job it becomes the event
+     * `resolved` under the key `wait/<id>`. `expired`: it came at `until` or later and was not stored. `unknown`: no
+     * open turn or job has such a wait, or it was revoked. The answer contains the turn's session, or the job.
      */
     resolve(key: WaitKey, answer: WaitAnswer, now: number): Awaitable<{
       readonly said: "accepted" | "already-resolved" | "expired" | "unknown";
@@ -791,40 +802,43 @@ interface Store {
     }>;
   };
   /**
-   * Notes nested paid work, so that a rerun of the effect is given the recorded value until the turn ends. The first
-   * write wins; without a value it only reads.
+   * Records nested paid work, so that a rerun of the effect gets the recorded value until the turn ends. The first
+   * write wins. Without a value it only reads.
    */
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;
-  /** Notes that an effect begins. `again` when it was begun before and so may have run, or the turn is not open. */
+  /**
+   * Records that an effect starts. Returns `again` if it was started before and so may have run, or the turn is not
+   * open.
+   */
   attempt(turn: TurnId, effect: EffectName): Awaitable<"first" | "again">;
   /**
-   * What is to be done now, with at most `max` sessions; whether schedules are due; and whether there are jobs to claim,
-   * for a process that has these `operations`. Cheap where nothing is: every runtime asks once a second.
+   * Returns current work: at most `max` sessions, whether schedules are due, and whether a process with these
+   * `operations` can claim jobs. Must be cheap if there is none: every runtime calls it once a second.
    */
   agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
   /**
-   * Background work. The events of a job are the truth: its record is `foldJob` over them, kept with each write. An event
-   * is known by its key and written once. Events of one job, and of all jobs, have an order that never changes.
+   * Background work. The events of a job are the truth. Its record is `foldJob` over them, stored with each write. An
+   * event is identified by its key and written once. The order of events of one job, and of all jobs, never changes.
    */
   readonly jobs: {
     /**
-     * Begins a job: writes `spawned` under the key of that name, and for a job with an owner `started`. Idempotent by
-     * id: the same job (its `at` aside) again is answered as it stands, another is `job.conflict`. Throws
-     * `session.unknown`, and `job.full` when the session has `max` jobs that are not over.
+     * Starts a job: writes `spawned` under that key, and `started` for a job with an owner. Idempotent by id: the same
+     * job (except `at`) is returned as it is now; another one is `job.conflict`. Throws `session.unknown`, and
+     * `job.full` if the session has `max` jobs that are not over.
      */
     spawn(spawn: JobSpawn, max: number): Awaitable<StoredJob>;
     /**
-     * Takes jobs that nobody holds, oldest due first: rerunnable ones whose time has come, whose task is among
-     * `operations` or which only deliver an input; and, as orphans, those that are bound to an owner which is gone. Each
-     * claim is written as `started`, except of orphans. An owner is gone when its time is over, when it left, or when its
-     * process is proven dead; one that never spawned, claimed or renewed has no time. A claim prolongs the time of its own
-     * owner first: nobody is given a second time what it holds, however late it comes.
+     * Claims unheld jobs, longest due first: rerunnable ones that are due, whose task is in `operations` or which only
+     * deliver an input; and, as orphans, jobs that are bound to a gone owner. Each claim writes `started`, except of
+     * orphans. An owner is gone if its lease has expired, if it left, or if its process is proven dead. An owner that
+     * never spawned, claimed or renewed has no lease. A claim first prolongs the lease of the caller, so that a late
+     * call never returns jobs that it holds already.
      */
     claim(owner: Owner, now: number, max: number, operations: readonly string[]): Awaitable<readonly ClaimedJob[]>;
     /**
-     * Prolongs the time of an owner, and with it all its leases on jobs; answers how long they hold, counted as that of a
-     * lease on a turn, and which of its jobs have events after `after`, with their lengths. Jobs that it no longer holds
-     * are not among them. Throws `cursor.unknown`.
+     * Prolongs the lease of an owner on all its jobs. Returns how long it lasts (counted as for a turn) and which of
+     * its jobs have events after `after`, with their number of events. Omits jobs that it no longer holds. Throws
+     * `cursor.unknown`.
      */
     renew(owner: Owner, now: number, after?: JobCursor): Awaitable<{
       readonly heldMs: number;
@@ -834,69 +848,74 @@ interface Store {
       }[];
       readonly cursor?: JobCursor;
     }>;
-    /** The owner goes: its rerunnable jobs can be claimed at once, and the others are orphans, also if it comes back. */
+    /**
+     * Ends the lease of an owner: its rerunnable jobs can be claimed at once, and the others become orphans, even if it
+     * returns.
+     */
     leave(owner: Owner): Awaitable<void>;
     /**
-     * Writes events of the holder, with what goes along, all or nothing. Throws `lease.lost` when the lease moved, the
-     * job is over (unless all of these keys are there: then it is a repeat) or its session was deleted; `job.bound` for
-     * an orphan with anything but an end as `abandoned`. The call that parked the job is answered again as before, until
-     * somebody takes the job. With `ended` its lease ends, its waits are revoked, jobs that await it can be claimed, and
-     * its children that are to end with it are sent a cancel.
+     * Writes events of the holder, with `more`: all or nothing. Throws `lease.lost` if the lease is lost, the job is
+     * over (unless all keys exist, which is a repeat) or its session was deleted. Throws `job.bound` for an orphan
+     * unless the events end it as `abandoned`. A repeat of the call that parked the job returns the same answer until
+     * another process claims the job. `ended` ends the lease, revokes waits, makes jobs that await it claimable, and
+     * cancels the children that end with it.
      */
     append(lease: JobLease, events: readonly KeyedEvent[], now: number, more?: JobWrites): Awaitable<JobAppended>;
     /**
-     * Writes an event of somebody else: `signalled`, `cancelling`, `transitioned`, or `ended`. A job that nobody holds,
-     * or that is external, ends with the cancel, in the same write. `ended` and `transitioned` are for external jobs
-     * alone; another's is `bound`. What is sent makes a parked job claimable.
+     * Writes an event from outside the holder: `signalled`, `cancelling`, `transitioned`, or `ended`. A cancel ends an
+     * unheld or external job in the same write. `ended` and `transitioned` are only for external jobs; for others the
+     * answer is `bound`. An event makes a parked job claimable.
      */
     send(id: JobId, sent: KeyedEvent, now: number, more?: Pick<JobWrites, "wakes" | "wakesMax">): Awaitable<JobSent>;
     load(id: JobId): Awaitable<StoredJob | undefined>;
-    /** Its events in order, without the first `after`; none when there is no such job. */
+    /** Returns the events after number `after`, in order; empty if the job does not exist. */
     events(id: JobId, after: number): Awaitable<readonly StoredJobEvent[]>;
-    /** In the order in which they were begun. None come after one that is not there any more. */
+    /** Returns jobs in the order of their start. Empty after a job that no longer exists. */
     list(page: JobsPage): Awaitable<readonly StoredJob[]>;
-    /** How many jobs of a session are not over. */
+    /** Returns how many jobs of a session are not over. */
     count(session: SessionId): Awaitable<number>;
     /**
-     * Hands jobs over to another session, all or none; those that it has already stay. What they wait for goes along: that
-     * it was asked stays a fact of the one session, and its answer is a fact of the other. Throws `session.unknown`,
-     * `session.deleted`, and for one of them `job.unknown`, `job.foreign` (of neither session) or `job.over`.
+     * Hands jobs over to another session, all or none; those that it already has stay. Their waits move too: the
+     * question stays a fact of the first session, and the answer becomes a fact of the second. Throws
+     * `session.unknown`, `session.deleted`, and for one of the jobs `job.unknown`, `job.foreign` (of neither session)
+     * or `job.over`.
      */
     transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): Awaitable<readonly StoredJob[]>;
     /**
-     * Forgets a job that is over or external, with its events, and answers whether there was one. Jobs that await it can be
-     * claimed. Its children are sent no cancel, as by `delete`: nobody has said that it ended.
+     * Removes a job that is over or external, with its events, and returns whether it existed. Jobs that await it can
+     * be claimed. Its children are not cancelled, also not by `delete`, because the job did not end.
      */
     remove(id: JobId): Awaitable<boolean>;
     /**
-     * Jobs that changed after a cursor, as they stand, in the order of their latest events: each once. Those that one write
-     * has changed come in any order. Of a job that was removed nothing is told. Throws `cursor.unknown`.
+     * Returns the current state of jobs that changed after a cursor, each once, in the order of their latest events.
+     * Jobs that one write has changed come in any order. Omits removed jobs. Throws `cursor.unknown`.
      */
     changes(after: JobCursor | undefined, options: {
       readonly session?: SessionId;
       readonly max: number;
     }): Awaitable<readonly StoredJob[]>;
-    /** What is left of what a job has said, taken or not; also when it is over. */
+    /** Returns the remaining lines of a job, taken or not, also when it is over. */
     lines(id: JobId): Awaitable<JobLines>;
     /**
-     * Takes the lines that nobody has taken, oldest first: each is given to one call. The key of the latest call again is
-     * given the same lines, as far as they are left. None when there is no such job.
+     * Takes the lines that no call has taken, oldest first. A repeat with the latest key returns the same lines, as far
+     * as they remain. Empty if the job does not exist.
      */
     take(id: JobId, key: string): Awaitable<readonly JobLine[]>;
   };
-  /** What starts work by itself: who is subscribed to what, and what has happened. */
+  /** Subscriptions, and the occurrences that started work. */
   readonly triggers: {
     /**
-     * Writes a subscription as it is given. `before` is the revision that it replaces; without it there must be none of
-     * this id in the session. Throws `session.unknown`, `trigger.conflict` when the revision is another one (or there is
-     * none), and `trigger.full` when a new one would be more than `max` in the session.
+     * Writes a subscription. `before` is the revision that it replaces; without it the id must be new in the session.
+     * Throws `session.unknown`, `trigger.conflict` for another revision (or none), and `trigger.full` if the session
+     * already has `max`.
      */
     put(subscription: Subscription, before: number | undefined, max: number): Awaitable<void>;
     load(session: SessionId, id: string): Awaitable<Subscription | undefined>;
     /**
-     * Ascending by session and id. `event`: only enabled ones that such an event meets: from `source`, those that name it
-     * or none; without one, those that name none. `kinds`: only enabled ones to such sources. `after` need not be there any
-     * more: whoever reads page by page misses none because another one was removed.
+     * Returns subscriptions in ascending order of session and id. `event`: only enabled ones that match the event; an
+     * event with a `source` matches those that name it or none, and an event without one those that name none. `kinds`:
+     * only enabled ones with such sources. `after` may have been removed: a reader of pages misses nothing because of
+     * it.
      */
     list(page: {
       readonly session?: SessionId;
@@ -911,36 +930,36 @@ interface Store {
       };
       readonly max: number;
     }): Awaitable<readonly Subscription[]>;
-    /** Enabled schedules whose time has come, the longest due first; of the same time, the one that was made first. */
+    /** Returns enabled schedules that are due, the longest due first, then the oldest subscription. */
     due(now: number, max: number): Awaitable<readonly Subscription[]>;
     /**
-     * Answers whether there was one. With a revision, another one is `trigger.conflict`. The jobs that it started go on, and
-     * what has happened stays.
+     * Returns whether it existed. With a revision, another one is `trigger.conflict`. Jobs that it started continue,
+     * and its occurrences stay.
      */
     remove(session: SessionId, id: string, revision?: number): Awaitable<boolean>;
     /**
-     * Sets when a schedule occurs next, or up to where commits are told; unless it stands elsewhere by now, is at another
-     * revision, or is another one. Answers whether it did.
+     * Sets the next time of a schedule, or up to which commit it was served. Does nothing if it is at another position
+     * or revision, or was replaced. Returns whether it moved.
      */
     move(moved: MovedTrigger): Awaitable<boolean>;
     /**
-     * Keeps what happened and begins the jobs of its deliveries, and moves on the subscription that it is of, in one
-     * write. `known`: it was kept before; only the move is made, unless it was too, and the answer is what was started
-     * then. `stale`: nothing was written, for a subscription is not this one at this revision or not enabled any more, or
-     * the one to be moved cannot be. Jobs of deliveries are not counted, and one whose id is taken is left as it is.
-     * Throws `session.unknown` for a job of another session that is not there.
+     * Stores an occurrence, starts the jobs of its deliveries, and moves the given subscription, in one write. `known`:
+     * it was stored before; only a missing move is made, and the answer has the deliveries of then. `stale`: nothing
+     * was written, because a subscription has another revision, was replaced or is disabled, or the move is not
+     * possible. Jobs of deliveries are not counted against the maximum; an existing job with the same id is unchanged.
+     * Throws `session.unknown` for a job of another session that does not exist.
      *
-     * The newest `max` occurrences of its source are kept, in the order in which they came; with an older one go the jobs
-     * that it started, those that are over.
+     * The newest `max` occurrences of its source are kept in order. An older one is removed with the jobs that it
+     * started, if they are over.
      */
     occur(occurrence: NewOccurrence, deliveries: readonly NewDelivery[], max: number, moved?: MovedTrigger): Awaitable<OccurAnswer>;
     /**
-     * What has happened, newest first: everything, or what came of one source; what came before `before` (an id) if given,
-     * and nothing where that is not there any more.
+     * Returns occurrences, newest first: all, those of one source, or those before the id `before`; empty if that no
+     * longer exists.
      */
     occurrences(page: {
       readonly source?: string;
-      /** Only what was delivered to this session, or to one subscription of it. */
+      /** Only occurrences delivered to this session, or to one subscription of it. */
       readonly to?: {
         readonly session: SessionId;
         readonly subscription?: string;
@@ -950,40 +969,71 @@ interface Store {
     }): Awaitable<readonly Occurrence[]>;
   };
   /**
-   * What running turns show, for those who follow them from other processes. Only a commit is a fact: all of this may be
-   * lost. A store without it shows a turn in its own process alone.
+   * Previews of running turns for followers in other processes. All of it may be lost, because only a commit is a fact.
+   * Without it, a turn is visible only in its own process.
    */
   readonly live?: {
-    /** Somebody here follows these sessions, for so long; whoever runs their turns learns it with its mail. */
+    /** This process follows these sessions for this time. The processes that run their turns see it in their mail. */
     follow(sessions: readonly SessionId[], now: number, forMs: number): Awaitable<void>;
     /**
-     * Shows a part of what a turn says now, and answers its number; undefined when the lease is lost, and nothing was
-     * shown. Parts have ascending numbers, also over all runs and turns of the session: the next one adds 1, unless another
-     * lease was taken meanwhile. With `first` and `again` the parts before it go, and old parts go when they are too many
-     * or too long (`SHOWN_MAX`).
+     * Writes a part of a turn's previews and returns its number; undefined, without a write, if the lease is lost.
+     * Numbers ascend over all runs and turns of the session: the next part adds 1, unless another lease was taken
+     * meanwhile. `first` and `again` remove the parts before them. Old parts are removed if there are too many or they
+     * are too long (`SHOWN_MAX`).
      */
     show(lease: Lease, shown: Shown): Awaitable<number | undefined>;
-    /** The parts after a number, oldest first, of the turn that is open. */
+    /** Returns the parts of the open turn after a number, oldest first. */
     read(session: SessionId, after: number): Awaitable<ShownTurn>;
   };
   /**
-   * Bytes by the hash of their content. A store may remove those that nothing names, but none that were put while a turn
-   * is open, before that turn has ended: its tools may name them until then.
+   * Bytes by the hash of their content. A store may remove those without a reference. But it keeps blobs that were put
+   * while a turn was open until that turn has ended, because its tools may still refer to them.
    */
   readonly blobs: {
     put(hash: BlobHash, data: Uint8Array): Awaitable<void>;
     get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
   };
-  /** Facts after a cursor, oldest first: of all sessions, of one, or of one and all that descend from it. */
+  /** Returns facts after a cursor, oldest first: of all sessions, of one, or of one and its descendants. */
   changes(after: Cursor | undefined, options: {
     readonly session?: SessionId;
     readonly tree?: SessionId;
     readonly max: number;
   }): Awaitable<readonly Change[]>;
-  /** The cursor of the latest fact, if there is any. */
+  /** Returns the cursor of the latest fact, if any. */
   latest(): Awaitable<Cursor | undefined>;
-  /** What a session and all that descend from it have spent. */
+  /** Returns the spending of a session and its descendants. */
   booked(tree: SessionId): Awaitable<readonly Booked[]>;
   close(): Awaitable<void>;
 }
-export { Committed, EndedTurn, Lease, ParkedTurn, Store };
+export {
+  Agenda,
+  Appended,
+  Booked,
+  Change,
+  ChangeAnswer,
+  CommitAnswer,
+  Committed,
+  EndedTurn,
+  FoundTurn,
+  Hint,
+  JobLine,
+  JobSpawn,
+  Lease,
+  Mail,
+  NewInput,
+  NewSession,
+  NewWait,
+  OpenAnswer,
+  Opening,
+  Owner,
+  ParkAnswer,
+  ParkedTurn,
+  PluginSnapshot,
+  PluginSnapshots,
+  Receipt,
+  SessionChange,
+  SessionOptions,
+  Store,
+  StoredSession,
+  Terminal,
+};

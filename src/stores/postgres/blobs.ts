@@ -2,20 +2,20 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import { fromKeyText, keyText } from "../rows/codec.ts";
 import { corrupt } from "../rows/faults.ts";
-import { isWhole, Lately } from "../rows/hashes.ts";
+import { isWhole, RecentBlobs } from "../rows/hashes.ts";
 import type { Database, Transaction } from "./database.ts";
 
 /**
- * The number of the latest sweep. Whoever has read it shuts out the next sweep until its transaction ends (see
- * `Sweeper`): so what a transaction decides by this number still holds when it is kept.
+ * The number of the latest sweep. A transaction that has read it blocks the next sweep until it ends (see `Sweeper`),
+ * so a decision based on the number is still right at the commit.
  */
 export const SWEEPS = "coalesce((SELECT max(n) FROM @sweep), 0)";
 
 const PUT = `INSERT INTO @blob AS b (hash, at, data, sweep) VALUES ($1, $2, $3, ${SWEEPS})
   ON CONFLICT (hash) DO UPDATE SET at = greatest(b.at, excluded.at), sweep = greatest(b.sweep, excluded.sweep)
     WHERE b.sweep < excluded.sweep OR b.at < excluded.at - 30000`;
-// A blob that was put under the latest sweep is safe as it is. Of the others each row is locked: a sweep that is about to
-// remove it comes first, and then it is not among the answers; or second, and then it finds the new number.
+// A blob that was put under the latest sweep is safe. Every other row is locked. A sweep that removes it comes either
+// first, and then the row is not among the answers, or second, and then it finds the new number.
 const KEEP = `WITH latest AS (SELECT ${SWEEPS} AS n),
   older AS (SELECT hash FROM @blob, latest WHERE hash = ANY ($1::text[]) AND sweep < latest.n),
   kept AS (UPDATE @blob b SET sweep = greatest(b.sweep, latest.n) FROM older, latest WHERE b.hash = older.hash
@@ -26,7 +26,7 @@ const KEEP = `WITH latest AS (SELECT ${SWEEPS} AS n),
 export class Blobs {
   readonly #db: Database;
   readonly #now: () => number;
-  readonly #lately = new Lately();
+  readonly #lately = new RecentBlobs();
 
   constructor(db: Database, now: () => number = Date.now) {
     this.#db = db;
@@ -34,8 +34,8 @@ export class Blobs {
   }
 
   /**
-   * Puts it each time it is asked to, though it was put a moment ago: another process may have begun a sweep since, and
-   * a turn that knows of that sweep relies on what it puts after it.
+   * Writes the blob each time, even if this process put it a moment ago. Another process may have started a sweep
+   * since, and a turn that knows of that sweep relies on what it puts after it.
    */
   async put(name: BlobHash, data: Uint8Array): Promise<void> {
     await this.#db.heldRows(PUT, name, this.#now(), data);
@@ -49,7 +49,7 @@ export class Blobs {
     return new Uint8Array(row.data.buffer, row.data.byteOffset, row.data.length);
   }
 
-  /** Keeps blobs that the same transaction names from a sweep that is under way. Throws when one is gone already. */
+  /** Protects blobs that this transaction names from a running sweep. Throws if one is already gone. */
   async keep(tx: Transaction, names: Iterable<string>): Promise<void> {
     const all = [...new Set(names)].map(keyText);
     if (all.length === 0) return;
@@ -57,7 +57,7 @@ export class Blobs {
     for (const hash of all) if (!found.has(hash)) throw new RuntimeError("store.swept", { hash: fromKeyText(hash) });
   }
 
-  /** The same for what was put here lately, wherever a text names it. */
+  /** Protects recently put blobs of this process that the text names. */
   keepNamed(tx: Transaction, text: () => string): Promise<void> {
     return this.keep(tx, this.#lately.namedIn(text));
   }

@@ -2,39 +2,39 @@ import type pg from "pg";
 import type { Answered, Client, Pool, Statement } from "./database.ts";
 import { closingClient, type Driver, loadDriver } from "./driver.ts";
 
-/** How often it is looked which connections nobody has used since the last time. */
+/** Interval of the search for connections that were not used since the last search. */
 const AT_HAND_MS = 100;
-/** What the driver says, too. */
+/** Also the driver's message. */
 const EXHAUSTED = "timeout exceeded when trying to connect";
 
 /**
- * The connections of a store that was given a URL. The driver's pool opens them, times them and ends them; but a turn sends
- * many single statements, and to that pool each is two timers, two listeners and a tick. So whoever is done with a
- * connection hands it to the next one here, and only a connection that nobody has used for a moment goes back.
+ * The connections of a store that was given a URL. The driver's pool opens, times and ends them. But a turn sends many
+ * single statements, and in that pool each costs two timers, two listeners and a tick. So a released connection is
+ * passed to the next caller here, and goes back to the pool only after it was idle for a moment.
  *
- * 1. All connections that the pool has given out are in use or at hand. While all are in use, callers wait here and not
- *    in the pool, which would not hear that one is free.
- * 2. A connection at hand keeps the process alive, for that moment. In the pool it does not.
+ * pool-1: Every connection that the pool has given out is either in use or idle here. While all are in use, callers
+ * wait here and not in the pool, because the pool would not notice a release.
+ * pool-2: An idle connection here keeps the process alive for that moment. In the pool it does not.
  */
 export class Connections implements Pool {
   readonly isTimed = true;
   readonly #url: string;
   readonly #max: number;
   readonly #waitMs: number;
-  /** Made for the first connection, as the driver is loaded then. */
+  /** Created with the first connection, because that loads the driver. */
   #opening: Promise<Opened> | undefined;
-  /** How many the pool has given out, or is about to (1). */
+  /** How many connections the pool has given out or is about to give out (pool-1). */
   #out = 0;
-  /** The one that was used last is the last. */
+  /** Ordered by last use, the latest at the end. */
   readonly #atHand: Connection[] = [];
   readonly #waiting: Waiting[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isEnding = false;
 
-  constructor(url: string, max: number, answerMs: number) {
+  constructor(url: string, max: number, statementTimeoutMs: number) {
     this.#url = url;
     this.#max = max;
-    this.#waitMs = answerMs;
+    this.#waitMs = statementTimeoutMs;
   }
 
   async #openPool(): Promise<Opened> {
@@ -50,9 +50,9 @@ export class Connections implements Pool {
       keepAlive: true,
       application_name: "bowline",
     } as pg.PoolConfig);
-    // A connection that breaks while nobody uses it is no failure of anybody's call. Without a listener it would end the process.
+    // An idle connection may break without a failed call. Without a listener its error would end the process.
     pool.on("error", () => {});
-    // Before anybody is given it: the server may end it in the same breath in which it greets.
+    // Attached before the connection is given out: the server may close it in the same packet that greets.
     pool.on("connect", (client) => client.on("error", () => {}));
     return { pool, driver };
   }
@@ -77,7 +77,7 @@ export class Connections implements Pool {
     this.#out++;
     try {
       this.#opening ??= this.#openPool().catch((error: unknown) => {
-        this.#opening = undefined; // The driver may load the next time.
+        this.#opening = undefined; // The next attempt may succeed.
         throw error;
       });
       const { pool, driver } = await this.#opening;
@@ -88,7 +88,7 @@ export class Connections implements Pool {
     }
   }
 
-  /** Takes a connection that somebody is done with. */
+  /** Receives a released connection. */
   #take(connection: Connection): void {
     if (connection.isBroken || this.#isEnding) return this.#drop(connection);
     const next = this.#waiting.shift();
@@ -103,7 +103,7 @@ export class Connections implements Pool {
     this.#serve();
   }
 
-  /** Opens a connection for those who wait, if there is room for another. Until it is open any other will do, too. */
+  /** Opens a connection for waiting callers if the maximum allows it. They may get a released one earlier. */
   #serve(): void {
     if (this.#waiting.length === 0 || this.#out >= this.#max) return;
     this.#open().then(
@@ -149,8 +149,8 @@ interface Waiting {
   readonly until: number;
 }
 
-/** What the driver reads of a query that it is handed, and its types do not tell. */
-interface Inside {
+/** Fields that the driver reads from a query and that its types omit. */
+interface QueryInternals {
   name: string | undefined;
   values: readonly unknown[] | undefined;
   query_timeout: number | undefined;
@@ -158,10 +158,10 @@ interface Inside {
   _result: { _types: unknown };
 }
 
-/** A connection that the pool has given out, once. */
+/** A connection of the pool, for one loan. */
 class Connection implements Client {
   readonly pipeline = true;
-  /** It was lost, or somebody said that it is of no use any more. */
+  /** The connection was lost, or its user reported that it is unusable. */
   isBroken = false;
   readonly #client: pg.PoolClient;
   readonly #driver: Driver;
@@ -180,10 +180,10 @@ class Connection implements Client {
     client.on("end", this.#breaks);
   }
 
-  /** Makes the driver's query itself: handed the parts of one, the driver would copy them property by property. */
+  /** Constructs the driver's query directly. If the driver got an object, it would copy it property by property. */
   query({ text, name, values, types, query_timeout }: Statement): Promise<Answered> {
     const query = new this.#driver.Query(text);
-    const inside = query as unknown as Inside;
+    const inside = query as unknown as QueryInternals;
     inside.name = name;
     inside.values = values;
     inside.query_timeout = query_timeout;
@@ -200,14 +200,14 @@ class Connection implements Client {
     this.#back(this);
   }
 
-  /** Whether nobody has used it since this was last asked. */
+  /** Returns whether it was unused since the last call of this method. */
   isUnused(): boolean {
     const before = this.#usesSeen;
     this.#usesSeen = this.#uses;
     return before === this.#uses;
   }
 
-  /** Gives it back to the pool, or has the pool end it if it is broken. */
+  /** Returns it to the pool. The pool ends it if it is broken. */
   leave(): void {
     this.#client.release(this.isBroken);
     this.#client.off("error", this.#breaks);

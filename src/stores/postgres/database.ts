@@ -5,20 +5,20 @@ import { keyText } from "../rows/codec.ts";
 import { loadDriver } from "./driver.ts";
 import { isCut, isOutdated, isPassing, isPreparedLost, isUnknownHost, typed, Undecided } from "./faults.ts";
 
-/** What a statement is given, and what it may answer in a column. */
+/** A parameter, or the value of a column. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
 
-/** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
+/** What the store needs of a `pg` pool. A caller's pool may be any object with these methods. */
 export interface Pool {
   connect(): Promise<Client>;
-  /** It lets nobody wait for longer than for a server. */
+  /** `connect` times out by itself. */
   readonly isTimed?: boolean;
 }
 export interface Client {
   query(statement: Statement): Promise<Answered>;
   release(broken?: Error | boolean): void;
   on?(event: "error", listener: () => void): unknown;
-  /** Statements are sent without waiting for the answers to those before. */
+  /** Sends statements without waiting for earlier answers. */
   readonly pipeline?: boolean;
 }
 export interface Answered {
@@ -35,20 +35,20 @@ export interface Statement {
 
 export interface DatabaseOptions {
   readonly schema: string;
-  /** What errors call the store: host, port, database and schema, and nothing that is secret. */
+  /** Names the store in errors: host, port, database and schema, without secrets. */
   readonly name: string;
   readonly leaseMs: number;
-  /** How long a call is tried while the server cannot be reached. */
-  readonly patienceMs: number;
-  /** How long the server may take to answer, before the connection counts as dead. */
-  readonly answerMs: number;
-  /** Lease times are told by the server's clock, or by the `now` that callers give. */
+  /** How long a call is retried while the server is unreachable. */
+  readonly retryMs: number;
+  /** How long the server may take to answer before the connection counts as dead. */
+  readonly statementTimeoutMs: number;
+  /** The clock of leases: the server's, or the `now` that callers pass. */
   readonly clock: "server" | "caller";
-  /** Brings the schema up to date; every other call waits for it. */
+  /** Creates or updates the schema. Every other call waits for it. */
   setUp(db: Database): Promise<void>;
 }
 
-/** Numbers of rows and revisions are whole and small enough for JavaScript. */
+/** Row numbers and revisions are integers that fit a JavaScript number. */
 const INT8 = 20;
 async function loadTypes(): Promise<NonNullable<Statement["types"]>> {
   const { types } = await loadDriver();
@@ -58,11 +58,11 @@ async function loadTypes(): Promise<NonNullable<Statement["types"]>> {
   };
 }
 
-/** The time of a lease, in ms: the parameter of this number, and where that is null, the server's clock. */
+/** The lease clock in ms: the parameter with this number, or the server's clock if that is null. */
 export const clock = (parameter: number): string =>
   `coalesce($${parameter}::float8, date_part('epoch', clock_timestamp()) * 1000)`;
 
-/** No text of a row has NUL, which the server refuses: such a name is asked for in the form in which it would be kept. */
+/** The server refuses NUL in a text. So a name with NUL is looked up in its stored form. */
 const hasNul = (value: Value): boolean =>
   Array.isArray(value) ? value.some(hasNul) : typeof value === "string" && value.includes("\0");
 const withoutNul = (value: Value): Value => {
@@ -72,76 +72,80 @@ const withoutNul = (value: Value): Value => {
 };
 
 const PREPARED_TRIES = 5;
-/** A transaction, and the era of the server in which it has this number. */
-interface Numbered {
+/** A transaction id, and the era of the server in which it is valid. */
+interface TransactionId {
   readonly id: string;
   readonly era: string | null;
 }
-const NUMBER = "SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) AS era";
+/** The server's time, as in `clock`. */
+export const SERVER_TIME = "date_part('epoch', clock_timestamp()) * 1000";
+const NUMBER = `SELECT pg_current_xact_id()::text AS id, (SELECT id FROM @era) AS era, ${SERVER_TIME} AS time`;
 const STATUS = "SELECT CASE WHEN $2 = (SELECT id FROM @era) THEN pg_xact_status($1::xid8) END AS status";
 const NEW_ERA = "INSERT INTO @era (id) VALUES ($1) ON CONFLICT DO NOTHING";
 
-/** Connections whose errors are heard: once each, though several stores may share a pool. */
-const HEARD = new WeakSet<object>();
+/** Connections that already have an error listener. Several stores may share a pool. */
+const HAS_LISTENER = new WeakSet<object>();
 
-/** A pool tells of connections that broke while nobody used them. Without a listener that would end the process. */
+/** A pool emits errors of idle connections. Without a listener these would end the process. */
 function listenTo(pool: object): void {
   const heard = pool as { on?(event: string, listener: (client: unknown) => void): unknown };
-  if (HEARD.has(pool) || typeof heard.on !== "function") return;
-  HEARD.add(pool);
+  if (HAS_LISTENER.has(pool) || typeof heard.on !== "function") return;
+  HAS_LISTENER.add(pool);
   heard.on("error", () => {});
-  // Before anybody is given the connection: the server may end it in the same breath in which it greets.
+  // Attached before the connection is given out: the server may close it in the same packet that greets.
   heard.on("connect", (client) => {
-    HEARD.add(client as Client);
+    HAS_LISTENER.add(client as Client);
     (client as Client).on?.("error", () => {});
   });
 }
 
-/** How much longer than the server a pool may take. */
+/** How much longer than the server the pool may take. */
 const POOL_MS = 500;
 
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /**
- * The server: its connections, its transactions, and the store's patience with it. What statements say is not its job.
- * In a statement `@turn` is the table `turn` in the schema of the store: the search path of a connection may be anybody's.
+ * Connections, transactions and retries. The content of statements belongs elsewhere. In a statement `@turn` means the
+ * table `turn` in the schema of the store, because the search path of a connection is unknown.
  *
- * 1. Work that failed because a connection was lost, or because two transactions were in each other's way, is done again
- *    from its beginning: it may change nothing but the database. When the answer to a COMMIT was lost, the server is asked
- *    what became of that transaction, so that none is kept twice. A statement by itself has no such number: it is sent
- *    again, and must bear that. So must all work after a crash of the server (4), and is told which attempt it is.
- * 2. Lock, then read: a transaction that decides something locks the row of its session first (`FOR UPDATE`), and reads in
- *    later statements. A statement sees what was there when it began, which may be before it got its lock.
- * 3. Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of facts.
- * 4. A server that crashed gives out the numbers of transactions again which it had not yet written down, and whoever has
- *    such a number would be told of another's transaction. So a number counts only in its era: the name of the era is in an
- *    unlogged table, which a crash empties, and so does a server that takes the place of another.
+ * database-1: Work that failed because a connection was lost, or because two transactions conflicted, runs again from
+ * its beginning. So it may change nothing but the database. If the answer to a COMMIT was lost, the server is asked
+ * whether that transaction was kept, so that no work is kept twice. A single statement has no transaction id: it is
+ * sent again and must tolerate that. The same is true for all work after a server crash (database-4); it receives the
+ * number of its attempt.
+ * database-2: Lock, then read. A transaction that decides something locks its session's row first (`FOR UPDATE`) and
+ * reads in later statements. A statement sees the data of its start, which may be before it got its lock.
+ * database-3: Locks are taken in one order: sessions by number, jobs by number, the counter of jobs, the counter of
+ * facts.
+ * database-4: A crashed server reuses the transaction ids that it had not written to disk, and a caller would then get
+ * the status of another transaction. So an id is valid only in its era. The name of the era is in an unlogged table,
+ * which is empty after a crash and on a server that replaces another.
  */
 export class Database {
   readonly schema: string;
   readonly name: string;
   readonly leaseMs: number;
-  readonly patienceMs: number;
-  readonly answerMs: number;
-  /** Begins a transaction that writes. */
+  readonly retryMs: number;
+  readonly statementTimeoutMs: number;
+  /** The statement that begins a write transaction. */
   readonly begin: string;
-  /** The patience of whoever holds a lease: it is tried as long as the lease may hold. */
+  /** How long a lease holder's calls are retried: as long as the lease may be valid. */
   readonly heldMs: number;
-  /** Where hints are told; hints are short texts that say what to look at. */
+  /** The channel of hints: short texts that name what to read again. */
   readonly channel: string;
   readonly #pool: Pool;
   readonly #options: DatabaseOptions;
   readonly #prefix: string;
   readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
-  /** Whether the server remembers statements by name; a pooler between may not. */
+  /** Whether prepared statements work. A pooler may prevent them. */
   #isPrepared = true;
   #isClosed = false;
   readonly #memories: { clear(): void }[] = [];
-  /** Connections over which the era was asked for. */
+  /** Connections that were asked for the era. */
   readonly #greeted = new WeakSet<Client>();
   #era: string | undefined;
   #setUp: Promise<void> | undefined;
-  /** How the driver reads columns; loaded before the first statement. */
+  /** How the driver parses columns. Loaded before the first statement. */
   #types: Statement["types"] | undefined;
   #wasReady = false;
 
@@ -153,21 +157,21 @@ export class Database {
     this.name = options.name;
     this.channel = `bowline_${hash("sha1", options.schema, "hex").slice(0, 16)}`;
     this.leaseMs = options.leaseMs;
-    this.patienceMs = options.patienceMs;
-    this.answerMs = options.answerMs;
-    // A process that hangs with its transaction open would keep others from the rows that it has locked.
-    this.begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${options.answerMs};
-      SET LOCAL idle_in_transaction_session_timeout = ${options.answerMs}`;
-    this.heldMs = Math.max(options.patienceMs, options.leaseMs);
+    this.retryMs = options.retryMs;
+    this.statementTimeoutMs = options.statementTimeoutMs;
+    // A process that hangs inside a transaction would otherwise block the rows that it has locked.
+    this.begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${options.statementTimeoutMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${options.statementTimeoutMs}`;
+    this.heldMs = Math.max(options.retryMs, options.leaseMs);
     this.#prefix = `"${options.schema.replaceAll('"', '""')}".`;
   }
 
-  /** The time that a caller gave, for `clock` in a statement: null where the server's own counts. */
+  /** Returns the parameter of `clock`: the caller's time, or null for the server's clock. */
   time(now: number): number | null {
     return this.#options.clock === "caller" ? now : null;
   }
 
-  /** Brings the schema up to date, once; a failure is tried again by the next call. */
+  /** Creates or updates the schema once. The next call retries a failure. */
   ready(): Promise<void> {
     this.#setUp ??= this.#start().then(
       () => {
@@ -186,35 +190,41 @@ export class Database {
     await this.#options.setUp(this);
   }
 
-  /** One statement by itself, kept when it answers. `attempt` of `work` counts from 1. */
+  /** Runs a single statement, which commits by itself. `attempt` of `work` starts at 1. */
   rows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
-    return this.patiently(this.patienceMs, (client) => this.send<Row>(client, sql, values));
+    return this.patiently(this.retryMs, (client) => this.send<Row>(client, sql, values));
   }
 
   async row<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
     return (await this.rows<Row>(sql, ...values))[0];
   }
 
-  /** The same for whoever holds a lease. */
+  /** Runs a single statement for a lease holder. */
   heldRows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
     return this.patiently(this.heldMs, (client) => this.send<Row>(client, sql, values));
   }
 
-  /** Several statements that read one moment, though others write. */
+  /** Runs several statements on one snapshot. */
   read<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.patiently(this.patienceMs, (client) => this.#within(client, BEGIN_READ, work));
+    return this.patiently(this.retryMs, (client) => this.#within(client, BEGIN_READ, work));
   }
 
-  /** Keeps all of the work or nothing, once. */
-  write<T>(work: (tx: Transaction, attempt: number) => Promise<T>, patienceMs = this.patienceMs): Promise<T> {
-    /** The transaction whose COMMIT was sent and not answered. */
-    let last: (Numbered & { readonly result: T }) | undefined;
-    return this.patiently(patienceMs, async (client, attempt) => {
+  /**
+   * Runs a transaction: all of the work is kept, once, or nothing. `work` receives the server's time at the beginning.
+   */
+  write<T>(
+    work: (tx: Transaction, attempt: number, time: Promise<number>) => Promise<T>,
+    retryMs = this.retryMs,
+  ): Promise<T> {
+    /** The transaction whose COMMIT was sent but not answered. */
+    let last: (TransactionId & { readonly result: T }) | undefined;
+    return this.patiently(retryMs, async (client, attempt) => {
       if (last !== undefined && (await this.#isKept(client, last))) return last.result;
       return this.#within(client, this.begin, async (tx) => {
-        const numbered = tx.row<Numbered>(NUMBER);
-        numbered.catch(() => {});
-        const result = await work(tx, attempt);
+        const numbered = tx.row<TransactionId & { readonly time: number }>(NUMBER);
+        const time = numbered.then((row) => row!.time);
+        time.catch(() => {});
+        const result = await work(tx, attempt, time);
         last = { ...(await numbered)!, result };
         if (last.era === null) tx.queue(NEW_ERA, randomUUID());
         return result;
@@ -222,8 +232,8 @@ export class Database {
     });
   }
 
-  /** Whether a transaction is known to be kept. Of one before a crash of the server nothing is known (4). */
-  async #isKept(client: Client, { id, era }: Numbered): Promise<boolean> {
+  /** Returns whether a transaction is known to be kept. After a server crash that is unknown (database-4). */
+  async #isKept(client: Client, { id, era }: TransactionId): Promise<boolean> {
     const [row] = await this.send<{ status: string | null }>(client, STATUS, [id, era]);
     if (row!.status === "in progress") throw new Undecided();
     return row!.status === "committed";
@@ -244,14 +254,14 @@ export class Database {
     }
   }
 
-  /** Runs work on a connection, and again while that can help (1). Errors are typed on the way out. */
+  /** Runs work on a connection, and retries while that can help (database-1). Converts errors to typed ones. */
   async patiently<T>(
-    patienceMs: number,
+    retryMs: number,
     work: (client: Client, attempt: number) => Promise<T>,
     isReady = true,
   ): Promise<T> {
     const began = performance.now();
-    let end: number | undefined; // Counted from the first failure: a connection that is dead takes its time to show it.
+    let end: number | undefined; // Starts at the first failure, because a dead connection is noticed late.
     for (let attempt = 1, waitMs = 20; ; attempt++, waitMs = Math.min(waitMs * 1.6, 1_000)) {
       try {
         if (this.#isClosed) throw new RuntimeError("runtime.closed", {});
@@ -260,26 +270,26 @@ export class Database {
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
         if (isPreparedLost(error) && attempt < PREPARED_TRIES) {
-          this.#isPrepared = false; // From now on; calls that were under way with a name come here, too.
+          this.#isPrepared = false; // Permanent. Concurrent calls with a prepared name fail and reach this line too.
           continue;
         }
-        end ??= performance.now() + patienceMs;
+        end ??= performance.now() + retryMs;
         const mayPass = isPassing(error) || (this.#wasReady && isUnknownHost(error));
         if (!mayPass || performance.now() + waitMs > end)
           throw typed(error, this.name, Math.round(performance.now() - began));
-        // By chance, so that two transactions which met once do not go on meeting.
+        // Random, so that two conflicting transactions do not conflict again.
         await sleep(waitMs * (0.5 + Math.random()));
       }
     }
   }
 
-  /** Names something that remembers rows, to be cleared when the server may have lost some (4). */
+  /** Registers a cache that is cleared when the server may have lost data (database-4). */
   remembers<M extends { clear(): void }>(memory: M): M {
     this.#memories.push(memory);
     return memory;
   }
 
-  /** A server that crashed ends all connections. So whoever opens one looks whether it is still the same era. */
+  /** A server crash ends all connections. So each new connection checks that the era is the same. */
   async #greet(client: Client): Promise<void> {
     const [row] = await this.send<{ id: string }>(client, "SELECT id FROM @era", []);
     if (row !== undefined && row.id === this.#era) return;
@@ -290,9 +300,9 @@ export class Database {
   async #once<T>(work: (client: Client, attempt: number) => Promise<T>, attempt: number, isReady: boolean): Promise<T> {
     const client = await this.#connect();
     const isNew = !this.#greeted.has(client);
-    if (isNew && !HEARD.has(client)) {
-      // Whoever waits for an answer is told that the connection broke; without a listener it would also end the process.
-      HEARD.add(client);
+    if (isNew && !HAS_LISTENER.has(client)) {
+      // The pending call already receives the error. Without a listener it would also end the process.
+      HAS_LISTENER.add(client);
       client.on?.("error", () => {});
     }
     let isBroken = false;
@@ -310,12 +320,12 @@ export class Database {
     }
   }
 
-  /** A pool that is handed in may let callers wait for ever. Our own knows what it waited for. */
+  /** A caller's pool may make callers wait forever, so this adds a timeout. The store's own pool has one. */
   async #connect(): Promise<Client> {
     if (this.#pool.isTimed === true) return this.#pool.connect();
     const connecting = this.#pool.connect();
     const given = new AbortController();
-    const late = sleep(this.answerMs + POOL_MS, undefined, { signal: given.signal }).then(() => {
+    const late = sleep(this.statementTimeoutMs + POOL_MS, undefined, { signal: given.signal }).then(() => {
       connecting.then((client) => client.release()).catch(() => {});
       throw new Error("timeout exceeded when trying to connect");
     });
@@ -327,7 +337,7 @@ export class Database {
     }
   }
 
-  /** Sends a statement over a connection that `patiently` gave. */
+  /** Sends a statement over a connection from `patiently`. */
   async send<Row>(client: Client, sql: string, values: readonly Value[]): Promise<Row[]> {
     const { rows } = await client.query(this.#statement(sql, values));
     return rows as Row[];
@@ -335,10 +345,10 @@ export class Database {
 
   #statement(sql: string, values: readonly Value[]): Statement {
     const known = this.#statements.get(sql) ?? this.#prepare(sql);
-    const query_timeout = this.answerMs;
+    const query_timeout = this.statementTimeoutMs;
     const types = this.#types!;
     if (values.some(hasNul)) return this.#statement(sql, values.map(withoutNul));
-    // Without values several statements can be sent as one text, which cannot be prepared.
+    // Without values the text may contain several statements, which cannot be prepared.
     if (values.length === 0) return { text: known.text, types, query_timeout };
     if (!this.#isPrepared) return { text: known.text, values, types, query_timeout };
     return { ...known, values, types, query_timeout };
@@ -351,7 +361,7 @@ export class Database {
     return statement;
   }
 
-  /** Answers whether it was open. */
+  /** Returns whether it was open. */
   close(): boolean {
     const wasOpen = !this.#isClosed;
     this.#isClosed = true;
@@ -359,12 +369,12 @@ export class Database {
   }
 }
 
-/** Statements that are kept together. */
+/** One transaction. */
 export class Transaction {
   readonly #send: (sql: string, values: readonly Value[]) => Promise<unknown[]>;
   readonly #isPipelined: boolean;
   readonly #channel: string;
-  /** Statements that nobody waits for by themselves. */
+  /** Statements whose answers nobody awaits. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;
@@ -399,14 +409,20 @@ export class Transaction {
     return (await this.rows<Row>(sql, ...values))[0];
   }
 
-  /** Sends a statement whose answer nobody needs: it costs no waiting, and what it runs into fails the transaction. */
+  /** Sends a statement without awaiting its answer. Its failure fails the transaction. */
   queue(sql: string, ...values: Value[]): void {
+    this.ask(sql, ...values);
+  }
+
+  /** Sends a statement whose answer may be read after the end. */
+  ask<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
     const sent = this.#next(sql, values);
     sent.catch(() => {});
     this.#queued.push(sent);
+    return sent as Promise<Row[]>;
   }
 
-  /** Tells other processes, once all of this is kept. */
+  /** Notifies other processes after the commit. */
   hint(payload: string): void {
     this.queue("SELECT pg_notify($1, $2)", this.#channel, payload);
   }
@@ -418,7 +434,7 @@ export class Transaction {
     await Promise.all(queued);
   }
 
-  /** The error that the others followed from: after one, the server refuses all later statements. */
+  /** Returns the first error. After it, the server refuses all later statements of the transaction. */
   async firstFailure(error: unknown): Promise<unknown> {
     await this.#last;
     return this.#failure === undefined ? error : this.#failure.error;

@@ -3,16 +3,16 @@ import { loadPackage } from "../../model/packages.ts";
 
 export type Driver = typeof pg;
 
-/** Loads the optional package pg. The first call of a store does so: its module must load where pg is missing. */
+/** Loads the optional package pg. Called on first use, so that the module loads without pg. */
 export async function loadDriver(): Promise<Driver> {
   const { default: driver } = await loadPackage("pg", () => import("pg"));
   return driver;
 }
 
 /**
- * A client that closes its socket when it fails to connect. The driver's own client leaves the socket open when it gives up
- * first, for example for want of a password: it would hold the process and a place on the server until the server's
- * authentication timeout of 60 s.
+ * A client that closes its socket when it fails to connect. The driver's own client leaves the socket open when it
+ * gives up first, for example because a password is missing. The socket would keep the process alive and occupy a
+ * connection until the server's authentication timeout of 60 s.
  */
 export const closingClient = (driver: Driver): typeof pg.Client =>
   class extends driver.Client {
@@ -22,13 +22,13 @@ export const closingClient = (driver: Driver): typeof pg.Client =>
       if (callback === undefined)
         return new Promise((resolve, reject) => this.connect((error) => (error ? reject(error) : resolve(this))));
       super.connect((error: Error) => {
-        if (error) (this as unknown as Inside).connection.stream.destroy();
+        if (error) (this as unknown as ClientInternals).connection.stream.destroy();
         callback(error);
       });
     }
   };
 
 /** Fields of the driver's client that its types leave out. */
-interface Inside {
+interface ClientInternals {
   readonly connection: { readonly stream: { destroy(): void } };
 }

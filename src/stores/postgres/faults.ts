@@ -1,14 +1,14 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 
-/** What the server and the driver throw, by what can be done about it. */
+/** Classifies errors of the server and the driver by what can be done about them. */
 
 const codeOf = (error: unknown): string => {
   const { code } = Object(error) as { readonly code?: unknown };
   return typeof code === "string" ? code : "";
 };
 
-/** Codes of connections that were lost or could not be made: of the system, and of a server that goes or comes up. */
+/** Codes of lost or failed connections: of the system, and of a server that stops or starts. */
 const CUT = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -24,65 +24,70 @@ const CUT = new Set([
   "57P05", // idle for too long
   "25P03", // idle in a transaction for too long
 ]);
-/** The driver has no codes for these. */
+/** The driver has no codes for these errors. */
 const CUT_WORDS =
   /Connection terminated|connection error and is not queryable|Query read timeout|Client was closed|server closed the connection|server conn crashed|pgbouncer cannot connect|client_login_timeout|query_wait_timeout/i;
 
 const isOfConnecting = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall === "connect";
 const isOfSocket = (error: unknown): boolean =>
   String((error as { readonly address?: unknown }).address).startsWith("/");
-/** Whether the system does not let this user open a connection to the server. */
+/** Returns whether the system forbids this user to open a connection. */
 const isForbidden = (error: unknown): boolean => isOfConnecting(error) && ["EACCES", "EPERM"].includes(codeOf(error));
 
-/** Whether the connection was lost: what was sent over it may or may not have been done. */
+/** Returns whether the connection was lost. The statement may or may not have been executed. */
 export function isCut(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
-  // The socket of a server on this machine is not there while the server is down.
+  // A local server that is down has no socket file.
   if (isOfConnecting(error)) return !isForbidden(error);
   return CUT.has(code) || code.startsWith("08") || CUT_WORDS.test(error.message);
 }
 
-/** Whether the pool had no connection to give, or the server none to accept. */
+/** Returns whether no connection was available in the pool or on the server. */
 const isExhausted = (error: Error): boolean =>
   codeOf(error) === "53300" || /timeout exceeded when trying to connect/.test(error.message);
 
-/** Whether the same may succeed a moment later. */
+/** Returns whether a retry may succeed. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error && (isCut(error) || isAgainstAnother(error) || isExhausted(error) || isOutdated(error));
 
-/** Whether there is no such host. Where there was one before, its name is missing for a moment: it is being replaced. */
+/**
+ * Returns whether the host is unknown. A name that worked before may be missing for a moment while its host is
+ * replaced.
+ */
 export const isUnknownHost = (error: unknown): boolean => codeOf(error) === "ENOTFOUND";
 
-/** Whether two transactions were in each other's way, so that one of them was rolled back whole. */
+/** Returns whether two transactions conflicted and one was rolled back. */
 const isAgainstAnother = (error: unknown): boolean =>
   error instanceof Undecided || ["40001", "40P01", "55P03", "57014"].includes(codeOf(error));
 
-/** The answer to a COMMIT was lost, and the server is still at it: its disk or a replica takes its time. */
+/** The answer to a COMMIT was lost, and the server is still executing it, because its disk or a replica is slow. */
 export class Undecided extends Error {}
 
-/** Whether the tables have changed since the connection prepared the statement: another connection plans it anew. */
+/**
+ * Returns whether the tables changed after the connection prepared the statement. Another connection plans it again.
+ */
 export const isOutdated = (error: unknown): boolean =>
   error instanceof Error && codeOf(error) === "0A000" && /cached plan/.test(error.message);
 
-/** Whether a pooler gave the statement to a connection that does not know it, or knows another of its name. */
+/** Returns whether a pooler sent a prepared statement to a connection that does not have it. */
 export const isPreparedLost = (error: unknown): boolean => ["26000", "42P05"].includes(codeOf(error));
 
-/** Whether something has the name that a table or an index is to have. */
+/** Returns whether the name of a new table or index is in use. */
 export const isTaken = (error: unknown): boolean => ["42P07", "42710"].includes(codeOf(error));
 
-/** Whether a table, a column or the whole schema is gone. */
+/** Returns whether a table, a column or the whole schema is missing. */
 const isMissing = (error: unknown): boolean => ["42P01", "42703", "3F000"].includes(codeOf(error));
 
-/** The driver has no codes for these: a password that it was not given, and TLS that the server does not speak. */
+/** The driver has no codes for these errors: a missing password, and a server without TLS. */
 const NO_PASSWORD = /^SASL: .*client password must be a/;
 const REFUSED_WORDS = /^SASL|support SSL connections|establishing an SSL connection/;
-/** TLS has codes in words: of certificates that are not trusted, and of protocols. */
+/** Codes of TLS errors are words: untrusted certificates and protocols. */
 const REFUSED_CODES = /CERT|^ERR_(?:TLS|SSL)/;
 
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505";
 
-/** Turns an error of the server or the driver into one that a caller can act on; other errors are left as they are. */
+/** Converts an error of the server or the driver to one that a caller can act on. Returns other errors unchanged. */
 export function typed(error: unknown, store: string, ms: number): unknown {
   if (!(error instanceof Error) || error instanceof RuntimeError) return error;
   const cause = { cause: error };
@@ -102,6 +107,6 @@ export function typed(error: unknown, store: string, ms: number): unknown {
     return new RuntimeError("store.refused", { store, problem }, cause);
   if (code.startsWith("XX") || isMissing(error))
     return new RuntimeError("store.corrupt", { item: store, problem }, cause);
-  // What is left with a code of the server is one of its failures, or a defect of ours.
+  // A remaining error with a server code is a failure of the server or a bug in the store.
   return /^[0-9A-Z]{5}$/.test(code) ? new RuntimeError("store.failed", { path: store, problem }, cause) : error;
 }

@@ -17,7 +17,7 @@ const news = (id: string, what: "input" | "fact" | "preview" = "input"): Hint =>
 });
 
 describe("hints as texts", () => {
-  test("D5 postgres: every hint is read as it was told, whatever the session is called", () => {
+  test("D5 postgres: every hint is parsed as it was sent, for any session id", () => {
     const longest = "😀".repeat(64);
     for (const id of ["alice", '["input","bob"]', "' \" \\ é 😀 \ud800", longest])
       for (const what of ["input", "cancel", "resolved", "fact", "preview"] as const) {
@@ -28,7 +28,7 @@ describe("hints as texts", () => {
     for (const hint of [ALL, { kind: "jobs" }] as const) expect(hintIn(payloadOf(hint))).toEqual(hint);
   });
 
-  test("D5 postgres: what is no hint that this version knows is passed by", () => {
+  test("D5 postgres: an unknown hint is ignored", () => {
     for (const text of ["", "input", "{}", "null", "[]", '["later","alice"]', '["input"]', '["input",7]', "[[1]]"])
       expect(hintIn(text)).toBe(undefined);
     expect(hintIn('["jobs","more"]')).toEqual({ kind: "jobs" });
@@ -66,7 +66,7 @@ function world(url: string, direct: string, times: ConstructorParameters<typeof 
 }
 
 describePostgres("hints over a connection", () => {
-  test("D5 postgres: whoever listens hears what is told, and first of all that something may have been missed", async () => {
+  test("D5 postgres: a listener receives hints, after a first one that some may have been missed", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     it.hear();
@@ -78,7 +78,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles).toEqual([]);
   });
 
-  test("D5 postgres: hints of a transaction come when it is kept, and those of another schema never", async () => {
+  test("D5 postgres: hints of a transaction come after its commit, and those of another schema never", async () => {
     const { url } = await freshSchema();
     await using it = world(url, url);
     await using other = world(url, url);
@@ -96,7 +96,7 @@ describePostgres("hints over a connection", () => {
     expect(other.heard).toEqual([ALL]);
   });
 
-  test("D5 postgres: one connection serves all who listen, and is there only while somebody does", async () => {
+  test("D5 postgres: one connection serves all listeners, and is open only while there is one", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     const open = async (): Promise<number> => {
@@ -125,7 +125,7 @@ describePostgres("hints over a connection", () => {
     expect([await open(), it.clients.length, it.troubles]).toEqual([0, 2, []]);
   });
 
-  test("D5 postgres: a listener that throws keeps no other from hearing, and those who stop hear nothing more", async () => {
+  test("D5 postgres: a listener that throws does not stop the others, and a stopped one receives nothing", async () => {
     const url = await sharedPostgres();
     await using it = world(url, url);
     it.hints.listen(() => {
@@ -142,7 +142,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles).toEqual([new Error("of a listener"), new Error("of a listener")]);
   });
 
-  test("D5 postgres: a connection that was lost is opened again, and then everybody is told to look", async () => {
+  test("D5 postgres: a lost connection is opened again, and every listener is then notified", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     await using it = world(proxy.url(url), url);
@@ -157,7 +157,7 @@ describePostgres("hints over a connection", () => {
     expect(it.troubles.length).toBeGreaterThan(1);
   });
 
-  test.concurrent("D5 postgres: a server that is down is waited for, longer each time", async () => {
+  test.concurrent("D5 postgres: reconnecting to a server that is down waits longer each time", async () => {
     await using server = await startPostgres();
     await using it = world(server.url, server.url, { waitMs: 20, waitMaxMs: 200 });
     await server.shutDown();
@@ -173,10 +173,10 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(2)).toEqual([ALL, ALL]);
   });
 
-  test.concurrent("D5 postgres: a connection that is dead on the way is noticed, though nobody says so", async () => {
+  test.concurrent("D5 postgres: a connection that broke silently is noticed", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
-    await using it = world(proxy.url(url), url, { checkMs: 50, answerMs: 200 });
+    await using it = world(proxy.url(url), url, { checkMs: 50, statementTimeoutMs: 200 });
     it.hear();
     await it.has(1);
     await passed(200); // Some checks that are answered.
@@ -187,11 +187,11 @@ describePostgres("hints over a connection", () => {
     expect(await it.has(3)).toEqual([ALL, ALL, news("alice")]);
   });
 
-  test.concurrent("D5 postgres: a server that says nothing keeps nobody from closing", async () => {
+  test.concurrent("D5 postgres: an unresponsive server does not block closing", async () => {
     const url = await sharedPostgres();
     await using proxy = await startProxy(url);
     for (const when of ["open", "opening"] as const) {
-      await using it = world(proxy.url(url), url, { answerMs: 60_000 });
+      await using it = world(proxy.url(url), url, { statementTimeoutMs: 60_000 });
       proxy.freeze(when === "opening");
       it.hear();
       if (when === "open") await it.has(1);

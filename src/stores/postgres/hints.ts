@@ -7,11 +7,11 @@ const SESSION_NEWS = ["input", "cancel", "resolved", "fact", "preview", "followe
 
 // ── As texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The text that the server passes on: some bytes more than a session's id, and far from the 8000 that it takes. */
+/** The payload of a notification: a few bytes more than a session id, far below the limit of 8000. */
 export const payloadOf = (hint: Hint): string =>
   JSON.stringify(hint.kind === "session" ? [hint.what, hint.sessionId] : [hint.kind]);
 
-/** What a text says; nothing where a later version of this program, or another program, said something of its own. */
+/** Parses a payload. Returns undefined for a payload of a later version or of another program. */
 export function hintIn(payload: string): Hint | undefined {
   const [word, sessionId] = wordsIn(payload);
   if (word === "jobs" || word === "all") return { kind: word };
@@ -34,21 +34,21 @@ function wordsIn(payload: string): readonly unknown[] {
 export type Listener = (hint: Hint) => void;
 
 const TIMES = {
-  /** How often the connection is tried: one that is dead on the way says nothing by itself. */
+  /** Interval of connection checks: a connection that broke silently sends no error. */
   checkMs: 30_000,
-  /** How long the server may take to answer. */
-  answerMs: 10_000,
-  /** Before a connection that was lost is opened again: at first, and at most. */
+  /** Maximum time for the server to answer. */
+  statementTimeoutMs: 10_000,
+  /** Delay before a lost connection is opened again: first and maximum. */
   waitMs: 100,
   waitMaxMs: 5_000,
 };
 
 /**
- * Hears hints over a connection of its own, which is open while anybody listens. A hint saves waiting and nothing else: the
- * server forgets hints while nobody is connected, so whoever listens looks from time to time, too.
+ * Receives hints over a separate connection, which is open while there is a listener. Hints only save waiting. The
+ * server drops hints while nobody is connected, so listeners also poll.
  *
- * 1. Each time the connection has been opened, every listener is told "all": what happened before was not heard.
- * 2. Nothing here keeps the process alive.
+ * hint-1: Each time the connection opens, every listener receives "all", because earlier hints were missed.
+ * hint-2: Nothing here keeps the process alive.
  */
 export class Hints {
   readonly #connect: () => Promise<pg.Client>;
@@ -56,13 +56,16 @@ export class Hints {
   readonly #onTrouble: (error: unknown) => void;
   readonly #times: typeof TIMES;
   readonly #listeners = new Set<{ readonly tell: Listener }>();
-  /** Ends the connection that is open now, or that is to be. */
+  /** Ends the current or next connection. */
   #stop: AbortController | undefined;
-  /** Connections that are open, or about to end. */
+  /** Connections that are open or closing. */
   readonly #running = new Set<Promise<void>>();
   #isClosed = false;
 
-  /** `connect` makes a client that is not connected yet, without pipelining. Trouble is reported, and tried to get over. */
+  /**
+   * `connect` creates an unconnected client without pipelining. Errors are reported to `onTrouble`, and the connection
+   * is retried.
+   */
   constructor(
     connect: () => Promise<pg.Client>,
     channel: string,
@@ -75,7 +78,7 @@ export class Hints {
     this.#times = { ...TIMES, ...times };
   }
 
-  /** Answers how to stop listening. */
+  /** Returns a function that stops listening. */
   listen(tell: Listener): () => void {
     if (this.#isClosed) return () => {};
     const listener = { tell };
@@ -105,13 +108,14 @@ export class Hints {
     this.#stop = undefined;
   }
 
-  /** Holds a connection until it is to end, and opens another whenever it is lost. */
+  /** Keeps a connection open until it is stopped, and replaces it when it is lost. */
   async #run(stopped: AbortSignal): Promise<void> {
     const { waitMs, waitMaxMs } = this.#times;
     let wait = waitMs;
     while (!stopped.aborted) {
       try {
-        // Not before it has lasted: one that is lost each time it is open must not make everybody look all the time.
+        // Resets the delay only after the connection has lasted. A connection that breaks immediately each time must
+        // not make every listener poll constantly.
         await this.#hold(stopped, () => {
           wait = waitMs;
         });
@@ -119,15 +123,15 @@ export class Hints {
         if (stopped.aborted) return;
         this.#onTrouble(error);
       }
-      // By chance, so that the processes that lost one server do not come back to it all at once.
+      // Random, so that processes that lost the same server do not reconnect at once.
       await sleep(wait * (0.5 + Math.random()), undefined, { ref: false, signal: stopped }).catch(() => {});
       wait = Math.min(wait * 2, waitMaxMs);
     }
   }
 
-  /** Opens a connection and hears what comes. Throws when it is lost, or is to end. */
+  /** Opens a connection and receives hints. Throws when it is lost or stopped. */
   async #hold(stopped: AbortSignal, lasted: () => void): Promise<never> {
-    const { checkMs, answerMs } = this.#times;
+    const { checkMs, statementTimeoutMs } = this.#times;
     const over = new AbortController();
     const signal = AbortSignal.any([stopped, over.signal]);
     const client = await this.#connect();
@@ -140,8 +144,8 @@ export class Hints {
     ended.catch(() => {});
     const pause = (ms: number): Promise<void> => sleep(ms, undefined, { ref: false, signal });
     const answered = <T>(work: Promise<T>): Promise<T> => {
-      const late = pause(answerMs).then(() => {
-        throw new Error(`The server did not answer within ${answerMs} ms.`);
+      const late = pause(statementTimeoutMs).then(() => {
+        throw new Error(`The server did not answer within ${statementTimeoutMs} ms.`);
       });
       return Promise.race([work, late, ended]);
     };
@@ -152,7 +156,7 @@ export class Hints {
     try {
       unref(client);
       await answered(client.connect());
-      unref(client); // With TLS it has another socket by now.
+      unref(client); // TLS has replaced the socket.
       await answered(client.query(`LISTEN "${this.#channel}"`));
       this.#tell({ kind: "all" });
       for (;;) {
@@ -162,7 +166,7 @@ export class Hints {
       }
     } finally {
       over.abort();
-      await goodbye(client, answerMs);
+      await goodbye(client, statementTimeoutMs);
     }
   }
 
@@ -171,28 +175,28 @@ export class Hints {
       try {
         tell(hint);
       } catch (error) {
-        this.#onTrouble(error); // The others are told all the same.
+        this.#onTrouble(error); // The other listeners still receive the hint.
       }
   }
 }
 
 /** What the driver has, and its types do not tell. */
-interface Inside {
+interface ClientInternals {
   ref(): void;
   unref(): void;
   readonly connection: { readonly stream: { destroy(): void } };
 }
-const insideOf = (client: pg.Client): Inside => client as unknown as Inside;
+const insideOf = (client: pg.Client): ClientInternals => client as unknown as ClientInternals;
 
 const unref = (client: pg.Client): void => insideOf(client).unref();
 
 /**
- * Ends a connection politely, and where the server does not answer to that, without it. That keeps the process alive, for a
- * moment: whoever waits for `close` as the last thing that a process does is told that it is done.
+ * Closes a connection cleanly, or without the server if it does not answer. This keeps the process alive for a moment,
+ * so that an awaited `close` at the end of a process resolves.
  */
-async function goodbye(client: pg.Client, answerMs: number): Promise<void> {
+async function goodbye(client: pg.Client, statementTimeoutMs: number): Promise<void> {
   const late = new AbortController();
-  const isLate = sleep(Math.min(answerMs, 1_000), undefined, { signal: late.signal }).catch(() => {});
+  const isLate = sleep(Math.min(statementTimeoutMs, 1_000), undefined, { signal: late.signal }).catch(() => {});
   insideOf(client).ref();
   await Promise.race([client.end().catch(() => {}), isLate]);
   late.abort();

@@ -1,20 +1,21 @@
 import type { SessionId } from "../../model/ids.ts";
-import { SHOWN_MAX, type Shown, type ShownRow, type ShownTurn } from "../store.ts";
+import { type Lease, SHOWN_MAX, type Shown, type ShownRow, type ShownTurn } from "../store.ts";
 import { clock, type Database } from "./database.ts";
 import { payloadOf } from "./hints.ts";
+import type { Run } from "./runs.ts";
 
 /**
- * What running turns show, and until when somebody follows them from another process. All of it may be lost.
+ * Previews of running turns, and how long another process follows them. All of it may be lost.
  *
- * 1. Parts are numbered from `generation * PARTS`: every lease has its own generation, so numbers ascend though the parts
- *    of earlier runs and turns are gone.
- * 2. A part begins with the number of its turn. Only those of the turn that is open are read: what a turn leaves behind
- *    goes with the first part of another.
+ * live-1: Parts are numbered from `generation * PARTS`. Every lease has a new generation, so numbers ascend although
+ * parts of earlier runs and turns are gone.
+ * live-2: A part contains the number of its turn. Only parts of the open turn are read. Leftovers of a turn are removed
+ * with the first part of the next one.
  */
 const PARTS = 2 ** 22;
 
-// Who follows already, for half of that time or more, need not be written again: the row is the one that every append
-// writes. In the order of locks. The hint is for whoever runs the turn: it learns of those who come later with its mail.
+// A follow that is still valid for at least half of its time is not written again, because every append writes the same
+// row. Rows are locked in order. The hint notifies the process that runs the turn; it sees later followers in its mail.
 const FOLLOW = `WITH asked AS (SELECT * FROM unnest($1::text[], $4::text[]) AS a(id, hint)),
   was AS (SELECT s.n, s.followed, a.hint FROM @session s JOIN asked a ON a.id = s.id
     WHERE s.followed < ${clock(2)} + $3 / 2 ORDER BY s.n FOR NO KEY UPDATE OF s),
@@ -27,8 +28,9 @@ export async function follow(db: Database, sessions: readonly SessionId[], now: 
   await db.rows(FOLLOW, sessions, db.time(now), forMs, hints, db.channel);
 }
 
-// The lock keeps the lease as it is until the part is there. The newest part stays, however long it is.
-const SHOW = `WITH s AS (SELECT n, generation FROM @session WHERE n = $1 AND turn = $2 AND generation = $3 FOR SHARE),
+// The row lock keeps the lease valid until the part is written. The newest part always stays, however long it is.
+const SHOW = `WITH s AS (SELECT n, generation FROM @session
+    WHERE n = $1 AND turn = $2 AND generation = $3 AND owner = $8 FOR SHARE),
   old AS (SELECT p.n, row_number() OVER parts AS nth, sum(length(p.body)) OVER parts AS chars
     FROM @preview p WHERE p.session = $1 WINDOW parts AS (ORDER BY p.n DESC)),
   d AS (DELETE FROM @preview p USING s, old WHERE p.session = s.n AND p.n = old.n
@@ -36,18 +38,18 @@ const SHOW = `WITH s AS (SELECT n, generation FROM @session WHERE n = $1 AND tur
   INSERT INTO @preview SELECT s.n, greatest(s.generation * ${PARTS}, (SELECT max(n) FROM old)) + 1, $5 FROM s
   RETURNING n, pg_notify($6, $7)`;
 
-/** Under the lease of this generation; undefined when it is lost. */
+/** Returns undefined if the lease is lost. */
 export async function show(
   db: Database,
-  run: { readonly session: number; readonly sessionId: SessionId; readonly turn: number; readonly generation: number },
+  { session, turn }: Run,
+  { sessionId, generation, owner }: Lease,
   shown: Shown,
 ): Promise<number | undefined> {
-  const { session, sessionId, turn, generation } = run;
   const body = `${turn} ${JSON.stringify(shown)}`;
   const hint = payloadOf({ kind: "session", sessionId, what: "preview" });
   const startsAnew = shown.part !== "more";
-  const values = [session, turn, generation, startsAnew, body, db.channel, hint];
-  // Without patience: a part whose answer was lost would be shown twice. Whoever shows begins anew after a failure.
+  const values = [session, turn, generation, startsAnew, body, db.channel, hint, owner.id];
+  // No retry: a part whose answer was lost would be shown twice. The caller starts again after a failure.
   const [row] = await db.patiently(0, (client) => db.send<{ n: number }>(client, SHOW, values));
   return row?.n;
 }
@@ -75,7 +77,7 @@ export async function readLive(db: Database, session: SessionId, after: number):
   return { rows: rows.flatMap(shownIn), has, ...(last === null ? {} : { last }) };
 }
 
-/** A part that cannot be read is left out: its number tells that it is missing. */
+/** Skips a part that cannot be read. The gap in the numbers shows that it is missing. */
 function shownIn({ n, body }: Row): readonly ShownRow[] {
   if (n === null || body === null) return [];
   try {

@@ -2,24 +2,24 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { Client, Database } from "./database.ts";
 import { isTaken } from "./faults.ts";
 
-/** Says whose schema it is before anything else in it is believed. */
+/** Identifies the schema. It is checked before anything else in the schema is used. */
 const APP = "bowline";
-/** The oldest server on which the laws were tried. */
+/** The oldest server version that passes the store laws. */
 const SERVER_MIN = 150_000;
 
 /**
- * One entry per version of the schema, each run once on the version before it. Never change one that was released: add
- * another.
+ * One entry per schema version. Each runs once, on the version before it. Never change a released entry: add another.
  *
- * - Rows that name others do so by number (`n`), from one sequence. A segment has the number of the turn or the operation
+ * - Rows refer to each other by number (`n`), from one sequence. A segment has the number of the turn or the operation
  *   that made it.
- * - What was said is text, written and read as JSON by the client: `jsonb` would refuse NUL, and order keys anew.
- * - Texts are compared by their bytes ("C"), so that pages have the same order everywhere.
- * - `session` is the row that is locked before anything of a session is written, and that every append writes: it is
- *   narrow, and half of each page is left free for its next versions. What an append changes is in no index, so that
- *   none is written. What is rarely asked for is in `profile`.
- * - `counter` numbers the facts and the changes of jobs. Whoever takes a number holds the row to the end of its
- *   transaction: so numbers become visible in their order, and nobody who reads after a number misses an earlier one.
+ * - Content is text, which the client writes and reads as JSON. `jsonb` would refuse NUL and reorder keys.
+ * - Texts are compared by bytes ("C"), so that pages have the same order on every server.
+ * - `session` is the row that every write of a session locks first and that every append writes. So it is narrow, half
+ * of
+ *   each page is free for its next versions, and no index contains what an append changes. Rarely used columns are in
+ *   `profile`.
+ * - `counter` numbers facts and changes of jobs. A transaction that takes a number locks the row until it ends. So
+ *   numbers become visible in order, and a reader that continues after a number misses no earlier one.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -186,15 +186,18 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** How long a step of a migration may take: on large tables it is no matter of seconds. */
+/** The schema version that this program creates. */
+export const VERSION = MIGRATIONS.length;
+
+/** Maximum time for one migration step. On large tables a step takes longer than a few seconds. */
 const MIGRATION_MS = 10 * 60_000;
 
 /**
- * Makes the schema or brings it to today's version, by whichever process comes first; or refuses it unchanged: another
- * program's, or a later version's. All of it is one transaction under a lock of the schema's name.
+ * Creates the schema or migrates it to the current version, in one transaction under a lock of the schema's name.
+ * Refuses, and leaves unchanged, a schema of another program or of a later version.
  */
 export async function setUp(db: Database): Promise<void> {
-  await db.patiently(db.patienceMs, (client) => migrate(db, client), false);
+  await db.patiently(db.retryMs, (client) => migrate(db, client), false);
 }
 
 type Run = <Row>(text: string, ...values: string[]) => Promise<Row[]>;
@@ -206,8 +209,8 @@ async function migrate(db: Database, client: Client): Promise<void> {
       return rows as Row[];
     };
   };
-  const run = runFor(db.answerMs);
-  const runLong = runFor(Math.max(db.answerMs, MIGRATION_MS));
+  const run = runFor(db.statementTimeoutMs);
+  const runLong = runFor(Math.max(db.statementTimeoutMs, MIGRATION_MS));
   const quoted = `"${db.schema}"`;
   const within = (text: string): string => text.replaceAll("'@", `'${quoted}.`).replaceAll("@", `${quoted}.`);
 
@@ -216,7 +219,7 @@ async function migrate(db: Database, client: Client): Promise<void> {
   );
   const found = Number(server!.version);
   if (found < SERVER_MIN) throw new RuntimeError("store.old", { store: db.name, found, needed: SERVER_MIN });
-  // Else a turn would be paid for whose answer cannot be kept.
+  // Checked early, because a turn would be paid for and its answer could not be stored.
   if ((server!.encoding ?? "UTF8") !== "UTF8")
     throw new RuntimeError("store.refused", {
       store: db.name,
@@ -226,14 +229,14 @@ async function migrate(db: Database, client: Client): Promise<void> {
   try {
     await run(db.begin);
     await run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `bowline ${db.schema}`);
-    const before = await versionOf(db, run); // Another process may have made it meanwhile.
+    const before = await versionOf(db, run); // Another process may have created it meanwhile.
     if (before === undefined) await begin(db, run);
     for (let version = before ?? 0; version < MIGRATIONS.length; version++) await runLong(within(MIGRATIONS[version]!));
     await run(within(`UPDATE @meta SET version = ${MIGRATIONS.length}`));
     await run("COMMIT");
   } catch (error) {
     await run("ROLLBACK").catch(() => {});
-    // A view, a sequence or a type of somebody has a name that a table of ours would have.
+    // Another program's view, sequence or type has the name of one of these tables.
     throw isTaken(error) ? foreign(db) : error;
   }
 }
@@ -241,7 +244,7 @@ async function migrate(db: Database, client: Client): Promise<void> {
 async function begin(db: Database, run: Run): Promise<void> {
   const quoted = `"${db.schema}"`;
   const [there] = await run("SELECT 1 FROM pg_namespace WHERE nspname = $1", db.schema);
-  // Only where there is none: whoever was given a schema need not have the right to create another.
+  // Only if it is missing: a user with a prepared schema may not have the right to create one.
   if (there === undefined) await run(`CREATE SCHEMA ${quoted}`);
   await run(`CREATE TABLE ${quoted}.meta (app text NOT NULL, version integer NOT NULL)`);
   await run(`INSERT INTO ${quoted}.meta VALUES ('${APP}', 0)`);
@@ -249,12 +252,12 @@ async function begin(db: Database, run: Run): Promise<void> {
 
 const foreign = (db: Database): RuntimeError => new RuntimeError("store.foreign", { path: db.name });
 
-// From the catalog itself: the views of the standard leave out what the user has no rights to.
+// From the system catalog, because `information_schema` omits objects without access rights.
 const COLUMNS = `SELECT a.attname AS name, a.atttypid::regtype::text AS type FROM pg_attribute a
   JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace s ON s.oid = c.relnamespace
   WHERE s.nspname = $1 AND c.relname = 'meta' AND a.attnum > 0 AND NOT a.attisdropped`;
 
-/** The version of the schema that is there; undefined while there is none, or an empty one. */
+/** Returns the version of the existing schema; undefined if there is none or it is empty. */
 async function versionOf(db: Database, run: Run): Promise<number | undefined> {
   const tables = await run<{ name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",

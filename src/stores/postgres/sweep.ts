@@ -1,16 +1,16 @@
 import { forgetNamed, type SweepOptions, type Swept } from "../rows/sweep.ts";
 import { SWEEPS } from "./blobs.ts";
 import type { Database, Transaction, Value } from "./database.ts";
-import { limit } from "./facts.ts";
+import { limit } from "./pages.ts";
 
 export type { SweepOptions, Swept };
 
-/** Rows in which blobs are named, read by their key. */
+/** A table that refers to blobs, read in key order. */
 interface Root {
   readonly table: string;
   readonly key: readonly string[];
   readonly text: string;
-  /** Before the first key. */
+  /** A value before the first key. */
   readonly start: readonly Value[];
   readonly where?: string;
 }
@@ -21,7 +21,10 @@ const numbered = (table: string, text: string, where?: string): Root => ({
   start: [-1],
   ...(where === undefined ? {} : { where }),
 });
-/** Rows that end with their turn come first: a name that moves from them into a commit during the search was seen. */
+/**
+ * Rows that end with their turn are first: a reference that moves from them to a commit during the search was then
+ * already seen.
+ */
 const ROOTS: readonly Root[] = [
   { table: "journal", key: ["session", "seq"], text: "events", start: [-1, -1] },
   numbered("turn", "input", "input IS NOT NULL"),
@@ -44,15 +47,15 @@ const PAGES: readonly string[] = ROOTS.map(({ table, key, text, where = "true" }
     WHERE (${key.join(", ")}) > (${places}) AND ${where} ORDER BY ${key.join(", ")} LIMIT ${PAGE}`;
 });
 const SEARCH_MS = 1_000;
-/** Blobs that are removed in one transaction. */
+/** How many blobs one transaction removes. */
 const SLICE = 200;
 
-/** A search for names that is under way. */
+/** A running search for references. */
 interface Search {
   readonly cutoff: number;
-  /** Only blobs that were last put under an earlier sweep than this one are collected (2, 3). */
+  /** Only blobs last put under an earlier sweep than this one are removed (sweep-2, sweep-3). */
   readonly floor: number;
-  /** The old blobs that nothing was found to name. */
+  /** Old blobs without a reference so far. */
   readonly unnamed: Set<string>;
   readonly size: number;
   readonly last: string;
@@ -62,42 +65,43 @@ interface Search {
   bytes: number;
 }
 
-/** A new sweep only where old blobs were put since the last. */
+/** A new sweep starts only if old blobs were put since the last one. */
 const IS_MORE = `SELECT EXISTS (SELECT 1 FROM @blob WHERE sweep = ${SWEEPS} AND at < $1) AS yes`;
-// Those who have read the latest number are waited for, and others wait. Not for long: a dump of the database reads the
-// table too, and as long as this waits for that, no turn is opened.
+// Waits for readers of the latest number and blocks new ones. The timeout is short: a database dump reads the table
+// too, and while this statement waits for it no turn can open.
 const SHUT_OUT = "SET LOCAL lock_timeout = 100; LOCK TABLE @sweep IN ACCESS EXCLUSIVE MODE";
 const BEGIN = `INSERT INTO @sweep (n, number) VALUES (${SWEEPS} + 1, pg_catalog.nextval('@number'::regclass))`;
-// The latest sweep, or the one that the oldest open turn, parked or not, certainly knew of (3).
+// The latest sweep, or the latest that the oldest open turn (parked or not) was certainly opened after (sweep-3).
 const FLOOR = `WITH oldest AS (SELECT least((SELECT min(turn) FROM @session WHERE turn IS NOT NULL AND wake IS NULL),
     (SELECT min(turn) FROM @session WHERE wake IS NOT NULL)) AS turn)
   SELECT least(${SWEEPS}, CASE WHEN turn IS NOT NULL THEN
     coalesce((SELECT max(n) FROM @sweep WHERE number < oldest.turn), 0) END) AS floor FROM oldest`;
 const OLD = "SELECT hash FROM @blob WHERE hash > $1 AND at < $2 AND sweep < $3 ORDER BY hash LIMIT $4";
-// One that was put again, or kept, meanwhile is not of the old number any more, also if that is seen only once it is locked.
+// A blob that was put or protected again has a newer number, even if that is visible only once its row is locked.
 const REMOVE = `WITH gone AS (
     DELETE FROM @blob WHERE hash = ANY ($1::text[]) AND sweep < $2 RETURNING octet_length(data) AS bytes)
   SELECT count(*) AS deleted, coalesce(sum(bytes), 0)::bigint AS bytes FROM gone`;
 const LEFT = 'SELECT count(*) AS "left" FROM @blob WHERE hash > $1 AND at < $2 AND sweep < $3';
 
 /**
- * Removes blobs that nothing names and nobody is about to name. A blob is put before it is named, and the clocks of
- * processes differ: age alone never makes a blob fit to be removed.
+ * Removes blobs that no row refers to and no process is about to refer to. A blob is put before it is referred to, and
+ * the clocks of processes differ, so age alone never justifies a removal.
  *
- * 1. Sweeps are numbered. A blob has the number of the latest sweep that had begun when it was last put.
- * 2. A turn that is opened after a sweep began knows that (`Lease.sweeps`): it puts again what it would name. An input
- *    or a change between turns keeps what it names in the transaction that names it (`Blobs.keep`).
- * 3. A turn that was open when the sweep began may name what was put since the last sweep before its acceptance. Sweeps
- *    and turns have their numbers from one sequence, which tells what was before.
- * 4. "Before" and "after" must be sure while others write: a sweep begins alone. Whoever puts, keeps or opens a turn reads
- *    the number of the latest sweep in its transaction, and so has the table of sweeps until it ends. A sweep begins when
- *    nobody has it, and sees all that they did; whoever comes later sees the sweep.
+ * sweep-1: Sweeps are numbered. A blob has the number of the latest sweep that had started when it was last put.
+ * sweep-2: A turn that opens after a sweep started has its number (`Lease.sweeps`) and puts its blobs again before it
+ * refers to them. An input or a change between turns protects its blobs in its own transaction (`Blobs.keep`).
+ * sweep-3: A turn that was open when the sweep started may refer to blobs that were put since the last sweep before its
+ * acceptance. Sweeps and turns take numbers from one sequence, which shows which came first.
+ * sweep-4: A sweep starts alone, so that "before" and "after" are certain while others write. A transaction that puts
+ * or protects a blob, or opens a turn, reads the number of the latest sweep and so locks the table of sweeps until it
+ * ends. A sweep starts when no transaction has this lock, and sees everything that they did. Later transactions see the
+ * sweep.
  */
 export class Sweeper {
   readonly #db: Database;
   readonly #now: () => number;
   #search: Search | undefined;
-  /** The last blob that was decided on; the next sweep goes on after it. */
+  /** The last processed blob. The next sweep continues after it. */
   #decided = "";
   #before: Promise<unknown> = Promise.resolve();
 
@@ -106,7 +110,7 @@ export class Sweeper {
     this.#now = now;
   }
 
-  /** One after the other: they go on with one search. */
+  /** Sequential, because all calls share one search. */
   sweep(options: SweepOptions): Promise<Swept> {
     const swept = this.#before.then(() => this.#sweep(options));
     this.#before = swept.catch(() => {});
@@ -154,7 +158,10 @@ export class Sweeper {
     search.place = ROOTS[search.root]?.start ?? [];
   }
 
-  /** In slices, so that whoever names one of them again waits for few. One that fails is gone on with by the next call. */
+  /**
+   * Removes in slices, so that a transaction that refers to one of the blobs again waits for few. The next call
+   * continues after a failure.
+   */
   async #remove(search: Search): Promise<void> {
     while (search.unnamed.size > 0) {
       const slice = [...search.unnamed].slice(0, SLICE);
@@ -181,7 +188,7 @@ interface Removed {
 }
 type Page = { readonly [column: string]: string | number } & { readonly text: string };
 
-/** Alone (4). What is slow was found out before. */
+/** Runs alone (sweep-4). The slow queries ran before. */
 async function begin(tx: Transaction): Promise<Floor> {
   tx.queue(SHUT_OUT);
   tx.queue(BEGIN);

@@ -1,6 +1,6 @@
 import { corrupt } from "../rows/faults.ts";
 
-/** What a row says as JSON. */
+/** Parses the JSON of a row. */
 export function parsed<T>(text: string, item: string): T {
   try {
     return JSON.parse(text) as T;

@@ -89,7 +89,7 @@ const events = fc.array(
   { maxLength: 4 },
 );
 
-test("D8 sqlite: what is kept in fewer letters is read back as it was", () => {
+test("D8 sqlite: compactly encoded rows are read back unchanged", () => {
   fc.assert(
     fc.property(entries, events, usage, (nodes, journal, spent) => {
       expect(decodeEntries(kept(encodeEntries(nodes as never, COMMIT)), COMMIT)).toEqual(kept(nodes));
@@ -138,7 +138,7 @@ test("D8 sqlite: an input and the first event of its turn are read back as they 
   );
 });
 
-test("D8 sqlite: the limits that rows leave out are those of old, whatever the defaults become", () => {
+test("D8 sqlite: limits omitted from rows stay those of the format, whatever the defaults become", () => {
   const opened = { kind: "opened", limits: DEFAULT_LIMITS, sessionId: "s", turnId: "t", inputId: "i" };
   const input = { id: "i", turnId: "t", sessionId: "s", message: {} } as unknown as NewInput;
   expect(encodeOpened(opened as unknown as Opened, input)).toEqual({ input: undefined });

@@ -19,18 +19,18 @@ import type { NewInput } from "../store.ts";
 import { corrupt } from "./faults.ts";
 
 /**
- * Writes what rows say most in fewer letters: spelled out, a journal is mostly names of fields. An array stands for an
- * object of exactly one shape; everything else is kept as it is. Checksums are not its job (`checksum.ts`).
+ * Encodes the frequent shapes of rows compactly: as plain JSON, a journal is mostly field names. An array stands for an
+ * object of exactly one shape; everything else is stored unchanged. Checksums are in `checksum.ts`.
  *
- * 1. A decoder reads what its encoder writes, and also the object spelled out: once everything was.
- * 2. What an array means never changes: files are kept for years.
+ * codec-1: A decoder reads what its encoder writes, and also plain objects, because old rows contain those.
+ * codec-2: The meaning of an array never changes, because files are kept for years.
  */
 
-/** Whether an object has no more than these fields: an array would lose others. */
+/** Returns whether an object has only this many fields. An array would lose others. */
 const has = (value: object, fields: number): boolean => Object.keys(value).length === fields;
 const isEncoded = <S extends readonly unknown[]>(value: object): value is S => Array.isArray(value);
 
-// ── Usage: the first two counts, and the others where one of them is not zero ───────────────────────────────────────
+// ── Usage: the first two counts, and the others if one of them is not zero ───────────────────────────────────────────
 
 export type EncodedUsage = readonly number[] | Usage;
 
@@ -48,7 +48,7 @@ export function decodeUsage(encoded: EncodedUsage): Usage {
   return { input, cacheRead, cacheWrite, output, reasoning, unknownCalls };
 }
 
-// ── Parts: a text is a string; a result names the call that it answers by its place in the message before ───────────
+// ── Parts: a text is a string; a result refers to its call by the position in the message before ─────────────────────
 
 const [CALL, RESULT, OTHER_RESULT] = [0, 1, 2];
 type EncodedPart =
@@ -57,7 +57,7 @@ type EncodedPart =
   | readonly [tag: number, call: number, parts: readonly EncodedPart[], status?: ToolStatus]
   | readonly [tag: number, callId: CallId, name: string, parts: readonly EncodedPart[], status?: ToolStatus]
   | Part;
-/** The parts of an assistant's message, whose calls the next one answers; nothing after any other message. */
+/** The parts of an assistant message, whose calls the next message answers. Empty after other messages. */
 type Asked = readonly Part[];
 const NOTHING_ASKED: Asked = [];
 const callsIn = (asked: Asked): readonly ToolCallPart[] => asked.filter((part) => part.kind === "toolCall");
@@ -86,7 +86,7 @@ function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, inde
   return status === "ok" ? [OTHER_RESULT, callId, name, parts] : [OTHER_RESULT, callId, name, parts, status];
 }
 
-/** One loop with few calls: a process that opens a long session runs it thousands of times, all uncompiled. */
+/** A single loop with few calls: opening a long session runs it thousands of times before the code is compiled. */
 function decodeParts(encoded: readonly EncodedPart[], asked: Asked): readonly Part[] {
   const parts: Part[] = [];
   let calls: readonly ToolCallPart[] | undefined;
@@ -112,7 +112,7 @@ const resultOf = (callId: CallId, name: string, parts: readonly EncodedPart[], s
   parts: decodeParts(parts, NOTHING_ASKED) as ToolResultPart["parts"],
 });
 
-// ── Nodes: a message's id is its place, and its time is told from the one before ────────────────────────────────────
+// ── Nodes: the id of a message is its position, and its time is a difference from the one before ─────────────────────
 
 const ROLES: readonly Role[] = ["user", "assistant", "tool", "system"];
 export type EncodedEntry =
@@ -173,7 +173,7 @@ export function decodeEntries(encoded: readonly EncodedEntry[], commit: string):
   return entries;
 }
 
-// ── Events: three kinds are nearly all of a journal; times are told as above ────────────────────────────────────────
+// ── Events: three kinds make up nearly all of a journal; times are differences as above ──────────────────────────────
 
 const [REPLIED, RETURNED, BOUNDED] = [0, 1, 2];
 type EncodedEvent =
@@ -229,7 +229,7 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
   });
 }
 
-// ── Inputs and first events: what the rows beside them say is left out ──────────────────────────────────────────────
+// ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
 type Said = Pick<NewInput, "message" | "at" | "wants">;
 export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said;
@@ -247,8 +247,8 @@ export function decodeInput(encoded: EncodedInput): Said {
 }
 
 /**
- * The default limits of the day on which this format was made: rows keep only what differs (2). A limit that came later
- * stands here with the value that turns of before are to have.
+ * The default limits at the introduction of this format. Rows store only differences (codec-2). A later limit has the
+ * value here that older turns must get.
  */
 const LIMITS: Limits = {
   roundsMax: 50,
@@ -282,7 +282,7 @@ const LIMITS: Limits = {
 const LIMIT_NAMES = Object.keys(LIMITS) as readonly (keyof Limits)[];
 
 type Known = "kind" | "sessionId" | "turnId" | "inputId" | "limits";
-/** A first event without its kind, which tells it from one that is spelled out. */
+/** A first event without its kind. The missing kind distinguishes it from a plain object. */
 export type EncodedOpened = Omit<Opened, Known | "input"> & {
   readonly input?: Draft;
   readonly limits?: Partial<Limits>;
@@ -300,7 +300,7 @@ export function encodeOpened(opened: Opened, { id, turnId, sessionId, message }:
   };
 }
 
-/** The limits that differ; undefined when the fields are not the same. */
+/** Returns the limits that differ; undefined if the fields are not the same. */
 function overLimits(limits: Limits): Partial<Limits> | undefined {
   if (!has(limits, LIMIT_NAMES.length)) return undefined;
   const over: { [name: string]: number } = {};
@@ -316,11 +316,11 @@ export function decodeOpened(encoded: EncodedOpened, { id: inputId, turnId, sess
   return { ...rest, kind: "opened", at, sessionId, turnId, inputId, input, limits: { ...LIMITS, ...limits } };
 }
 
-// ── Names: a text that SQLite would not keep as it is ────────────────────────────────────────────────────────────────
+// ── Names: texts that SQLite would change ────────────────────────────────────────────────────────────────────────────
 
 /**
- * A text in a form that SQLite keeps. SQLite ends texts at NUL and replaces lone surrogates, so that two keys would
- * become one: such texts are kept as JSON, behind a mark that no other kept text begins with.
+ * Returns a text in a form that SQLite stores unchanged. SQLite ends texts at NUL and replaces lone surrogates, so two
+ * keys could become one. Such texts are stored as JSON after a mark that no other stored text begins with.
  */
 export function keyText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -328,7 +328,7 @@ export function keyText(text: string): string {
 }
 
 export function fromKeyText(kept: string): string {
-  if (typeof kept !== "string") throw corrupt("A name", "it is no text"); // A damaged page may say anything of a column.
+  if (typeof kept !== "string") throw corrupt("A name", "it is not a text"); // A damaged page may contain any value.
   if (!kept.startsWith("\u0001")) return kept;
   try {
     return JSON.parse(kept.slice(1)) as string;

@@ -8,33 +8,32 @@ import type { Committed, EndedTurn, PluginSnapshots } from "../store.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import { corrupt } from "./faults.ts";
 
-/** How a turn ended, without what its segment and the plugins' states say already. */
+/** The end of a turn, without the fields that its segment and the plugin states already contain. */
 export interface Ended {
   readonly at: number;
-  readonly outcome: TurnOutcome | Told;
+  readonly outcome: TurnOutcome | AnswerByNode;
   readonly usage: Usage;
   readonly revision: number;
   readonly size: number;
-  /** Left out when they are the turn's own input alone. */
+  /** Omitted if it is only the turn's own input. */
   readonly inputs?: readonly InputId[];
-  /** Left out when it is the last of the turn's own nodes. */
+  /** Omitted if it is the last of the turn's own nodes. */
   readonly head?: NodeId | null;
   readonly branch?: NodeId;
-  /** Only for a turn kept beside the path: its states never were the session's. */
+  /** Only for a turn that became a branch, because its states never were the session's. */
   readonly plugins?: PluginSnapshots;
 }
-/** An answer that one of the turn's own nodes says: its text is not kept twice. */
-interface Told {
+/** An answer whose text is that of one of the turn's own nodes, so that it is stored once. */
+interface AnswerByNode {
   readonly kind: "told";
   readonly node: number;
 }
 
-/** An array stands for the plain end: an answer that is one of the nodes, on the path, to the turn's own input. */
+/** An array is the common end: an answer that is one of the nodes, on the path, to only the turn's own input. */
 export type EncodedEnded =
   | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
   | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
 
-/** An end as it is written. */
 export function encodeEnded(ended: Ended): EncodedEnded {
   const { at, outcome, size, revision } = ended;
   const usage = encodeUsage(ended.usage);
@@ -54,12 +53,12 @@ export function decodeEnded(encoded: EncodedEnded): Ended {
 export function outcomeIn(row: { readonly id: string }, { outcome }: Ended, entries: readonly Entry[]): TurnOutcome {
   if (outcome.kind !== "told") return outcome;
   const entry = entries[outcome.node];
-  if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is no message");
+  if (entry?.kind !== "message") throw corrupt(`The end of turn ${row.id}`, "its answer is not a message");
   return { kind: "answered", message: entry.message, text: textOf(entry.message.parts, "shown") };
 }
 
-/** The outcome as it is kept. An answer is most often the last node: the receipt names it. */
-export function told(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | Told {
+/** Returns the outcome in its stored form. An answer is usually the last node. */
+export function storedOutcome(outcome: TurnOutcome, entries: readonly Entry[]): TurnOutcome | AnswerByNode {
   if (outcome.kind !== "answered") return outcome;
   const { message, text } = outcome;
   let node = entries.length - 1;
@@ -85,10 +84,10 @@ export function committedOf({ id, done }: { readonly id: TurnId; readonly done: 
   };
 }
 
-/** What a repeated commit is compared by. `at` is not: a retry has another clock. */
+/** The fields that identify a repeated commit. `at` is not one, because a retry has a later time. */
 export type Content = Pick<EndedTurn, "outcome" | "entries" | "plugins" | "usage" | "inputs">;
 
-/** Whether a commit that is sent says what was kept. */
+/** Returns whether a sent commit equals the stored one. */
 export function isSameEnd(kept: Content, { outcome, entries, plugins, usage, inputs }: EndedTurn): boolean {
   return isDeepStrictEqual(kept, JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })));
 }

@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobLease, Lease } from "../store.ts";
 
-/** The errors that every store of rows throws. */
+/** Errors that all stores of rows throw. */
 
 export const corrupt = (item: string, problem: string, cause?: unknown): RuntimeError =>
   new RuntimeError("store.corrupt", { item, problem }, { cause });
@@ -9,6 +9,6 @@ export const corrupt = (item: string, problem: string, cause?: unknown): Runtime
 export const leaseLost = ({ sessionId, generation }: Lease): RuntimeError =>
   new RuntimeError("lease.lost", { sessionId, generation });
 
-/** A job has no session that is sure: it may have been handed over, or deleted with it. So the error names the job. */
+/** The error names the job, because its session is uncertain: the job may have moved, or its session may be deleted. */
 export const jobLost = ({ jobId, generation }: JobLease): RuntimeError =>
   new RuntimeError("lease.lost", { sessionId: jobId, generation });

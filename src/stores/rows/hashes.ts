@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 
-/** Names of blobs: hashes of their content. */
+/** Names of blobs are hashes of their content. */
 
 const HASH_LENGTH = 43;
 
-/** Whatever looks like a hash: rather too much is kept than too little. */
+/** Returns everything that looks like a hash. A wrong guess only keeps a blob too long. */
 export function* hashesIn(text: string): Iterable<string> {
-  // Not by a regular expression: it fails on a run of some megabytes.
+  // No regular expression: it overflows on a word of some megabytes.
   for (let at = 0, start = 0; at <= text.length; at++) {
     if (at < text.length && isInHash(text.charCodeAt(at))) continue;
     for (let from = start; from + HASH_LENGTH <= at; from++) yield text.slice(from, from + HASH_LENGTH);
@@ -17,15 +17,18 @@ export function* hashesIn(text: string): Iterable<string> {
 const IN_HASH: readonly boolean[] = Array.from({ length: 128 }, (_, code) => /[\w-]/.test(String.fromCharCode(code)));
 const isInHash = (code: number): boolean => IN_HASH[code] === true;
 
-/** Whether content fits its name. */
+/** Returns whether content matches its name. */
 export const isWhole = (name: string, data: Uint8Array): boolean => hash("sha256", data, "base64url") === name;
 
-/** So few are looked for one by one: a text of megabytes without a space has as many names as characters. */
+/**
+ * Up to this number, hashes are searched for one by one: a text of megabytes without a space contains as many
+ * candidates as characters.
+ */
 const FEW = 32;
 const LATELY = 1_000;
 
-/** The latest blobs that were put by this process: among what looks like a hash, these certainly are. */
-export class Lately {
+/** The blobs that this process put last. They are certain, unlike texts that only look like a hash. */
+export class RecentBlobs {
   readonly #names = new Set<string>();
 
   add(name: string): void {
@@ -34,7 +37,7 @@ export class Lately {
     if (this.#names.size > LATELY) this.#names.delete(this.#names.keys().next().value as string);
   }
 
-  /** Those of them that a text names. */
+  /** Returns those that a text contains. */
   namedIn(text: () => string): ReadonlySet<string> {
     const named = new Set<string>();
     if (this.#names.size === 0) return named;

@@ -1,15 +1,14 @@
-import { asJobCursor, asJobId, type JobCursor, type JobId } from "../../model/ids.ts";
+import { asJobCursor, type JobCursor, type JobId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type JobRecovery, type NewJob } from "../../model/job.ts";
-import { fromKeyText, keyText } from "./codec.ts";
+import { keyText } from "./codec.ts";
 
-/** What every store of rows says of a job in columns, so that it is found without reading what it is. */
+/** Columns of a job that find it without reading its body. */
 
-/** A job's id as text that can be kept. */
+/** A job id in the form that can be stored. */
 export type KeptId = string & { readonly kept: JobId };
 export const keptId = (id: JobId): KeptId => keyText(id) as KeptId;
-export const idOf = ({ id }: { readonly id: KeptId }): JobId => asJobId(fromKeyText(id));
 
-/** The states of a job, as the indexes need them. */
+/** Job states as the indexes store them. */
 export const RUNNING = 0;
 export const IDLE = 1;
 export const OVER = 2;
@@ -19,7 +18,7 @@ export const stateIn = (record: Pick<JobRecord, "state">): number => {
   return isOver(record) ? OVER : IDLE;
 };
 
-/** How a job goes on without its process, as `recovery` has it. */
+/** The values of `recovery`: how a job can continue without its process. */
 const RECOVERIES: readonly JobRecovery[] = ["rerunnable", "owner-bound", "external"];
 export const RERUNNABLE = 0;
 export const BOUND = 1;
@@ -27,33 +26,39 @@ export const EXTERNAL = 2;
 
 export const recoveryOf = ({ recovery }: NewJob): number => RECOVERIES.indexOf(recovery);
 
-/** The `operation` of a job that any process can take: to deliver an input, or to abandon what is bound to another. */
+/**
+ * The `operation` of a job that any process can run: to deliver an input, or to abandon a job that is bound to another
+ * owner.
+ */
 export const ANYBODY = "";
 
-/** The task that a process must have to run a job, or `ANYBODY`; null when nobody can take it. */
-export function takerOf({ recovery, operation, delivers }: NewJob): string | null {
+/** Returns the task that a process needs to run a job, or `ANYBODY`; null if no process can claim it. */
+export function taskOf({ recovery, operation, delivers }: NewJob): string | null {
   if (recovery === "external") return null;
   if (recovery === "owner-bound" || delivers !== undefined) return ANYBODY;
-  return operation === undefined ? null : keyText(operation);
+  return operation ?? null;
 }
 
-/** The tasks that a process can run, as they are compared: what anybody can do is always among them. */
-export const takes = (operations: readonly string[]): readonly string[] => [
-  ANYBODY,
-  ...new Set(operations.filter((operation) => operation !== "").map(keyText)),
-];
+/** Returns the tasks that a process can run, with `ANYBODY`. */
+export const tasksOf = (operations: readonly string[]): readonly string[] => [...new Set([ANYBODY, ...operations])];
 
-/** What began a job, as `parent` has it. */
+/** The values of `parent`: what started a job. */
 export const turnAsParent = (turn: string): string => `turn/${turn}`;
-export const jobAsParent = (job: KeptId): string => `job/${job}`;
+export const parentJob = (id: JobId): string => `job/${keyText(id)}`;
 
-/** What began a job, if it is to end with that. */
-export function parentOf({ parent, onParentEnd }: NewJob): string | null {
+/** Returns the parent of a job that ends with it. */
+export function parentOfJob({ parent, onParentEnd }: NewJob): string | null {
   if (parent === undefined || onParentEnd !== "cancel") return null;
-  return "turnId" in parent ? turnAsParent(parent.turnId) : jobAsParent(keptId(parent.jobId));
+  return "turnId" in parent ? turnAsParent(parent.turnId) : parentJob(parent.jobId);
 }
 
-/** What changes of a record. */
+/** The jobs that a parked job awaits, and whether it needs one or all of them. */
+export interface Awaits {
+  readonly jobs: readonly JobId[];
+  readonly need: "any" | "all";
+}
+
+/** The fields of a record that change. */
 export type Moves = Pick<
   JobRecord,
   | "sessionId"
@@ -81,7 +86,7 @@ export const movesOf = (record: JobRecord): Moves => {
   };
 };
 
-/** The whole record: what a job was begun with, and what has changed since. */
+/** Returns the whole record: the unchanging fields and the current ones. */
 export function recordWith(moves: Moves, { at: _, ...job }: NewJob): JobRecord {
   return { ...job, ...moves };
 }

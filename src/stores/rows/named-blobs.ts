@@ -1,8 +1,8 @@
 import type { PluginState, TurnEvent } from "../../turn/event.ts";
 
-/** Which blobs a row names, so that one that is missing is found before it is asked for. */
+/** Finds the blobs that a row refers to, so that a check can find a missing one. */
 
-/** The attachments anywhere in a value. */
+/** Returns the attachments anywhere in a value. */
 export function attachmentsIn(value: unknown): readonly string[] {
   const found: string[] = [];
   for (const left = [value]; left.length > 0; ) {
@@ -27,5 +27,5 @@ export function blobsOfEvent(event: TurnEvent): readonly string[] {
   return found;
 }
 
-// A tool's own JSON may look like an attachment; only the hash of one is of this form.
+// A tool's JSON may look like an attachment. Only a real hash has this form.
 const isHash = (value: unknown): value is string => typeof value === "string" && /^[\w-]{43}$/.test(value);

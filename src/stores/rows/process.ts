@@ -2,8 +2,8 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * The holder of a lease, written `host/boot/pid/start`: its machine, the start of that and the process table, its pid, and
- * the moment it began. A field that cannot be found out is empty. `host/pid` is understood too.
+ * The process of a lease holder, written `host/boot/pid/start`: its machine, the machine's boot and process table, its
+ * pid, and its start time. An unknown field is empty. The form `host/pid` is accepted too.
  */
 interface Process {
   readonly host: string;
@@ -19,15 +19,15 @@ function parse(text: string): Process | undefined {
 }
 
 /**
- * Whether a lease can be taken over before it lapses: only when the process is of this machine and certainly gone. In
- * every doubt it lives.
+ * Returns whether a lease can be taken over before it expires: only if the process is of this machine and certainly
+ * gone.
  */
 export function isProvenDead(text: string): boolean {
   const other = parse(text);
   if (other === undefined || other.pid <= 0 || other.host !== hostname()) return false;
   const [theirs, ours] = [other.boot.split("@"), bootOf().split("@")];
   if (theirs[0] !== "" && ours[0] !== "" && theirs[0] !== ours[0]) return true; // The machine was restarted since.
-  if (theirs[1] !== undefined && theirs[1] !== ours[1]) return false; // A container of its own: its numbers are not ours.
+  if (theirs[1] !== undefined && theirs[1] !== ours[1]) return false; // The process runs in another container, where pids have another meaning.
   if (other.pid === process.pid) return other.start !== "" && other.start !== startOf(process.pid)?.start;
   if (!exists(other.pid)) return true;
   const found = startOf(other.pid);
@@ -45,7 +45,7 @@ function exists(pid: number): boolean {
 }
 
 let boot: string | undefined;
-/** The machine's start, and the id of the process table: in another container the same number is another process. */
+/** Returns the machine's boot and the id of the process table. In another container the same pid is another process. */
 function bootOf(): string {
   if (boot === undefined) {
     const id = attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
@@ -55,10 +55,10 @@ function bootOf(): string {
   return boot;
 }
 
-/** When a process began, in ticks since the machine started: a pid that is used again has another start. */
+/** Returns when a process started, in ticks since boot. A reused pid has another start. */
 function startOf(pid: number): { readonly start: string; readonly isZombie: boolean } | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
-  // The name in brackets may contain anything; the state is the first field after it.
+  // The process name in brackets may contain anything. The state is the first field after it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, start] = [fields[0], fields[19]];
   return start === undefined ? undefined : { start, isZombie: state === "Z" || state === "X" };
@@ -72,6 +72,6 @@ function attempt(read: () => string): string {
   }
 }
 
-/** This process, in the form that `isProvenDead` reads. */
+/** Identifies this process in the form that `isProvenDead` reads. */
 export const thisProcess = (): string =>
   `${hostname()}/${bootOf()}/${process.pid}/${startOf(process.pid)?.start ?? ""}`;

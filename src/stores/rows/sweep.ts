@@ -1,27 +1,25 @@
 import { hashesIn } from "./hashes.ts";
 
-/** What a sweep of blobs is asked, and what it answers. */
-
 export interface SweepOptions {
-  /** Younger blobs stay, named or not: most are put again soon. An hour unless given. */
+  /** Blobs younger than this stay, because most are put again soon. Default: one hour. */
   readonly olderThanMs?: number;
-  /** How many blobs to decide on. */
+  /** Maximum number of blobs to process. */
   readonly max?: number;
-  /** How long to search; a page under way is finished. */
+  /** Maximum search time. A started page is finished. */
   readonly ms?: number;
 }
 export interface Swept {
-  /** Nothing removed, because the search for names was not finished in time; another call goes on with it. */
+  /** The search did not finish in time, so no blob was removed. Another call continues it. */
   readonly isPartial: boolean;
   readonly deleted: number;
   readonly bytes: number;
-  /** Old blobs that something names. */
+  /** Old blobs that have a reference. */
   readonly kept: number;
-  /** Old blobs not decided on. */
+  /** Old blobs that were not processed. */
   readonly remaining: number;
 }
 
-/** Takes the hashes that a text names from those that nothing was found to name. */
+/** Removes the hashes in a text from the set of unnamed blobs. */
 export function forgetNamed(
   unnamed: { readonly size: number; delete(hash: string): boolean },
   text: string | null,

@@ -55,7 +55,7 @@ function counted(path: string): { readonly db: Database; reads: number } {
   return count;
 }
 
-test("D7 sqlite: as long as nobody writes, an agenda asks for nothing but that, however many turns are parked", async () => {
+test("D7 sqlite: without writes an agenda only asks whether there was one, with any number of parked turns", async () => {
   const path = newFile();
   const others = sqlite(path);
   await sleepers(others, 20);
@@ -83,7 +83,7 @@ test("D7 sqlite: as long as nobody writes, an agenda asks for nothing but that, 
   await store.close();
 });
 
-test("D2 sqlite: the turn of a process that dies is work at once, though nobody has written since", async () => {
+test("D2 sqlite: a dead process's turn is in the agenda at once, without a write", async () => {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const store = sqlite(newFile());
   await store.create(newSession());
@@ -95,7 +95,7 @@ test("D2 sqlite: the turn of a process that dies is work at once, though nobody 
   await store.close();
 });
 
-test("D8 sqlite: a wait that is damaged keeps nobody else from being found", async () => {
+test("D8 sqlite: a damaged wait does not hide other waits", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create(newSession(bob));

@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import { corrupt } from "../rows/faults.ts";
-import { isWhole, Lately } from "../rows/hashes.ts";
+import { isWhole, RecentBlobs } from "../rows/hashes.ts";
 import type { Connection } from "./connection.ts";
 
 /** The number of the latest sweep. */
@@ -12,13 +12,13 @@ const PUT = `INSERT INTO blob (hash, at, data, sweep) VALUES (?, ?, ?, ${SWEEPS}
     WHERE sweep < excluded.sweep OR at < excluded.at - 30000`;
 const KEEP = `UPDATE blob SET sweep = max(sweep, ${SWEEPS}) WHERE hash = ?`;
 
-/** Node 22 binds an empty array that `TextEncoder` made as NULL, and this one as an empty blob. */
+/** Node 22 binds an empty array from `TextEncoder` as NULL, and this one as an empty blob. */
 const EMPTY = new Uint8Array(0);
 
 export class Blobs {
   readonly #db: Connection;
   readonly #now: () => number;
-  readonly #lately = new Lately();
+  readonly #lately = new RecentBlobs();
 
   constructor(db: Connection, now: () => number) {
     this.#db = db;
@@ -37,12 +37,12 @@ export class Blobs {
     return row.data;
   }
 
-  /** Keeps blobs that the same transaction names from a sweep that is under way. Throws when one is gone already. */
+  /** Protects blobs that this transaction names from a running sweep. Throws if one is already gone. */
   keep(names: Iterable<string>): void {
     for (const name of names) if (this.#db.run(KEEP, name) === 0) throw new RuntimeError("store.swept", { hash: name });
   }
 
-  /** The same for what was put here lately, wherever a text names it. */
+  /** Protects recently put blobs of this process that the text names. */
   keepNamed(text: () => string): void {
     this.keep(this.#lately.namedIn(text));
   }

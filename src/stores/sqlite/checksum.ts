@@ -3,9 +3,8 @@ import type { Json } from "../../model/json.ts";
 import { corrupt } from "../rows/faults.ts";
 
 /**
- * Rows hold JSON behind a checksum of it. SQLite finds a damaged page only when its structure is hurt; a flipped bit in
- * a text would be read as what someone said. The seed is where the row belongs, so that a text in the wrong row is found
- * too.
+ * Rows store JSON after its checksum. SQLite detects a damaged page only if its structure is broken; a flipped bit in a
+ * text would be read as content. The seed is the position of the row, so that a text in the wrong row is found too.
  */
 export function seal(value: unknown, seed: number): string {
   const text = JSON.stringify(value);
@@ -25,18 +24,18 @@ export function unseal<T>(sealed: string, seed: number, item: string, before?: n
 }
 
 export function unsealText(sealed: string, seed: number, item: string, before?: number): string {
-  if (typeof sealed !== "string") throw corrupt(item, "it is no text"); // A damaged page may say anything of a column.
+  if (typeof sealed !== "string") throw corrupt(item, "it is not a text"); // A damaged page may contain any value.
   const text = sealed.slice(SUM_LENGTH);
   const isWhole = sealed.startsWith(sum(text, seed)) || (before !== undefined && sealed.startsWith(sum(text, before)));
   if (!isWhole) throw corrupt(item, NO_FIT);
   return text;
 }
 
-/** The checksum of a sealed text, which stands for the text in the checksum of its row. */
+/** Returns the checksum of a sealed text, which represents the text in the checksum of its row. */
 export const sumIn = (sealed: string | null): Json =>
   typeof sealed === "string" ? sealed.slice(0, SUM_LENGTH) : sealed;
 
-/** Throws unless the checksum of a row's columns fits. Rows that were written before schema 5 have none. */
+/** Throws unless the checksum of a row's columns matches. Rows from before schema 5 have none. */
 export function requireFit(seal: number | null, columns: readonly Json[], item: string): void {
   if (seal !== null && seal !== sumOf(columns)) throw corrupt(item, NO_FIT);
 }
@@ -49,5 +48,5 @@ function sum(text: string, seed: number): string {
   return BYTES[crc >>> 24]! + BYTES[(crc >>> 16) & 255] + BYTES[(crc >>> 8) & 255] + BYTES[crc & 255];
 }
 
-/** The checksum of a row's columns. By zlib: a loop of our own is slow until it is compiled. */
+/** Returns the checksum of a row's columns. Uses zlib, because a loop in JavaScript is slow until it is compiled. */
 export const sumOf = (columns: readonly Json[]): number => crc32(JSON.stringify(columns));

@@ -4,61 +4,61 @@ import type { Database, Statement, Value } from "./database.ts";
 import { isBusy, typed } from "./faults.ts";
 
 /**
- * What a write survives. `process`: a killed process, always, and a power cut but for the latest writes. `power`: what
- * was acknowledged to someone (inputs, commits, changes, answers, cancels; of jobs their beginning, their end, and what
- * is sent to them or by them; subscriptions, and what has happened) survives a power cut; journal events, steps and lines
- * since may be lost. `power-all`: everything written survives one.
+ * What a write survives. Every setting survives a killed process. `process`: a power cut may lose the latest writes.
+ * `power`: acknowledged writes survive a power cut (inputs, commits, changes, answers, cancels; of jobs their start,
+ * their end, and the events sent to them or by them; subscriptions and occurrences); later journal events, steps and
+ * lines may be lost. `power-all`: every write survives a power cut.
  */
-export type Strength = "process" | "power" | "power-all";
+export type Durability = "process" | "power" | "power-all";
 type Sync = "NORMAL" | "FULL";
 
-/** How long a call may block the whole process while another one writes. After that it waits without blocking. */
+/** How long a call may block the process while another one writes. After that it waits asynchronously. */
 const BLOCK_MS = 4;
 const BUSY_MS = 500;
 const OPENING_MS = 5_000;
 
 /**
- * One connection: its statements, its transactions, and its patience with other connections on the same file. What the
- * statements say is not its job.
+ * One connection: its statements, its transactions, and its retries when another connection has locked the file. The
+ * content of statements belongs elsewhere.
  *
- * 1. Calls are done in the order in which they were made, also when some of them have to wait.
- * 2. Work that found the file locked is done again from its beginning: nothing of it was kept.
- * 3. Nothing is remembered of a transaction that failed.
+ * connection-1: Calls run in the order in which they were made, even if some of them must wait.
+ * connection-2: Work that found the file locked runs again from its beginning, because none of it was kept.
+ * connection-3: Caches are cleared when a transaction fails.
  */
 export class Connection {
   readonly path: string;
   readonly leaseMs: number;
-  /** The patience of whoever holds a lease: while the file is locked, nobody else can take the turn. */
+  /** How long a lease holder's calls are retried: while the file is locked, no other process can take the turn. */
   readonly heldMs: number;
   readonly #db: Database;
   readonly #patienceMs: number;
-  /** The sync of writes that someone is told of, and of all others. */
+  /** The sync mode of acknowledged writes, and of all others. */
   readonly #acknowledged: Sync;
   readonly #other: Sync;
   readonly #statements = new Map<string, Statement>();
   readonly #memories: { clear(): void }[] = [];
   #sync: Sync | undefined;
   #isClosed = false;
-  /** The calls that wait for another connection, in their order (1). */
+  /** Calls that wait for another connection, in order (connection-1). */
   #line: Waiting[] = [];
 
-  constructor(db: Database, path: string, strength: Strength, patienceMs: number, leaseMs: number) {
+  constructor(db: Database, path: string, durability: Durability, patienceMs: number, leaseMs: number) {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.path = path;
     this.#patienceMs = patienceMs;
     this.heldMs = Math.max(patienceMs, leaseMs);
-    this.#acknowledged = strength === "process" ? "NORMAL" : "FULL";
-    this.#other = strength === "power-all" ? "FULL" : "NORMAL";
+    this.#acknowledged = durability === "process" ? "NORMAL" : "FULL";
+    this.#other = durability === "power-all" ? "FULL" : "NORMAL";
   }
 
-  /** Names something that remembers what was read or written, to be cleared when a transaction fails (3). */
+  /** Registers a cache that is cleared when a transaction fails (connection-3). */
   remembers<M extends { clear(): void }>(memory: M): M {
     this.#memories.push(memory);
     return memory;
   }
 
-  /** Runs `prepare` on a fresh database. It may block for a while: nothing can go on before it. */
+  /** Runs `prepare` on an opened database. It may block for a while, because no other call can run before it. */
   setUp(prepare: () => void): void {
     try {
       this.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
@@ -71,7 +71,9 @@ export class Connection {
     }
   }
 
-  /** SQLite does not wait for some locks, such as that of a connection which changes the journal mode; this does. */
+  /**
+   * Retries, because SQLite does not wait for some locks, such as that of a connection which changes the journal mode.
+   */
   #untilFree(prepare: () => void): void {
     for (const end = performance.now() + OPENING_MS; ; ) {
       try {
@@ -83,18 +85,18 @@ export class Connection {
     }
   }
 
-  /** Runs what must not be prepared: a prepared `PRAGMA synchronous` does nothing on its first run. */
+  /** Runs SQL that must not be prepared: a prepared `PRAGMA synchronous` does nothing on its first run. */
   exec(sql: string): void {
     this.#db.exec(sql);
   }
 
-  /** Answers how many rows it changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: Value[]): number {
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
     return Number(statement.run(...values).changes);
   }
 
-  /** Answers the number of the row that it inserted, if it did. */
+  /** Returns the number of the inserted row, if one was inserted. */
   insert(sql: string, ...values: Value[]): number | undefined {
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
     const { changes, lastInsertRowid } = statement.run(...values);
@@ -102,8 +104,8 @@ export class Connection {
   }
 
   /**
-   * The first row. For reads, and for writes inside a transaction: `get` does not finish its statement, and outside of
-   * one nobody would hear that the write failed.
+   * Returns the first row. For reads, and for writes inside a transaction: `get` does not finish its statement, and
+   * outside a transaction the failure of the write would be unnoticed.
    */
   row<Row>(sql: string, ...values: Value[]): Row | undefined {
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
@@ -121,22 +123,22 @@ export class Connection {
     return statement;
   }
 
-  /** Runs work of one statement that reads. */
+  /** Runs work that is one reading statement. */
   read<T>(work: () => T): Awaitable<T> {
     return this.#patiently(undefined, undefined, work);
   }
 
-  /** Runs work of several statements that read the same moment, though others write. */
+  /** Runs work of several statements on one snapshot. */
   readAll<T>(work: () => T): Awaitable<T> {
     return this.#patiently(undefined, "BEGIN", work);
   }
 
-  /** Runs work of one statement that writes; where it returns rows, `rows` must be used. */
+  /** Runs work that is one writing statement. If it returns rows, use `rows`. */
   writeOne<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
     return this.#patiently(isAcknowledged, undefined, work, patienceMs);
   }
 
-  /** Keeps all of the work or nothing. The write lock comes first, so that what is read inside holds until the end. */
+  /** Keeps all of the work or nothing. Takes the write lock first, so that what it reads stays true until the end. */
   write<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
     return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work, patienceMs);
   }
@@ -185,16 +187,19 @@ export class Connection {
       try {
         this.run("ROLLBACK");
       } catch {
-        // SQLite has rolled back by itself, as it does after some failures; the first error tells why.
+        // SQLite already rolled back, as it does after some failures. The first error has the reason.
       }
       throw error;
     }
   }
 
-  /** Tries again until nobody waits: a call is done when the file is free (2), or refused when its patience ends. */
+  /**
+   * Retries until no call waits: a call runs when the file is free (connection-2), or is refused when its patience
+   * ends.
+   */
   async #serve(): Promise<void> {
     for (let waitMs = 2; this.#line.length > 0; waitMs = Math.min(waitMs * 1.6, 50)) {
-      // By chance, so that two connections which met once do not go on meeting.
+      // Random, so that two conflicting connections do not conflict again.
       await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
       for (let first = this.#line[0]; first !== undefined; first = this.#line[0]) {
         try {
@@ -212,7 +217,7 @@ export class Connection {
     }
   }
 
-  /** Nobody waits longer than was agreed because others, before it in the line, have more patience. */
+  /** Refuses calls whose patience has ended, even behind others with more patience. */
   #refuseLate(cause: unknown): void {
     const now = performance.now();
     const late = this.#line.filter(({ end }) => end < now);
@@ -222,9 +227,9 @@ export class Connection {
   }
 }
 
-/** A call that found the file locked, or came after one that did. */
+/** A call that found the file locked, or that was made after such a call. */
 interface Waiting {
-  /** Throws when the file is still locked. */
+  /** Throws while the file is locked. */
   attempt(): void;
   reject(error: unknown): void;
   readonly patienceMs: number;

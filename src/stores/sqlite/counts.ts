@@ -1,8 +1,8 @@
 import type { Connection } from "./connection.ts";
 
 /**
- * How many rows of a kind each of the latest sessions has. They are counted once and then reckoned with: a count takes
- * longer the more there are, and every acceptance needs it.
+ * Caches how many rows of a kind recent sessions have. Counting takes longer the more rows there are, and every
+ * acceptance needs the number.
  */
 export class Counts {
   readonly #db: Connection;
@@ -19,14 +19,14 @@ export class Counts {
     this.#bySession.clear();
   }
 
-  /** Only while what is counted is known: `by` is what this connection adds or takes. */
+  /** Applies what this connection adds or removes, if the count is cached. */
   change(session: number, by: number): void {
     const known = this.#bySession.get(session);
     if (known !== undefined) this.#bySession.set(session, known + by);
   }
 
   of(session: number): number {
-    // Moves when another connection writes, and not when this one does.
+    // `data_version` changes when another connection writes, and not when this one does.
     const { version } = this.#db.row<{ version: number }>("SELECT data_version AS version FROM pragma_data_version")!;
     if (version !== this.#version || this.#bySession.size >= SESSIONS) this.clear();
     this.#version = version;
@@ -36,13 +36,3 @@ export class Counts {
   }
 }
 const SESSIONS = 1_000;
-
-/** The counts of a connection, by a statement that counts the rows of one session. */
-export function counting(sql: string): (db: Connection) => Counts {
-  const known = new WeakMap<Connection, Counts>();
-  return (db) => {
-    const counts = known.get(db) ?? db.remembers(new Counts(db, sql));
-    known.set(db, counts);
-    return counts;
-  };
-}

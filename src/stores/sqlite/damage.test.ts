@@ -140,7 +140,7 @@ test("D8 sqlite: a database that cannot be written is refused", async () => {
   expect(error.hint).toMatch(/write/);
 });
 
-test("D1 D8 sqlite: when the disk is full nothing of a turn is kept, and it goes on when there is room", async () => {
+test("D1 D8 sqlite: a turn on a full disk stores nothing, and continues when there is room", async () => {
   const db = new DatabaseSync(newFile());
   const store = sqlite(db as unknown as Database);
   await store.create(newSession());
@@ -160,13 +160,13 @@ test("D1 D8 sqlite: when the disk is full nothing of a turn is kept, and it goes
   await store.close();
 });
 
-test("D1 D8 sqlite: a write that fails only when it is kept is told, in one statement too", () => {
+test("D1 D8 sqlite: a write that fails at its commit throws, also a single statement", () => {
   // Past the limit on file sizes the write-ahead log cannot grow: appends fail at their very end.
   const path = newFile();
   const program = `
     import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
     import { begin, newSession, NOW, slept } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
-    const store = sqlite(${JSON.stringify(path)}, { strength: "process" });
+    const store = sqlite(${JSON.stringify(path)}, { durability: "process" });
     await store.create(newSession());
     const lease = await begin(store, "hello");
     let seq = 1;
@@ -188,9 +188,9 @@ test("D1 D8 sqlite: a write that fails only when it is kept is told, in one stat
   expect(read).toBe(acknowledged);
 });
 
-test("D8 sqlite: a file that another one holds is told after some patience, without blocking", async () => {
+test("D8 sqlite: a locked file throws after the patience, without blocking", async () => {
   const path = newFile();
-  const store = sqlite(path, { lockedMs: 150 });
+  const store = sqlite(path, { busyTimeoutMs: 150 });
   await store.create(newSession());
   const other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
@@ -222,7 +222,7 @@ async function sample(): Promise<string> {
   return path;
 }
 
-test("D8 sqlite: every byte of what was said is under a checksum", async () => {
+test("D8 sqlite: every byte of content is under a checksum", async () => {
   const path = await sample();
   const whole = readFileSync(path);
   const store = sqlite(path);
@@ -257,7 +257,7 @@ test("D8 sqlite: every byte of what was said is under a checksum", async () => {
   }
 }, 30_000);
 
-test("D8 sqlite: where a fork began is under a checksum, and what made an operation", async () => {
+test("D8 sqlite: the origin of a fork and the maker of an operation are under a checksum", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create(newSession());
@@ -283,7 +283,7 @@ test("D8 sqlite: where a fork began is under a checksum, and what made an operat
 
 const REMARK: readonly Entry[] = [{ at: NOW, kind: "plugin", plugin: "notes", type: "remark", body: 1 }];
 
-test("D8 sqlite: whatever of a row is changed or lost is found, though nobody reads it", async () => {
+test("D8 sqlite: the check finds every changed or lost row", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create({ ...newSession(), plugins: { notes: { version: "1", revision: 1, state: 1 } } });
@@ -441,7 +441,7 @@ test("D8 sqlite: a blob that is named and missing is found, wherever it is named
   await store.close();
 });
 
-test("D8 sqlite: wherever a byte is changed, what is read is true, or refused with a code, or not found", async () => {
+test("D8 sqlite: with any byte changed, a read is right, throws a code, or finds nothing", async () => {
   const path = await sample();
   const whole = readFileSync(path);
   const store = sqlite(path);
@@ -511,7 +511,7 @@ test("D8 sqlite: a file that was cut short is refused, or has what it had", asyn
   }
 }, 30_000);
 
-test("D8 sqlite: a history that was made to lead in a circle is refused, and not read for ever", async () => {
+test("D8 sqlite: a history in a circle is refused", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create(newSession());

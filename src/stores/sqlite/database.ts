@@ -4,7 +4,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { typed } from "./faults.ts";
 import { databaseFile } from "./path.ts";
 
-/** What the store needs of a database; `node:sqlite` and better-sqlite3 both have it. */
+/** What the store needs from a database. Both `node:sqlite` and better-sqlite3 have it. */
 export interface Database {
   exec(sql: string): unknown;
   prepare(sql: string): Statement;
@@ -17,7 +17,7 @@ export interface Statement {
 }
 export type Value = string | number | null | Uint8Array;
 
-/** Creates a missing file, but no folder: a missing folder is most often a mistyped path. */
+/** Creates a missing file but no missing folder, which is usually a typo in the path. */
 export function openFile(path: string): Database {
   const place = databaseFile(path);
   if (place !== undefined) {

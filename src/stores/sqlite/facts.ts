@@ -1,11 +1,10 @@
-import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, type Cursor } from "../../model/ids.ts";
 import { requireFit, sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * The number of the latest fact. Facts are numbered in one order over all sessions; numbers are given out under the
- * write lock, so they become visible in that order. `floor` keeps those of deleted sessions from being used again.
+ * The number of the latest fact. Facts have one order over all sessions. Numbers are assigned under the write lock, so
+ * they become visible in order. `floor` prevents the reuse of numbers of deleted sessions.
  */
 export const LATEST_FACT = `max(
   coalesce((SELECT max(n) FROM turn), 0),
@@ -20,8 +19,8 @@ const LATEST = `SELECT ${LATEST_FACT} AS latest`;
 export const latestFact = (db: Connection): number => db.row<{ latest: number }>(LATEST)!.latest;
 
 /**
- * What is known of what was deleted: the latest fact when the last session went, how many sessions there are in `gone`,
- * and, since schema 8, the latest change of a job when the last one was removed.
+ * Facts about deleted data: the latest fact when the last session was deleted, the number of sessions in `gone`, and,
+ * since schema 8, the latest job change when the last job was removed.
  */
 interface Meta {
   readonly floor: number;
@@ -38,7 +37,7 @@ export function sealMeta(db: Connection): void {
   db.run("UPDATE meta SET seal = ?", sumOf(columnsOf(metaOf(db)!)));
 }
 
-/** To be done when the floor of jobs is new: a seal that did not fit before does not fit afterwards. */
+/** Call it for a new floor of jobs. A seal that did not match before does not match after it. */
 export function sealJobFloor(db: Connection): void {
   const meta = metaOf(db);
   if (meta?.seal === sumOf([meta?.floor ?? -1, meta?.gone ?? -1])) sealMeta(db);
@@ -52,11 +51,5 @@ export function requireMeta(db: Connection): Meta {
 
 export const cursorOf = (fact: number): Cursor => asCursor(String(fact));
 
-export function requireFact(db: Connection, cursor: Cursor): number {
-  const fact = /^[1-9]\d{0,15}$/.test(cursor) ? Number(cursor) : 0;
-  if (fact === 0 || fact > latestFact(db)) throw new RuntimeError("cursor.unknown", { cursor });
-  return fact;
-}
-
-/** SQLite writes no limit as -1. */
-export const limit = (max: number): number => (max === Infinity ? -1 : max);
+/** SQLite writes "no limit" as -1. */
+export const limit = (max: number): number => (max === Infinity ? -1 : Math.max(0, max));

@@ -4,7 +4,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
 import { databaseFile } from "./path.ts";
 
-/** SQLite's primary result codes: the ones that have a remedy of their own. */
+/** SQLite's primary result codes that have a specific remedy. */
 const BUSY = 5;
 const LOCKED = 6;
 const READONLY = 8;
@@ -14,7 +14,7 @@ const FULL = 13;
 const CANTOPEN = 14;
 const CONSTRAINT = 19;
 const NOTADB = 26;
-/** An extended code of IOERR: the shared memory of the write-ahead log has no room on the disk. */
+/** An extended code of IOERR: the disk has no room for the shared memory of the write-ahead log. */
 const IOERR_SHMSIZE = 4874;
 const BY_NAME: { readonly [name: string]: number } = {
   SQLITE_BUSY: BUSY,
@@ -28,7 +28,7 @@ const BY_NAME: { readonly [name: string]: number } = {
   SQLITE_NOTADB: NOTADB,
 };
 
-/** `node:sqlite` gives a number, better-sqlite3 a name; both extend the primary code. */
+/** Returns the primary code. `node:sqlite` throws a number and better-sqlite3 a name; both may be extended codes. */
 function primaryCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   const { errcode, code } = error as { readonly errcode?: unknown; readonly code?: unknown };
@@ -43,11 +43,11 @@ export const isBusy = (error: unknown): boolean => {
 };
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === CONSTRAINT;
 
-/** A number that JavaScript cannot hold: the store writes none. */
+/** A number too big for JavaScript. The store never writes one, so it is damage. */
 const isTooBig = (error: unknown): boolean =>
   error instanceof RangeError && (error as { readonly code?: unknown }).code === "ERR_OUT_OF_RANGE";
 
-/** Turns an error of SQLite into one that a caller can act on; other errors are left as they are. */
+/** Converts an error of SQLite to one that a caller can act on. Returns other errors unchanged. */
 export function typed(error: unknown, path: string): unknown {
   const cause = { cause: error };
   const problem = describeThrown(error);
@@ -70,7 +70,7 @@ export function typed(error: unknown, path: string): unknown {
   }
 }
 
-/** Opening a file makes two more beside it; a full disk is then told as a failure of those. */
+/** Opening a file creates two more beside it. On a full disk the error is about those. */
 function hasNoRoom(error: Error, path: string): boolean {
   const { errcode, code } = error as { readonly errcode?: unknown; readonly code?: unknown };
   if (errcode === IOERR_SHMSIZE || code === "SQLITE_IOERR_SHMSIZE") return true;
@@ -82,6 +82,6 @@ function hasNoRoom(error: Error, path: string): boolean {
     const { files, ffree } = statfsSync(dirname(place.file));
     return files > 0 && ffree === 0;
   } catch {
-    return false; // Nor is there a folder: the path is wrong.
+    return false; // The folder is missing too: the path is wrong.
   }
 }

@@ -40,9 +40,9 @@ function noting(path: string): { readonly db: Database; readonly ran: string[] }
   };
 }
 
-test("I3 sqlite: an acceptance does not take longer the more inputs wait: they are not counted anew", async () => {
+test("I3 sqlite: the time of an acceptance does not grow with the waiting inputs", async () => {
   const { db, ran } = noting(newFile());
-  const store = sqlite(db, { strength: "process" });
+  const store = sqlite(db, { durability: "process" });
   for (const id of [alice, bob]) await store.create(newSession(id));
   const [one, two] = [await begin(store, "one"), await begin(store, "two", { to: bob })];
   ran.length = 0;
@@ -59,7 +59,7 @@ test("I3 sqlite: an acceptance does not take longer the more inputs wait: they a
 test("I3 sqlite: a boundary finds its inputs by an index, among however many that wait for turns of their own", async () => {
   const path = newFile();
   const { db, ran } = noting(path);
-  const store = sqlite(db, { strength: "process" });
+  const store = sqlite(db, { durability: "process" });
   await store.create(newSession());
   const lease = await begin(store, "one");
   await send(store, "for a turn of its own");
@@ -78,7 +78,7 @@ test("I3 sqlite: a boundary finds its inputs by an index, among however many tha
 test("D5 sqlite: a turn on a session that nothing was injected or appended to looks for neither by reading rows", async () => {
   const path = newFile();
   const { db, ran } = noting(path);
-  const store = sqlite(db, { strength: "process" });
+  const store = sqlite(db, { durability: "process" });
   await store.create(newSession());
   await commit(store, await begin(store, "one"));
   ran.length = 0;
@@ -99,7 +99,7 @@ test("D5 sqlite: a turn on a session that nothing was injected or appended to lo
 
 test("I3 sqlite: a queue is full at exactly its limit, whatever other processes put in and take out", async () => {
   const path = newFile();
-  const [store, other] = [sqlite(path, { strength: "process" }), sqlite(path, { strength: "process" })];
+  const [store, other] = [sqlite(path, { durability: "process" }), sqlite(path, { durability: "process" })];
   await store.create(newSession());
   const lease = await begin(store, "one");
   let sent = 0;

@@ -108,7 +108,7 @@ async function sleepers(store: Store, count: number): Promise<void> {
 
 test("J5 D7 sqlite: thousands of jobs that sleep cost an agenda one question, and a claim none of its own", async () => {
   const path = newFile();
-  const others = sqlite(path, { strength: "process" });
+  const others = sqlite(path, { durability: "process" });
   await sleepers(others, sample(1_000, 10_000));
   const { db, of, scans } = watched(path);
   const store = sqlite(db);
@@ -128,7 +128,7 @@ test("J5 D7 sqlite: thousands of jobs that sleep cost an agenda one question, an
   await others.close();
 }, 60_000);
 
-test("J5 D7 sqlite: whatever happens to a job, it is found by an index", async () => {
+test("J5 D7 sqlite: every operation on a job uses an index", async () => {
   const { db, scans } = watched(":memory:");
   const store = sqlite(db);
   for (const id of [alice, bob]) await store.create(newSession(id));
@@ -179,7 +179,7 @@ test("D7 sqlite: a turn without jobs asks for none of them, and its appends are 
 
 test("J5 D7 sqlite: a step writes no more the longer the input of its job is", async () => {
   const path = newFile();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const sizeOf = async (input: string): Promise<number> => {
     const lease = await working(store, input.slice(0, 9), { input });
     const db = new DatabaseSync(path);
@@ -194,7 +194,7 @@ test("J5 D7 sqlite: a step writes no more the longer the input of its job is", a
 
 // ── Processes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J5 D2 sqlite: the jobs of a process that is killed are anybody's at once", async () => {
+test("J5 D2 sqlite: the jobs of a killed process can be claimed at once", async () => {
   const child = start(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const owner = { id: "child", process: `${hostname()}//${child.pid}/` };
   const store = sqlite(newFile());
@@ -222,7 +222,7 @@ import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url)
 import { stepped, over, TASK } from ${JSON.stringify(new URL("../../testing/job-cast.ts", import.meta.url).href)};
 import { thisProcess } from ${JSON.stringify(new URL("../rows/process.ts", import.meta.url).href)};
 const [path, id, dies] = process.argv.slice(1);
-const store = sqlite(path, { strength: "process" });
+const store = sqlite(path, { durability: "process" });
 const owner = { id, process: thisProcess() };
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 for (let idle = 0, done = 0; idle < 60; ) {
@@ -242,7 +242,7 @@ const work = (path: string, id: string, ...more: string[]) =>
 
 test("J5 D3 sqlite: of processes that claim from one file each job has one holder, also when another was killed", async () => {
   const path = newFile();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await store.create(newSession());
   const count = 120;
   for (let n = 0; n < count; n++) await store.jobs.spawn({ job: newJob(`j${n}`) }, Infinity);
@@ -266,7 +266,7 @@ test("J5 D3 sqlite: of processes that claim from one file each job has one holde
 
 test("J5 D8 sqlite: who holds jobs writes and renews through a lock for as long as its lease, and others are refused", async () => {
   const path = newFile();
-  const store = sqlite(path, { strength: "process", lockedMs: 60 });
+  const store = sqlite(path, { durability: "process", busyTimeoutMs: 60 });
   const lease = await working(store);
   const other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
@@ -279,7 +279,7 @@ test("J5 D8 sqlite: who holds jobs writes and renews through a lock for as long 
   await store.close();
 });
 
-test("J5 D1 sqlite: what somebody is told of a job survives a power cut; its steps need not", async () => {
+test("J5 D1 sqlite: acknowledged events of a job survive a power cut; its steps may not", async () => {
   const syncs: string[] = [];
   const db = new DatabaseSync(":memory:");
   const store = sqlite({
@@ -338,7 +338,7 @@ test("J5 D1 sqlite: a store opened again has every job, who holds it, and what i
   await again.close();
 });
 
-test("J5 D9 sqlite: bytes that a job names stay as long as the job", async () => {
+test("J5 D9 sqlite: blobs of a job stay as long as the job", async () => {
   let now = NOW;
   const store = sqlite(newFile(), { now: () => now });
   const put = async (words: string) => {
@@ -412,7 +412,7 @@ for (const [what, sql] of Object.entries(DAMAGE))
     await store.close();
   });
 
-test("J5 D8 sqlite: a job that is damaged keeps no other from being claimed, and is told of when it is the only one", async () => {
+test("J5 D8 sqlite: a damaged job does not block others, and is thrown if it is the only one", async () => {
   const path = newFile();
   const store = sqlite(path);
   for (const name of ["one", "two"]) await spawn(store, name);

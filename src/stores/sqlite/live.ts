@@ -1,15 +1,15 @@
 import type { SessionId } from "../../model/ids.ts";
-import { SHOWN_MAX, type Shown, type ShownRow, type ShownTurn } from "../store.ts";
+import { type Lease, SHOWN_MAX, type Shown, type ShownRow, type ShownTurn } from "../store.ts";
+import { INJECTED, WAITING } from "../tables.ts";
 import type { Connection } from "./connection.ts";
-import type { Run } from "./inputs.ts";
-import { INJECTED, WAITING } from "./turn-row.ts";
 
 /**
- * What running turns show, and who follows them from other processes. None of it is sealed or counted: it may be lost.
+ * Previews of running turns, and who follows them from other processes. None of it has a checksum or is counted,
+ * because it may be lost.
  *
- * 1. Parts are numbered from `generation * PARTS`: every lease has its own generation, so numbers ascend though the parts
- *    of earlier runs and turns are gone.
- * 2. Only the parts of the turn that is open are read. What a turn leaves behind whose process died is nobody's.
+ * live-1: Parts are numbered from `generation * PARTS`. Every lease has a new generation, so numbers ascend although
+ * parts of earlier runs and turns are gone.
+ * live-2: Only parts of the open turn are read. Parts of a turn whose process died are ignored.
  */
 const PARTS = 2 ** 22;
 
@@ -21,29 +21,28 @@ export function follow(db: Connection, sessions: readonly SessionId[], now: numb
   db.run(FOLLOW, now + forMs, JSON.stringify(sessions));
 }
 
-/** Whether a session is followed at the time that is its one value. */
+/** Whether a session is followed at the time in the only parameter. */
 export const IS_FOLLOWED = "EXISTS (SELECT 1 FROM follower f WHERE f.session = session.n AND f.until > ?)";
 
-const NEXT = `SELECT max(s.generation * ${PARTS}, coalesce((SELECT max(n) FROM preview WHERE session = s.n), 0)) + 1 AS n
-  FROM session s WHERE s.n = ? AND s.turn = ? AND s.generation = ?`;
-/** The newest part stays, however long it is. */
+const NEXT = `SELECT s.n AS session, s.turn,
+    max(s.generation * ${PARTS}, coalesce((SELECT max(n) FROM preview WHERE session = s.n), 0)) + 1 AS n
+  FROM turn t JOIN session s ON s.n = t.session AND s.turn = t.n WHERE t.id = ? AND s.id = ? AND s.generation = ?
+    AND s.owner = ?`;
+/** The newest part always stays, however long it is. */
 const TRIM = `DELETE FROM preview WHERE session = ? AND n <= (SELECT max(n) FROM (
     SELECT n, row_number() OVER parts AS nth, sum(length(body)) OVER parts AS chars FROM preview WHERE session = ?
     WINDOW parts AS (ORDER BY n DESC))
   WHERE nth > 1 AND (nth > ${SHOWN_MAX.parts} OR chars > ${SHOWN_MAX.chars}))`;
 
-export function show(db: Connection, run: Run, generation: number, shown: Shown): number | undefined {
-  const { session, turn } = run;
-  const next = db.row<{ n: number }>(NEXT, session, turn, generation);
+export function show(db: Connection, lease: Lease, shown: Shown): number | undefined {
+  const { turnId, sessionId, generation, owner } = lease;
+  const next = db.row<{ session: number; turn: number; n: number }>(NEXT, turnId, sessionId, generation, owner.id);
   if (next === undefined) return undefined;
-  if (shown.part !== "more") forgetShown(db, session);
-  db.run("INSERT INTO preview VALUES (?, ?, ?, ?)", session, next.n, turn, JSON.stringify(shown));
+  const { session, turn, n } = next;
+  if (shown.part !== "more") db.run("DELETE FROM preview WHERE session = ?", session);
+  db.run("INSERT INTO preview VALUES (?, ?, ?, ?)", session, n, turn, JSON.stringify(shown));
   if (shown.part === "more") db.run(TRIM, session, session);
-  return next.n;
-}
-
-export function forgetShown(db: Connection, session: number): void {
-  db.run("DELETE FROM preview WHERE session = ?", session);
+  return n;
 }
 
 interface Row {
@@ -67,7 +66,7 @@ export function readShown(db: Connection, session: SessionId, after: number): Sh
   return { rows: rows.flatMap(shownIn), has, ...(last === null ? {} : { last }) };
 }
 
-/** A part that cannot be read is left out: its number tells that it is missing. */
+/** Skips a part that cannot be read. The gap in the numbers shows that it is missing. */
 function shownIn({ n, body }: Row): readonly ShownRow[] {
   if (n === null || body === null) return [];
   try {

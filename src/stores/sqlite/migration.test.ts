@@ -109,7 +109,7 @@ async function newSchema(): Promise<unknown> {
   return schemaOf(fresh);
 }
 
-test("D8 sqlite: a file of schema 1 is brought to today's, and says what it said", async () => {
+test("D8 sqlite: a file of schema 1 is migrated and keeps its content", async () => {
   const path = ofVersion1();
   const store = sqlite(path);
   await expectAnswers(store, answers);
@@ -175,7 +175,7 @@ async function next(store: SqliteStore, name: string, inputs: readonly string[],
   });
 }
 
-test("D8 sqlite: what schema 1 left unfinished goes on", async () => {
+test("D8 sqlite: an unfinished turn of schema 1 continues", async () => {
   const path = ofVersion1();
   const store = sqlite(path);
   const answer = await store.open(main, ben, NOW, opening);
@@ -249,7 +249,7 @@ test("D8 sqlite: a file of schema 1 that cannot be written is refused, and left 
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 
-test("D8 sqlite: a file of schema 5 is brought to today's, says what it said, and can keep what is new", async () => {
+test("D8 sqlite: a file of schema 5 is migrated, keeps its content, and stores new kinds of rows", async () => {
   const path = ofVersion(5);
   const before = JSON.parse(fixture("v5.json")) as Answers & { readonly changes: readonly Change[] };
   const store = sqlite(path);
@@ -358,7 +358,7 @@ test("D8 sqlite: a wait of a file of schema 6 that is damaged stays damaged, and
   await store.close();
 });
 
-test("D8 J5 sqlite: a file of schema 7 is brought to today's, says what it said, and keeps jobs", async () => {
+test("D8 J5 sqlite: a file of schema 7 is migrated, keeps its content, and stores jobs", async () => {
   const path = ofVersion(7);
   const before = JSON.parse(fixture("v7.json")) as Answers & {
     readonly changes: readonly Change[];
@@ -395,7 +395,7 @@ test("D8 J5 sqlite: a file of schema 7 is brought to today's, says what it said,
   expect(schemaOf(path)).toEqual(await newSchema());
 });
 
-test("D8 sqlite: what a file of schema 7 knows of deleted sessions stays damaged if it was", async () => {
+test("D8 sqlite: damage in the record of deleted sessions survives the migration from schema 7", async () => {
   const path = ofVersion(7);
   const db = new DatabaseSync(path);
   db.exec("UPDATE meta SET gone = 2");
@@ -405,7 +405,7 @@ test("D8 sqlite: what a file of schema 7 knows of deleted sessions stays damaged
   await store.close();
 });
 
-test("D8 J7 J4 sqlite: a file of schema 8 is brought to today's, says what it said, and keeps triggers and lines", async () => {
+test("D8 J7 J4 sqlite: a file of schema 8 is migrated, keeps its content, and stores triggers and lines", async () => {
   const path = ofVersion(8);
   const before = JSON.parse(fixture("v8.json")) as Answers & {
     readonly changes: readonly Change[];
@@ -444,7 +444,7 @@ test("D8 J7 J4 sqlite: a file of schema 8 is brought to today's, says what it sa
   expect(schemaOf(path)).toEqual(await newSchema());
 });
 
-test("D8 S11 sqlite: a file of schema 9 is brought to today's, says what it said, and shows turns to other processes", async () => {
+test("D8 S11 sqlite: a file of schema 9 is migrated, keeps its content, and shows turns to other processes", async () => {
   const path = ofVersion(9);
   const before = JSON.parse(fixture("v9.json")) as Answers & {
     readonly changes: readonly Change[];

@@ -8,31 +8,31 @@ import { type Database, sqlite } from "../sqlite.ts";
 /** What callers without types write. */
 const open = sqlite as (path: unknown, options?: unknown) => unknown;
 
-test("D8 sqlite: what is no path and no database is refused, and the error says what to write", () => {
+test("D8 sqlite: a value that is neither a path nor a database is refused with a hint", () => {
   for (const path of [undefined, null, 7, {}, { exec() {} }])
     expect(() => open(path)).toThrow(
       expect.objectContaining({ code: "store.path", message: expect.stringContaining(`sqlite("agent.db")`) }),
     );
 });
 
-test("D8 sqlite: a strength that there is not is refused, and not taken for the weakest", () => {
-  for (const strength of ["typo", "Power", "", 1, null])
-    expect(() => open(":memory:", { strength })).toThrow(
+test("D8 sqlite: an unknown durability is refused", () => {
+  for (const durability of ["typo", "Power", "", 1, null])
+    expect(() => open(":memory:", { durability })).toThrow(
       expect.objectContaining({
         code: "options.invalid",
         message: expect.stringContaining(`"process", "power" or "power-all"`),
       }),
     );
-  for (const options of [null, 7, { lockedMs: "5" }, { leaseMs: 0 }, { leaseMs: Number.NaN }, { now: 5 }])
+  for (const options of [null, 7, { busyTimeoutMs: "5" }, { leaseMs: 0 }, { leaseMs: Number.NaN }, { now: 5 }])
     expect(() => open(":memory:", options), JSON.stringify(options)).toThrow(
       expect.objectContaining({ code: "options.invalid" }),
     );
 });
 
-test("D8 sqlite: an option that there is not is refused, naming the one that was probably meant", () => {
+test("D8 sqlite: an unknown option is refused, and the error suggests the closest one", () => {
   const unknown = (details: object) => expect.objectContaining({ code: "options.unknown", details });
-  expect(() => open(":memory:", { strenght: "power-all" })).toThrow(
-    unknown({ where: "sqlite()", name: "strenght", nearest: "strength" }),
+  expect(() => open(":memory:", { durabilty: "power-all" })).toThrow(
+    unknown({ where: "sqlite()", name: "durabilty", nearest: "durability" }),
   );
   expect(() => open(":memory:", { wal: true })).toThrow(unknown({ where: "sqlite()", name: "wal" }));
 });

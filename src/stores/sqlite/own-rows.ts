@@ -1,11 +1,4 @@
-import type { Connection } from "./connection.ts";
-
-/** A session counts the rows of other tables that are its own: a row that is missing leaves no other trace. */
-
-export function countRows(db: Connection, session: number, by: number): void {
-  if (by !== 0) db.run("UPDATE session SET own_rows = own_rows + ? WHERE n = ?", by, session);
-}
-
+/** A session counts its rows in other tables, because a missing row leaves no other trace. */
 export const OWN_ROWS = `(SELECT count(*) FROM turn WHERE session = s.n)
   + (SELECT count(*) FROM operation WHERE session = s.n)
   + (SELECT count(*) FROM ledger WHERE session = s.n)

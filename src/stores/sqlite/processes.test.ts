@@ -90,7 +90,7 @@ async function finish(store: Store, lease: Lease, words: string): Promise<void> 
   assert.equal(branch, undefined);
 }
 
-test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice", async () => {
+test("D3 S5 sqlite: two processes on one file lose no input and run none twice", async () => {
   const path = join(folder, "two.db");
   const store = sqlite(path);
   const [shared, ...own] = ["shared", "own-a", "own-b"].map(asSessionId) as [SessionId, SessionId, SessionId];
@@ -134,7 +134,7 @@ test("D3 S5 sqlite: two processes on one file lose nothing and do nothing twice"
 
 test("D4 sqlite: of a turn that parks and a process that answers, the second sees the first", async () => {
   const path = join(folder, "race.db");
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const races = 200;
   const sessions = Array.from({ length: races }, (_, n) => asSessionId(`s${n}`));
   for (const id of sessions) await store.create(newSession(id));
@@ -175,7 +175,7 @@ test("D4 sqlite: of a turn that parks and a process that answers, the second see
   await store.close();
 }, 60_000);
 
-test("D3 sqlite: a process that slept through its lease is fenced, and writes nothing", async () => {
+test("D3 sqlite: a process that was suspended past its lease writes nothing", async () => {
   const path = join(folder, "fence.db");
   const store = sqlite(path);
   await store.create(newSession());
@@ -211,7 +211,7 @@ test("D3 sqlite: a process that slept through its lease is fenced, and writes no
   await store.close();
 }, 30_000);
 
-test("D1 D2 sqlite: thirty kills at any moment cost nothing that was acknowledged, and no waiting", async () => {
+test("D1 D2 sqlite: thirty kills lose no acknowledged write, and cause no waiting", async () => {
   const path = join(folder, "kills.db");
   const first = sqlite(path);
   await first.create(newSession());
@@ -271,7 +271,7 @@ test("D3 sqlite: of two runtimes in one process neither is dead to the other", a
   expect((await store.open(alice, { ...me, id: "other" }, NOW, opening)).kind).toBe("busy");
 });
 
-test("D3 sqlite: only who is of this machine and certainly gone is dead", async () => {
+test("D3 sqlite: only a process of this machine that is certainly gone is dead", async () => {
   expect(isProvenDead(thisProcess())).toBe(false);
   expect(isProvenDead(`${hostname()}/${process.pid}`)).toBe(false);
   for (const nobody of ["elsewhere", "", "elsewhere/1", `elsewhere/boot/${process.pid}/1`, `${hostname()}/no-number`])

@@ -22,7 +22,7 @@ import {
   turn,
 } from "../../testing/cast.ts";
 import { thisProcess } from "../rows/process.ts";
-import { type Database, type SqliteStore, type Strength, sqlite } from "../sqlite.ts";
+import { type Database, type Durability, type SqliteStore, sqlite } from "../sqlite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-retention-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,7 +38,7 @@ async function put(store: SqliteStore, words: string): Promise<BlobHash> {
 const has = async (store: SqliteStore, name: BlobHash): Promise<boolean> => (await store.blobs.get(name)) !== undefined;
 const attachment = (name: BlobHash): Part => ({ kind: "attachment", hash: name, mediaType: "text/plain", bytes: 1 });
 
-test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", async () => {
+test("D9 sqlite: a sweep removes exactly the old blobs without a reference", async () => {
   let now = 0;
   const store = sqlite(newFile(), { now: () => now });
   await store.create(newSession());
@@ -92,7 +92,7 @@ test("D9 sqlite: a sweep removes old blobs that nothing names, and no other", as
   await store.close();
 });
 
-test("D9 sqlite: putting a blob again keeps it for the one who is about to name it", async () => {
+test("D9 sqlite: putting a blob again protects it until it is referred to", async () => {
   let now = 0;
   const store = sqlite(newFile(), { now: () => now });
   const name = await put(store, "a prompt");
@@ -160,7 +160,7 @@ async function amidSearch(act: (store: SqliteStore) => Promise<() => Promise<Blo
   let happened = 0;
   for (let page = 1; page <= 10; page++) {
     const path = newFile();
-    const store = sqlite(path, { ...NOW_ON, strength: "process" });
+    const store = sqlite(path, { ...NOW_ON, durability: "process" });
     await store.create(newSession());
     await turn(store, "one", { says: [assistant(attachment(await put(store, "to be searched for")))] });
     await store.sweep({ olderThanMs: -1 });
@@ -201,7 +201,7 @@ test("D9 sqlite: an input that comes during a search keeps its attachment, thoug
   });
 });
 
-test("D9 sqlite: an input whose attachment was swept before is refused, and kept once its bytes are put again", async () => {
+test("D9 sqlite: an input with a swept attachment is refused, and accepted once its bytes are put again", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -217,7 +217,7 @@ test("D9 sqlite: an input whose attachment was swept before is refused, and kept
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: a change that names what was swept since it was put is refused, and nothing of it is kept", async () => {
+test("D9 sqlite: a change with a swept blob is refused, and none of it is stored", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -275,7 +275,7 @@ test("D9 sqlite: what notes, receipts and parts of operations, options and waiti
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: a note that names what was swept since it was put is refused", async () => {
+test("D9 sqlite: a note with a swept blob is refused", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -291,9 +291,9 @@ test("D9 sqlite: a note that names what was swept since it was put is refused", 
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it stopped", async () => {
+test("D9 sqlite: a sweep is bounded, reports what remains, and continues where it stopped", async () => {
   let now = 0;
-  const store = sqlite(newFile(), { now: () => now, strength: "process" });
+  const store = sqlite(newFile(), { now: () => now, durability: "process" });
   await store.create(newSession());
   for (let n = 0; n < 25; n++) await put(store, `blob ${n}`);
   for (let n = 0; n < 120; n++) await turn(store, `${n}`);
@@ -312,9 +312,9 @@ test("D9 sqlite: a sweep is bounded, says what remains, and goes on where it sto
 });
 
 /** A file with a megabyte of free pages, and its size. */
-async function emptied(path: string, shrinks: boolean): Promise<{ store: SqliteStore; size: number }> {
+async function emptied(path: string, autoVacuum: boolean): Promise<{ store: SqliteStore; size: number }> {
   const db = new DatabaseSync(path);
-  const store = sqlite(db as unknown as Database, { now: () => 0, shrinks });
+  const store = sqlite(db as unknown as Database, { now: () => 0, autoVacuum });
   await store.create(newSession());
   const big = "x".repeat(50_000);
   for (let n = 0; n < 20; n++) await turn(store, `${n}`, { says: [big] });
@@ -387,7 +387,7 @@ test("D2 D9 sqlite: a parked turn is run by nobody, so a file is rewritten; what
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are deleted too", async () => {
+test("D9 S7 sqlite: nothing remains of a deleted session once its forks are deleted too", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create(newSession());
@@ -430,7 +430,7 @@ test("D9 S7 sqlite: nothing of a deleted session is left, once its forks are del
   await store.close();
 });
 
-test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing", async () => {
+test("D9 D8 sqlite: a check names the damage and changes nothing", async () => {
   const wrongs: readonly [string, RegExp][] = [
     ["UPDATE session SET head = 77", /^Session alice: its checksum/],
     ["UPDATE session SET turn = 1 WHERE turn IS NULL", /has ended/],
@@ -468,11 +468,11 @@ test("D9 D8 sqlite: a check finds what is wrong, names it, and changes nothing",
 });
 
 /** How often it waits for the disk: ten appends, between an acceptance and a commit. */
-function syncsOf(strength: Strength, turns: number): number {
+function syncsOf(durability: Durability, turns: number): number {
   const program = `
     import { sqlite } from ${JSON.stringify(new URL("../sqlite.ts", import.meta.url).href)};
     import { begin, commit, newSession, NOW, slept } from ${JSON.stringify(new URL("../../testing/cast.ts", import.meta.url).href)};
-    const store = sqlite(process.argv[1], { strength: ${JSON.stringify(strength)} });
+    const store = sqlite(process.argv[1], { durability: ${JSON.stringify(durability)} });
     await store.create(newSession());
     for (let n = 0; n < ${turns}; n++) {
       const lease = await begin(store, "n" + n);
@@ -490,9 +490,9 @@ function syncsOf(strength: Strength, turns: number): number {
 
 const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
 test.skipIf(!canTrace)(
-  "D1 sqlite: each strength waits for the disk as often as it promises",
+  "D1 sqlite: each durability waits for the disk as often as it promises",
   () => {
-    const perTurn = (strength: Strength): number => (syncsOf(strength, 13) - syncsOf(strength, 3)) / 10;
+    const perTurn = (durability: Durability): number => (syncsOf(durability, 13) - syncsOf(durability, 3)) / 10;
     expect(perTurn("process")).toBe(0);
     expect(perTurn("power")).toBe(2); // The acceptance and the commit.
     expect(perTurn("power-all")).toBe(12);

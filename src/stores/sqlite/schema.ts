@@ -2,19 +2,17 @@ import { RuntimeError } from "../../model/errors.ts";
 import { Connection } from "./connection.ts";
 import { openFile } from "./database.ts";
 import { sealJobFloor, sealMeta } from "./facts.ts";
-import { sealRemovals } from "./states.ts";
-import { keepOldWaits } from "./wait-row.ts";
+import { keepOldWaits, sealRemovals } from "./migrating.ts";
 
-/** "Bowl", in the file's header: says whose file it is before anything else in it is believed. */
+/** "Bowl", in the file's header. It is checked before anything else in the file is used. */
 const APPLICATION_ID = 0x426f776c;
 
 /**
- * One entry per schema version, each run once on the version before it. Never change one that was released: add
- * another.
+ * One entry per schema version. Each runs once, on the version before it. Never change a released entry: add another.
  *
- * A session, a turn and a segment are numbered (`n`), so that rows which name them are small. A turn is numbered by the
- * fact that it was accepted, and its end by the fact that it ended (`done`): the order of all facts, without a table of
- * them. A segment has the number of the turn or the operation that made it.
+ * Sessions, turns and segments are numbered (`n`), so that rows which refer to them are small. The number of a turn is
+ * that of the fact of its acceptance, and `done` is that of its end. So facts have one order without a table. A segment
+ * has the number of the turn or the operation that made it.
  */
 const MIGRATIONS: readonly (string | readonly Step[])[] = [
   `
@@ -82,7 +80,7 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
 
   CREATE TABLE blob (n INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, at REAL NOT NULL, data BLOB NOT NULL) STRICT;
   `,
-  // Version 2 knows where a fork began, finds sessions by parent and origin, and lets a withdrawn key be used again.
+  // Version 2 stores where a fork begins, finds sessions by parent and origin, and lets a withdrawn key be reused.
   `
   ALTER TABLE session ADD COLUMN origin_id TEXT;
   ALTER TABLE session ADD COLUMN origin_at TEXT;
@@ -92,20 +90,20 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
   DROP INDEX turn_key;
   CREATE UNIQUE INDEX turn_key ON turn (session, key) WHERE key IS NOT NULL AND state <> 2;
   `,
-  // Version 3 books estimated tokens apart from reported ones.
+  // Version 3 stores estimated tokens separately from reported ones.
   `
   ALTER TABLE ledger ADD COLUMN estimated_input REAL NOT NULL DEFAULT 0;
   ALTER TABLE ledger ADD COLUMN estimated_output REAL NOT NULL DEFAULT 0;
   `,
-  // Version 4 numbers sweeps, by the facts they began after, knows under which of them a blob was last put, and finds
-  // inputs for a boundary among many that wait for their own turns.
+  // Version 4 numbers sweeps by the fact before them, stores the sweep under which a blob was last put, and finds
+  // boundary inputs among many that wait for their own turns.
   `
   CREATE TABLE sweep (n INTEGER PRIMARY KEY, fact INTEGER NOT NULL) STRICT;
   ALTER TABLE blob ADD COLUMN sweep INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside = 1;
   `,
-  // Version 5 has every column under a checksum, and knows of rows that are missing. Rows of before keep the checksums
-  // that they have: sealing them all would rewrite the file.
+  // Version 5 puts every column under a checksum and detects missing rows. Old rows keep their checksums, because new
+  // ones would rewrite the file.
   [
     `
     ALTER TABLE turn ADD COLUMN seal INTEGER;
@@ -136,8 +134,8 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     sealMeta,
     sealRemovals,
   ],
-  // Version 6 keeps options of sessions, notes and parts of operations, inputs that open no turn (`is_aside` 2) and
-  // appends that wait for one (3).
+  // Version 6 stores session options, notes and parts of operations, inputs that open no turn (`is_aside` = 2), and
+  // waiting appends (`is_aside` = 3).
   `
   CREATE TABLE options (session INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
   CREATE TABLE operation_note (
@@ -148,8 +146,8 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
   CREATE INDEX turn_aside ON turn (session) WHERE state = 0 AND cancel IS NULL AND is_aside > 0;
   CREATE INDEX turn_append ON turn (session) WHERE state = 0 AND is_aside = 3;
   `,
-  // Version 7 parks turns, and knows of a wait what it is about. Waits that are facts stay, without their keys. Of a wait
-  // of before nothing more is known until its turn gives it again.
+  // Version 7 parks turns, and stores what a wait is about. Waits that are facts stay without their keys. What an old
+  // wait is about is unknown until its turn writes it again.
   [
     `
     DROP INDEX wait_turn;
@@ -176,8 +174,8 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     keepOldWaits,
     "DROP TABLE wait_before;",
   ],
-  // Version 8 keeps jobs. The events of a job lie together, under `job * SEQS + seq`. A job that nobody holds is found by
-  // who can run it and when it is due; one that is held, by its owner. A wait of a job has its id, and the turn 0.
+  // Version 8 stores jobs. The events of a job are adjacent, under `job * SEQS + seq`. An unheld job is found by who
+  // can run it and when it is due; a held one by its owner. A wait of a job has its id, and turn 0.
   [
     `
     CREATE TABLE job (
@@ -212,7 +210,7 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     `,
     sealJobFloor,
   ],
-  // Version 9 keeps subscriptions, what has happened with what that started, and what jobs say.
+  // Version 9 stores subscriptions, occurrences and deliveries, and lines of jobs.
   `
   CREATE TABLE subscription (
     n INTEGER PRIMARY KEY, session INTEGER NOT NULL, id TEXT NOT NULL, incarnation TEXT NOT NULL,
@@ -244,7 +242,7 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
     taken INTEGER NOT NULL, seal INTEGER NOT NULL
   ) STRICT;
   `,
-  // Version 10 has what running turns show, for other processes, and until when these follow a session.
+  // Version 10 stores previews of running turns for other processes, and how long these follow a session.
   `
   CREATE TABLE preview (
     session INTEGER NOT NULL, n INTEGER NOT NULL, turn INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, n)
@@ -254,16 +252,19 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
 ];
 type Step = string | ((db: Connection) => void);
 
-/** Brings the file to today's schema, or refuses it unchanged: another program's, or a later version's. */
-export function setUp(db: Connection, shrinks: boolean): void {
-  db.exec("BEGIN"); // What is read must be of one moment: another process may be making the file right now.
+/**
+ * Migrates the file to the current schema. Refuses, and leaves unchanged, a file of another program or of a later
+ * version.
+ */
+export function setUp(db: Connection, autoVacuum: boolean): void {
+  db.exec("BEGIN"); // One snapshot, because another process may be creating the file now.
   try {
     requireOurs(db);
   } finally {
     db.exec("ROLLBACK");
   }
-  // Only a file that is still empty can be told to give pages back in slices; one that is not would be written to.
-  if (shrinks && db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
+  // Only an empty file can be switched to returning pages in slices. On another one the statement would write.
+  if (autoVacuum && db.row<{ page_count: number }>("PRAGMA page_count")!.page_count === 0)
     db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   const { journal_mode: mode } = db.row<{ journal_mode: string }>("PRAGMA journal_mode = WAL")!;
   if (mode !== "wal" && mode !== "memory")
@@ -279,13 +280,13 @@ export function setUp(db: Connection, shrinks: boolean): void {
     try {
       db.exec("ROLLBACK");
     } catch {
-      // SQLite has rolled back by itself; the first error tells why.
+      // SQLite already rolled back. The first error has the reason.
     }
     throw error;
   }
 }
 
-/** What is wrong with the tables themselves: a letter of their text that flipped may change what they mean. */
+/** Returns what is wrong with the table definitions. A flipped bit in their text may change their meaning. */
 export function schemaProblem(db: Connection): string | undefined {
   const fresh = new Connection(openFile(":memory:"), ":memory:", "process", 0, 0);
   try {

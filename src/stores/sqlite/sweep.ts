@@ -5,31 +5,45 @@ import { SWEEPS } from "./blobs.ts";
 import type { Connection } from "./connection.ts";
 import type { Value } from "./database.ts";
 import { latestFact, limit } from "./facts.ts";
-import { holdersOf } from "./job-owners.ts";
-import { type OpenTurn, openTurns } from "./turns.ts";
+import { SEQS } from "./layout-rows.ts";
+import { OPEN_SESSIONS } from "./layout-sessions.ts";
 
 export interface VacuumOptions extends SweepOptions {
   /**
-   * Rewrites the whole file, which takes as long and as much room as the file is big. Nobody can write meanwhile, so it
-   * throws `store.in-use` while other processes run turns or jobs. Without it, free pages at the end are given back in slices,
-   * for `ms` at most; a file that an earlier version made must be compacted once before.
+   * Rewrites the whole file, which takes time and free disk space in proportion to its size. No process can write
+   * meanwhile, so it throws `store.in-use` while other processes run turns or jobs. Default: free pages at the end are
+   * returned in slices, for at most `ms`; a file of an earlier version must be compacted once first.
    */
   readonly compact?: boolean;
 }
 export interface Vacuumed extends Swept {
-  /** The size of free pages in the file, which later writes use. */
+  /** The size of free pages in the file, which later writes reuse. */
   readonly freeBytes: number;
   readonly isCompacted: boolean;
-  /** Whether the write-ahead log could be emptied; not while another process reads. */
+  /** Whether the write-ahead log was emptied. That fails while another process reads. */
   readonly isLogEmptied: boolean;
 }
 
-/** Rows in which blobs are named, read by their key. */
+/** An open turn or a held job: its process, and the end of its lease. */
+interface LeaseRow {
+  readonly process: string;
+  readonly until: number;
+}
+const OPEN_TURNS = `${OPEN_SESSIONS} SELECT s.turn, s.process, max(s.until,
+    (SELECT until FROM journal WHERE k < (s.n + 1) * ${SEQS} ORDER BY k DESC LIMIT 1)) AS until
+  FROM open CROSS JOIN session s ON s.n = open.n`;
+const openTurns = (db: Connection): readonly (LeaseRow & { readonly turn: number })[] => db.rows(OPEN_TURNS);
+const HELD_JOBS = "SELECT o.process, o.until FROM job j JOIN job_owner o ON o.id = j.owner WHERE j.owner IS NOT NULL";
+
+/** A table that refers to blobs, read in key order. */
 interface Root {
   readonly sql: string;
   readonly start: readonly Value[];
 }
-/** Rows that end with their turn come first: a name that moves from them into a commit during the search was seen. */
+/**
+ * Rows that end with their turn are first: a reference that moves from them to a commit during the search was then
+ * already seen.
+ */
 const ROOTS: readonly Root[] = [
   { sql: "SELECT k AS a, events AS text FROM journal WHERE k > ? ORDER BY k", start: [-1] },
   { sql: "SELECT n AS a, input AS text FROM turn WHERE n > ? AND input IS NOT NULL ORDER BY n", start: [-1] },
@@ -60,15 +74,15 @@ const ROOTS: readonly Root[] = [
 ];
 const PAGE = 50;
 const SEARCH_MS = 1_000;
-/** Pages that are given back in one transaction: a megabyte, which nobody notices waiting for. */
+/** How many pages one transaction returns: a megabyte, which delays nobody noticeably. */
 const SLICE = 256;
 
-/** A search for names that is under way. */
+/** A running search for references. */
 interface Search {
   readonly cutoff: number;
-  /** Only blobs that were last put under an earlier sweep than this one are collected (2, 3). */
+  /** Only blobs last put under an earlier sweep than this one are removed (sweep-2, sweep-3). */
   readonly floor: number;
-  /** The old blobs that nothing was found to name: their numbers by hash. */
+  /** Old blobs without a reference so far: their numbers by hash. */
   readonly unnamed: Map<string, number>;
   readonly size: number;
   readonly last: number;
@@ -77,19 +91,20 @@ interface Search {
 }
 
 /**
- * Removes blobs that nothing names and nobody is about to name. A blob is put before it is named, and the clocks of
- * processes differ: age alone never makes a blob fit to be removed.
+ * Removes blobs that no row refers to and no process is about to refer to. A blob is put before it is referred to, and
+ * the clocks of processes differ, so age alone never justifies a removal.
  *
- * 1. Sweeps are numbered. A blob has the number of the latest sweep that had begun when it was last put.
- * 2. A turn that is opened after a sweep began knows that (`Lease.sweeps`): it puts again what it would name. An input
- *    or a change between turns keeps what it names in the transaction that names it (`Blobs.keep`).
- * 3. A turn that was open when the sweep began may name what was put since the last sweep before its acceptance.
+ * sweep-1: Sweeps are numbered. A blob has the number of the latest sweep that had started when it was last put.
+ * sweep-2: A turn that opens after a sweep started has its number (`Lease.sweeps`) and puts its blobs again before it
+ * refers to them. An input or a change between turns protects its blobs in its own transaction (`Blobs.keep`).
+ * sweep-3: A turn that was open when the sweep started may refer to blobs that were put since the last sweep before its
+ * acceptance.
  */
 export class Sweeper {
   readonly #db: Connection;
   readonly #now: () => number;
   #search: Search | undefined;
-  /** The number of the last blob that was decided on; the next sweep goes on after it. */
+  /** The number of the last processed blob. The next sweep continues after it. */
   #decided = 0;
 
   constructor(db: Connection, now: () => number) {
@@ -125,9 +140,8 @@ export class Sweeper {
 
   #requireUnused(): void {
     const [now, ours] = [this.#now(), thisProcess()];
-    const isLive = ({ process, until }: Pick<OpenTurn, "process" | "until">): boolean =>
-      process !== ours && until > now && !isProvenDead(process);
-    const turns = [...openTurns(this.#db), ...holdersOf(this.#db)].filter(isLive).length;
+    const isLive = ({ process, until }: LeaseRow): boolean => process !== ours && until > now && !isProvenDead(process);
+    const turns = [...openTurns(this.#db), ...this.#db.rows<LeaseRow>(HELD_JOBS)].filter(isLive).length;
     if (turns > 0) throw new RuntimeError("store.in-use", { path: this.#db.path, turns });
   }
 
@@ -136,7 +150,7 @@ export class Sweeper {
     for (let [before, free] = [Infinity, await this.#free()]; free > 0 && free < before; ) {
       if (performance.now() > end) return;
       await this.#db.writeOne(false, () => this.#db.exec(`PRAGMA incremental_vacuum(${SLICE})`));
-      await new Promise((resolve) => setImmediate(resolve)); // Turns of this process go on between two slices.
+      await new Promise((resolve) => setImmediate(resolve)); // Other turns of this process run between two slices.
       [before, free] = [free, await this.#free()];
     }
   }
@@ -163,7 +177,9 @@ export class Sweeper {
     return { cutoff, floor, unnamed, size: rows.length, last: rows.at(-1)?.n ?? 0, root, place: ROOTS[0]!.start };
   }
 
-  /** The number of this sweep (1): a new one only when old blobs were put since the last. */
+  /**
+   * Returns the number of this sweep (sweep-1). A new number is only used if old blobs were put since the last sweep.
+   */
   #number(cutoff: number): number {
     const since = `SELECT ${SWEEPS} AS last, EXISTS (SELECT 1 FROM blob WHERE sweep = ${SWEEPS} AND at < ?) AS is_more`;
     const { last, is_more: isMore } = this.#db.row<{ last: number; is_more: number }>(since, cutoff)!;
@@ -172,7 +188,7 @@ export class Sweeper {
     return last + 1;
   }
 
-  /** The number of the sweep that the oldest open turn certainly knew of (3). */
+  /** Returns the latest sweep that the oldest open turn was certainly opened after (sweep-3). */
   #oldestOpen(): number {
     const oldest = openTurns(this.#db).reduce((least, { turn }) => Math.min(least, turn), Infinity);
     if (oldest === Infinity) return Infinity;

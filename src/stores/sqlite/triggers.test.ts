@@ -59,9 +59,9 @@ function seen(path: string, see: (sql: string, db: DatabaseSync) => void): Datab
 
 // ── What it costs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J7 D7 sqlite: as long as nobody writes, schedules cost an agenda nothing; time alone brings that they are due", async () => {
+test("J7 D7 sqlite: without writes an agenda does not read schedules again, and time alone makes them due", async () => {
   const path = newFile();
-  const others = sqlite(path, { strength: "process" });
+  const others = sqlite(path, { durability: "process" });
   let reads = 0;
   const store = sqlite(seen(path, (sql) => void (/^(BEGIN|COMMIT)/.test(sql) || reads++)));
   const readsOf = async (now: number) => {
@@ -87,7 +87,7 @@ test("J7 D7 sqlite: as long as nobody writes, schedules cost an agenda nothing; 
   await others.close();
 });
 
-test("J7 J4 D7 sqlite: whatever happens to triggers and lines, it is found by an index", async () => {
+test("J7 J4 D7 sqlite: every operation on triggers and lines uses an index", async () => {
   const scans = new Set<string>();
   const known = new Set<string>();
   const store = sqlite(
@@ -128,7 +128,7 @@ test("J7 J4 D7 sqlite: whatever happens to triggers and lines, it is found by an
   await store.close();
 });
 
-test("J7 D1 sqlite: subscriptions and what has happened survive a power cut; that a schedule moved on need not", async () => {
+test("J7 D1 sqlite: subscriptions and occurrences survive a power cut; the move of a schedule may not", async () => {
   const syncs: string[] = [];
   const db = new DatabaseSync(":memory:");
   const store = sqlite({
@@ -156,7 +156,7 @@ test("J7 D1 sqlite: subscriptions and what has happened survive a power cut; tha
 
 // ── All or nothing ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J7 D1 sqlite: wherever a write is cut off, an occurrence, its jobs, its move and what goes with it are all there or none", async () => {
+test("J7 D1 sqlite: an occurrence, its jobs and its move are written all or none, wherever the write is cut off", async () => {
   let left = Infinity;
   const store = sqlite(
     seen(newFile(), (sql) => {
@@ -206,7 +206,7 @@ test("J7 D1 sqlite: wherever a write is cut off, an occurrence, its jobs, its mo
   await store.close();
 });
 
-test("J7 D3 sqlite: of two stores on one file that serve a schedule one does, and what it started is known to the other", async () => {
+test("J7 D3 sqlite: of two stores that serve a schedule, one starts it and the other sees that", async () => {
   const path = newFile();
   const [one, two] = [sqlite(path), sqlite(path)];
   const clock = await scheduled(one, "clock", NOW);
@@ -219,7 +219,7 @@ test("J7 D3 sqlite: of two stores on one file that serve a schedule one does, an
   for (const store of [one, two]) await store.close();
 });
 
-test("J7 J4 D1 sqlite: a store opened again has every subscription, all that has happened, and all that was said", async () => {
+test("J7 J4 D1 sqlite: a reopened store has every subscription, occurrence and line", async () => {
   const path = newFile();
   const store = sqlite(path);
   await full(store);
@@ -254,7 +254,7 @@ async function full(store: Store): Promise<void> {
   await say(store, lease, 3);
 }
 
-test("J7 D9 sqlite: bytes that a subscription or a payload names stay as long as that", async () => {
+test("J7 D9 sqlite: blobs of a subscription or a payload stay as long as it does", async () => {
   let now = NOW;
   const store = sqlite(newFile(), { now: () => now });
   const put = async (words: string) => {
@@ -279,7 +279,7 @@ test("J7 D9 sqlite: bytes that a subscription or a payload names stay as long as
   await store.close();
 });
 
-test("J7 D9 sqlite: a payload that names what was swept since it was put is refused, and nothing of it is kept", async () => {
+test("J7 D9 sqlite: a payload with a swept blob is refused, and none of it is stored", async () => {
   let now = NOW;
   const store = sqlite(newFile(), { now: () => now });
   const name = asBlobHash(hash("sha256", "swept", "base64url"));
@@ -295,7 +295,7 @@ test("J7 D9 sqlite: a payload that names what was swept since it was put is refu
   await store.close();
 });
 
-test("J7 J4 D9 S7 sqlite: nothing of a deleted session is left but that an event has happened", async () => {
+test("J7 J4 D9 S7 sqlite: only the occurrences of shared events remain of a deleted session", async () => {
   const path = newFile();
   const store = sqlite(path);
   await full(store);
@@ -358,19 +358,19 @@ test("J7 J4 D8 sqlite: the check finds nothing where there is no damage to trigg
   await store.close();
 });
 
-test("J7 D8 sqlite: a row whose checksums fit is still found where it does not fit what it waits for", async () => {
+test("J7 D8 sqlite: the check finds a subscription with right checksums but inconsistent columns", async () => {
   const store = sqlite(newFile());
   await subscribe(store, "watch", { next: NOW });
   await scheduled(store, "clock", NOW, { after: "3" as never });
   expect((await store.check()).map(({ problem }) => problem)).toEqual([
-    "it has a next time and is no schedule",
-    "it is told of commits that it does not wait for",
+    "it has a next time and is not a schedule",
+    "it has a place among the commits and does not wait for commits",
   ]);
   expect(await due(store, NOW)).toEqual(["clock"]);
   await store.close();
 });
 
-test("J7 D8 sqlite: a schedule that is damaged keeps no other from being served, and can be removed", async () => {
+test("J7 D8 sqlite: a damaged schedule does not block others, and can be removed", async () => {
   const path = newFile();
   const store = sqlite(path);
   await store.create(newSession());
@@ -388,7 +388,7 @@ test("J7 D8 sqlite: a schedule that is damaged keeps no other from being served,
   await store.close();
 });
 
-test("J7 J4 D8 sqlite: what is damaged is told to whoever asks for it", async () => {
+test("J7 J4 D8 sqlite: reading a damaged row throws its damage", async () => {
   const path = newFile();
   const store = sqlite(path);
   await full(store);

@@ -2,17 +2,17 @@ import type { EffectHost } from "../../hosts/host.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import type { ClaimedJob, NewInput, OpenAnswer, Receipt, Store, Withdrawal } from "../../stores/store.ts";
 import type { EffectKind } from "../../turn/effect.ts";
-import type { Told } from "./ledger.ts";
+import type { NewLine } from "./ledger.ts";
 
 export interface Watch {
-  /** Marks a boundary, where the process may be killed. Nothing after it has happened yet. */
+  /** Marks a boundary, where the process may be killed before anything after it happens. */
   at(place: string, turn?: string): void;
-  tell(told: Told): void;
+  record(told: NewLine): void;
 }
 
 /**
- * Every write has a boundary before it and one after it. A read has none: a death there equals one after the last
- * write.
+ * Every write has a boundary before it and one after it. A read has none, because a death there equals one after the
+ * last write.
  */
 const WRITES: ReadonlySet<string> = new Set([
   "create",
@@ -44,7 +44,7 @@ const WRITES: ReadonlySet<string> = new Set([
   "triggers.occur",
 ]);
 
-/** Wraps a store with boundaries. It keeps answering at once where the store does. */
+/** Wraps a store with boundaries. Synchronous answers stay synchronous. */
 export function watchedStore(store: Store, watch: Watch): Store {
   const around = (of: object, path: string): object => {
     const made = new Map<PropertyKey, unknown>();
@@ -73,7 +73,7 @@ export function watchedStore(store: Store, watch: Watch): Store {
       watch.at(`before ${name}`);
       return andThen(call(...given), (answer) => {
         if (name === "accept") accepted(given[0] as NewInput, answer as Receipt);
-        if (name === "delete") watch.tell({ kind: "deleted", session: String(given[0]) });
+        if (name === "delete") watch.record({ kind: "deleted", session: String(given[0]) });
         if (name === "inputs.withdraw") withdrawn(answer as readonly Withdrawal[]);
         watch.at(`after ${name}`);
         return answer;
@@ -82,27 +82,27 @@ export function watchedStore(store: Store, watch: Watch): Store {
   function opened(answer: OpenAnswer): OpenAnswer {
     if (!("lease" in answer)) return answer; // Nothing was written.
     const { sessionId: session, turnId: turn, generation } = answer.lease;
-    watch.tell({ kind: "took", session, turn, generation });
+    watch.record({ kind: "took", session, turn, generation });
     watch.at("after open");
     return answer;
   }
   function claimed(answer: readonly ClaimedJob[]): readonly ClaimedJob[] {
-    if (answer.length > 0) watch.at("after jobs.claim"); // Else all that was written is that its owner lives.
+    if (answer.length > 0) watch.at("after jobs.claim"); // Otherwise it only wrote that its owner lives.
     return answer;
   }
   function accepted({ sessionId }: NewInput, { turnId, inputId }: Receipt): void {
-    watch.tell({ kind: "accepted", session: sessionId, turn: turnId, input: inputId });
+    watch.record({ kind: "accepted", session: sessionId, turn: turnId, input: inputId });
   }
   function withdrawn(answers: readonly Withdrawal[]): void {
     for (const { inputId: input, answer } of answers)
-      if (answer === "withdrawn") watch.tell({ kind: "withdrawn", input });
+      if (answer === "withdrawn") watch.record({ kind: "withdrawn", input });
   }
   return around(store, "") as Store;
 }
 
 const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "call", "exec", "compact"]);
 
-/** Wraps a host with boundaries around its outward effects, whose begin and end go into the ledger. */
+/** Wraps a host with boundaries around its outward effects, and records their begin and end in the ledger. */
 export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
   return {
     kind: host.kind,
@@ -115,9 +115,9 @@ export function watchedHost(host: EffectHost, watch: Watch): EffectHost {
           const which = { turn: turn.lease.turnId, effect: effect.name };
           const isOnce = effect.kind === "call" && effect.onInterrupt !== undefined;
           watch.at(`before ${effect.name}`, which.turn);
-          watch.tell({ kind: "began", ...which, ...(isOnce ? { once: true } : {}) });
+          watch.record({ kind: "began", ...which, ...(isOnce ? { once: true } : {}) });
           return andThen(perform(effect, scope), (answer) => {
-            watch.tell({ kind: "ended", ...which });
+            watch.record({ kind: "ended", ...which });
             watch.at(`after ${effect.name}`, which.turn);
             return answer;
           });

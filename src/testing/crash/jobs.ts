@@ -1,9 +1,9 @@
-// Reads the jobs of a store into plain values, for `picture.ts`: what they came to, without what differs from run to run.
+// Reads the jobs of a store into plain values for `picture.ts`: their results, without what differs from run to run.
 import { isOver, type JobEvent, type JobRecord } from "../../model/job.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
 import type { Store, StoredJobEvent } from "../../stores/store.ts";
 
-/** A job as it is compared: no times, and not how many processes it took. */
+/** A job as it is compared: without times and the number of its processes. */
 export interface PictureOfJob {
   readonly session: string;
   readonly label: string;
@@ -14,11 +14,11 @@ export interface PictureOfJob {
   readonly input?: Json;
   readonly result?: Json;
   readonly error?: string;
-  /** What was recorded of its work, by name and in the order of the names. */
+  /** The recorded steps, sorted by name. */
   readonly steps: readonly { readonly name: string; readonly value: Json }[];
-  /** What others sent, in its order: signals, answers, sessions that it was handed over to. */
+  /** Events from outside, in order: signals, answers, sessions that it was handed over to. */
   readonly sent: readonly string[];
-  /** How often its session was told something. */
+  /** How often it woke its session. */
   readonly wakes: number;
 }
 
@@ -40,7 +40,7 @@ async function jobsIn(store: Store): Promise<readonly Read[]> {
 }
 const eventIn = ({ event }: StoredJobEvent): JobEvent => event;
 
-/** The recorded steps of all jobs, each as `job name`, and the jobs that are over. */
+/** Returns the recorded steps of all jobs, each as `job name`, and the jobs that are over. */
 export async function recordedJobs(
   store: Store,
 ): Promise<{ readonly steps: ReadonlySet<string>; readonly over: ReadonlySet<string> }> {
@@ -51,7 +51,7 @@ export async function recordedJobs(
   return { steps: new Set(steps), over: new Set(jobs.flatMap(({ record }) => (isOver(record) ? [record.id] : []))) };
 }
 
-/** `inputs` counts the messages of each input in the graph, and `sessions` are those that are there. */
+/** `inputs` counts the messages of each input in the graph; `sessions` are the existing ones. */
 export async function remainingJobs(
   store: Store,
   inputs: ReadonlyMap<string, number>,
@@ -60,12 +60,12 @@ export async function remainingJobs(
   const jobs = await jobsIn(store);
   return {
     jobs: jobs.map(pictured),
-    wrong: jobs.flatMap((job) => [...unended(job), ...doubled(job), ...unheard(job, inputs, sessions)]),
+    wrong: jobs.flatMap((job) => [...unfinished(job), ...doubled(job), ...missingInputs(job, inputs, sessions)]),
   };
 }
 
-/** The scenario has ended, and all its processes are gone: who would go on with it? What is done elsewhere may last. */
-function unended({ record }: Read): readonly WrongJob[] {
+/** The scenario has ended and no process of it lives, so no job may be unfinished. External ones may. */
+function unfinished({ record }: Read): readonly WrongJob[] {
   if (isOver(record) || record.recovery === "external") return [];
   return [{ kind: "stuck", problem: `the job ${record.label} is ${record.state}, and its scenario has ended` }];
 }
@@ -82,8 +82,8 @@ function doubled({ record, events }: Read): readonly WrongJob[] {
   return wrong;
 }
 
-/** What a job told its session must be there, as every accepted input. */
-function unheard(
+/** Every input of a job must be in its session, like every accepted input. */
+function missingInputs(
   { record, events }: Read,
   inputs: ReadonlyMap<string, number>,
   sessions: ReadonlySet<string>,
@@ -123,7 +123,7 @@ function sentIn(event: JobEvent): readonly string[] {
   return event.kind === "cancelling" ? [`cancel: ${event.reason}`] : [];
 }
 
-/** Steps of the runtime's own that hold times and secrets. */
+/** Steps of the runtime that contain times and secrets. */
 const OWN_TIME = /^sleep\/|\/key\/\d+$|^await\/\d+\/until$/;
 const OWN_STEP = /^(call|await)\//;
 const UNSTEADY: ReadonlySet<string> = new Set(["at", "until", "key", "createdAt", "startedAt", "endedAt", "starts"]);

@@ -5,19 +5,19 @@ import type { Line } from "./ledger.ts";
 import type { Picture, Recorded, Remains } from "./picture.ts";
 
 export type ViolationKind =
-  /** An input that was accepted is not in the graph, or a job that something started is not there. */
+  /** An accepted input is not in the graph, or a started job does not exist. */
   | "lost"
-  /** An effect, or a step of a job, ran again although it was recorded, or although its tool forbids it. */
+  /** An effect or a step of a job ran again although it was recorded, or although its tool forbids it. */
   | "repeated"
-  /** An input is in the graph, an end or a step in a job, or a time in what a schedule has done, more than once. */
+  /** An input in the graph, an end or a step of a job, or an occurrence of a schedule exists more than once. */
   | "doubled"
-  /** An effect ran before what released it was durable. */
+  /** An effect ran before the event that released it was durable. */
   | "early"
-  /** A call without its one result. */
+  /** A call does not have exactly one result. */
   | "unpaired"
   /** The final graph, outcomes, plugin states, jobs or triggers differ from those of the run without a kill. */
   | "different"
-  /** A turn or a job has no end, a slot is still held, or a process did not end. */
+  /** A turn or a job has no end, a lease is still held, or a process did not end. */
   | "stuck"
   /** The scenario threw. */
   | "failed";
@@ -27,15 +27,17 @@ export interface Wrong {
   readonly problem: string;
 }
 
-/** What the store held after a process died. */
+/** The content of the store after a process died. */
 export interface Death {
-  /** Lines of the ledger before and after the store was read: other processes may have gone on in between. */
+  /**
+   * The numbers of ledger lines before and after the store was read, because other processes may have run meanwhile.
+   */
   readonly before: number;
   readonly after: number;
   readonly recorded: Recorded;
 }
 
-/** Finds effects that ran twice, except those that were under way when their process died. */
+/** Finds effects that ran twice, except those that were running when their process died. */
 export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): readonly Wrong[] {
   const wrong: Wrong[] = [];
   const begun = new Map<string, number>(); // Effect → life.
@@ -60,7 +62,7 @@ export function judgeEffects(lines: readonly Line[], deaths: readonly Death[]): 
   return wrong;
 }
 
-/** Finds steps of jobs that ran again, except those that were under way when their process died. */
+/** Finds steps of jobs that ran again, except those that were running when their process died. */
 export function judgeSteps(lines: readonly Line[], deaths: readonly Death[]): readonly Wrong[] {
   const wrong: Wrong[] = [];
   const begun = new Map<string, number>(); // Step → life.
@@ -82,13 +84,13 @@ export function judgeSteps(lines: readonly Line[], deaths: readonly Death[]): re
   return wrong;
 }
 
-/** `job once/plugin/once/pay`, as it is recorded, is `job pay`, as a scenario says it. */
+/** Returns whether a recorded name (`job once/plugin/once/pay`) is that of a scenario (`job pay`). */
 function isSame(recorded: string, told: string): boolean {
   const at = told.indexOf(" ") + 1;
   return recorded === told || (recorded.startsWith(told.slice(0, at)) && recorded.endsWith(`/${told.slice(at)}`));
 }
 
-/** Finds calls and cells that began before what released them was in the journal. */
+/** Finds calls and cells that started before the event that released them was in the journal. */
 function early(lines: readonly Line[], { ended, journals }: Recorded): readonly Wrong[] {
   const wrong: Wrong[] = [];
   for (const line of lines) {
@@ -102,7 +104,7 @@ function early(lines: readonly Line[], { ended, journals }: Recorded): readonly 
   return wrong;
 }
 
-/** What an effect must wait for. */
+/** Returns the event that must come before an effect. */
 function releaseOf(effect: string): { readonly what: string; is(event: Answer): boolean } | undefined {
   const [, round = "", cell, place] = /^(r\d+)(\.exec)?(?:\.call\.([^.]+)|$)/.exec(effect) ?? [];
   if (cell === undefined || place === undefined)
@@ -139,7 +141,7 @@ export function judgePicture(picture: Picture, clean: Picture): readonly Wrong[]
   return [{ kind: "different", problem: difference(clean as unknown as Json, picture as unknown as Json, "") }];
 }
 
-/** Names the first place where two values differ. */
+/** Returns the first path at which two values differ. */
 function difference(expected: Json | undefined, actual: Json | undefined, path: string): string {
   if (typeof expected === "object" && typeof actual === "object" && expected !== null && actual !== null) {
     const keys = new Set([...Object.keys(expected), ...Object.keys(actual)]);

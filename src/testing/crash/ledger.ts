@@ -1,10 +1,10 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** A line of the ledger: what happened in which process. All processes of a trial append to one file. */
+/** A line of the ledger: an event in one process. All processes of a trial append to one file. */
 export type Line = { readonly life: number } & (
   | { readonly kind: "began"; readonly turn: string; readonly effect: string; readonly once?: true }
   | { readonly kind: "ended"; readonly turn: string; readonly effect: string }
-  /** The process is loaded and about to begin. */
+  /** The process is loaded and about to start. */
   | { readonly kind: "ready" }
   /** The store has accepted this input. */
   | { readonly kind: "accepted"; readonly session: string; readonly turn: string; readonly input: string }
@@ -12,7 +12,7 @@ export type Line = { readonly life: number } & (
   | { readonly kind: "withdrawn"; readonly input: string }
   | { readonly kind: "deleted"; readonly session: string }
   | { readonly kind: "took"; readonly session: string; readonly turn: string; readonly generation: number }
-  /** The scenario did something in the outer world; `step` is the job's, as `job name`, that it was part of. */
+  /** The scenario acted on the outer world. `step` is the job's step that it was part of, as `job name`. */
   | { readonly kind: "act"; readonly what: string; readonly step?: string }
   /** The process is about to be killed or stopped at this boundary. */
   | { readonly kind: "killed" | "stopped"; readonly at: number; readonly place: string; readonly turn?: string }
@@ -22,9 +22,9 @@ export type Line = { readonly life: number } & (
 );
 
 /** A line without its life, which the ledger adds. */
-export type Told = Line extends infer L ? (L extends Line ? Omit<L, "life"> : never) : never;
+export type NewLine = Line extends infer L ? (L extends Line ? Omit<L, "life"> : never) : never;
 
-/** Synchronous: what a process has handed to the system survives its death. */
+/** Synchronous, because what a process has passed to the system survives its death. */
 export const addLine = (file: string, line: Line): void => appendFileSync(file, `${JSON.stringify(line)}\n`);
 
 export function readLines(file: string): readonly Line[] {

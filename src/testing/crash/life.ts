@@ -10,41 +10,41 @@ import { STOPPABLE } from "./plan.ts";
 
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 export interface CrashWorld {
-  /** Give both to `createRuntime`: the process is killed at their boundaries. */
+  /** Pass both to `createRuntime`: the process is killed at their boundaries. */
   readonly store: Store;
   readonly host: EffectHost;
   /** 1 in the first process, 2 after the first kill, and so on. */
   readonly life: number;
-  /** 0; 1 in a second process that runs beside the first. */
+  /** 0; 1 in a second, concurrent process. */
   readonly worker: number;
-  /** A folder that this trial alone has, in all its lives: for what the scenario itself keeps. */
+  /** A folder of this trial, the same in all its lives, for data of the scenario. */
   readonly folder: string;
   /**
-   * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
-   * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.
+   * Records an act on the outer world. `check` gets the records of all lives. An act of a job's step passes `{ job:
+   * job.id, step: "pay" }` inside `once("pay", …)`. Once that step is recorded the act must not repeat.
    */
   act(what: string, of?: { readonly job: string; readonly step: string }): void;
 }
 
-/** What one process of a trial is to do. */
+/** The instructions for one process of a trial. */
 export interface Orders {
-  /** The name or the address of the place, and what the trial has there. */
+  /** The name or the URL of the place, and the trial's data there. */
   readonly place: string;
   readonly at: TrialPlace;
-  /** What the scenario has for itself. */
+  /** The scenario's folder. */
   readonly folder: string;
   readonly ledger: string;
   readonly life: number;
   readonly worker: number;
   /** Kills the process at the n-th boundary, or at the first one of this name (and turn). */
   readonly killAt?: number | { readonly place: string; readonly turn?: string };
-  /** Stops the process at the n-th boundary, until it is continued from outside. */
+  /** Suspends the process at the n-th boundary, until it is continued from outside. */
   readonly stopAt?: number;
-  /** Begins when this many processes are ready, so that they run beside each other. */
+  /** Waits until this many processes are ready, so that they run concurrently. */
   readonly together?: number;
-  /** Makes the clock run faster from this moment on, so that leases lapse sooner; the same in all lives of a trial. */
+  /** Makes the clock run faster from this moment on, so that leases expire sooner; the same in all lives of a trial. */
   readonly clock?: { readonly from: number; readonly speed: number };
-  /** The address of a module that wraps the store and the host. */
+  /** The URL of a module that wraps the store and the host. */
   readonly around?: string;
 }
 
@@ -53,7 +53,7 @@ export interface Around {
   host?(host: EffectHost): EffectHost;
 }
 
-/** Runs one process of a scenario, until it ends or is killed. */
+/** Runs one process of a scenario until it ends or is killed. */
 export async function live(run: (world: CrashWorld) => Promise<unknown>, orders: Orders): Promise<void> {
   const { folder, ledger, life, worker, killAt, stopAt, clock, together = 1 } = orders;
   if (clock !== undefined) hasten(clock);
@@ -61,20 +61,19 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
   const places: string[] = [];
   let wasStopped = false;
   const watch: Watch = {
-    tell: (told) => addLine(ledger, { life, ...told }),
+    record: (told) => addLine(ledger, { life, ...told }),
     at(place, turn) {
       const at = places.push(place);
       if (typeof killAt === "object" ? isThere(killAt, place, turn) : killAt === at) {
-        watch.tell({ kind: "killed", at, place, ...(turn === undefined ? {} : { turn }) });
+        watch.record({ kind: "killed", at, place, ...(turn === undefined ? {} : { turn }) });
         process.kill(process.pid, "SIGKILL");
       }
-      // Boundaries may come in another order than in the rehearsal, so this waits for the next one that may be stopped
-      // at.
+      // Boundaries may come in another order than in the rehearsal, so this waits for the next one that allows a stop.
       if (!wasStopped && stopAt !== undefined && at >= stopAt && STOPPABLE.test(place)) {
         wasStopped = true;
-        watch.tell({ kind: "stopped", at, place });
+        watch.record({ kind: "stopped", at, place });
         process.kill(process.pid, "SIGSTOP");
-        watch.tell({ kind: "continued" });
+        watch.record({ kind: "continued" });
       }
     },
   };
@@ -87,17 +86,17 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
       worker,
       folder,
       act: (what, of) =>
-        watch.tell({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
+        watch.record({ kind: "act", what, ...(of === undefined ? {} : { step: `${of.job} ${of.step}` }) }),
     };
-    watch.tell({ kind: "ready" });
+    watch.record({ kind: "ready" });
     const isReady = (): boolean => readLines(ledger).filter(({ kind }) => kind === "ready").length >= together;
     while (!isReady()) await sleep(2);
     await run(world);
-    watch.tell({ kind: "done", places });
+    watch.record({ kind: "done", places });
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     const problem = error instanceof Error ? shortStack(error) : describeThrown(error);
-    watch.tell({ kind: "failed", problem, ...(typeof code === "string" ? { code } : {}) });
+    watch.record({ kind: "failed", problem, ...(typeof code === "string" ? { code } : {}) });
   }
   process.exit(0); // The scenario may have left something running.
 }

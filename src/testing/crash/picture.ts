@@ -1,5 +1,5 @@
-// Reads a store into plain values: what was durable after a kill, and what is there at the end. Comparing them is the
-// job of `judge.ts`; here is only found what no store may hold in any scenario.
+// Reads a store into plain values: what was durable after a kill, and the final content. `judge.ts` compares them; this
+// file only finds what is wrong in any scenario.
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
 import { inputIdOf, type Message } from "../../model/message.ts";
@@ -11,35 +11,35 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
 import { type PictureOfOccurrence, type PictureOfSubscription, remainingTriggers } from "./triggers.ts";
 
-/** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
+/** The content of a store, without what differs from run to run: ids are numbered, times and node ids omitted. */
 export interface Picture {
   readonly sessions: { readonly [id: string]: PictureOfSession };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
-  /** All jobs that are there, in the order in which they were begun. */
+  /** All jobs, in the order of their start. */
   readonly jobs: readonly PictureOfJob[];
-  /** By session and id. */
+  /** Sorted by session and id. */
   readonly subscriptions: readonly PictureOfSubscription[];
-  /** What has happened, in that order. */
+  /** All occurrences, in order. */
   readonly occurrences: readonly PictureOfOccurrence[];
 }
 export interface PictureOfSession {
   readonly parentId?: string;
   /** Oldest first. */
   readonly messages: readonly PictureOfMessage[];
-  /** Nodes that are no messages: of plugins, and where frames begin. Oldest first. */
+  /** Nodes other than messages: those of plugins, and starts of frames. Oldest first. */
   readonly nodes: readonly PictureOfNode[];
   readonly plugins: { readonly [id: string]: { readonly version: string; readonly state: Json } };
   readonly turns: number;
-  /** What its turns waited for, and how that was answered: a line for each such fact, in the order of their words. */
+  /** The waits of its turns and their answers: one line per fact, sorted. */
   readonly waits: readonly string[];
-  /** Usage without the calls of unknown cost, because a call that was killed is one. */
+  /** Usage without calls of unknown cost, because a killed call is one. */
   readonly usage: Json;
 }
 export type PictureOfNode = Exclude<NodeBody, { readonly kind: "message" }>;
 export interface PictureOfMessage {
   readonly role: string;
-  /** All text of the message, tool results included. */
+  /** All text of the message, including tool results. */
   readonly text: string;
   readonly parts: readonly Json[];
   readonly origin?: Json;
@@ -87,23 +87,23 @@ export async function recordedIn(store: Store): Promise<Recorded> {
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
 
-/** What a look at a place shows. A second look at the same must show the same. */
-export interface Shown {
+/** A reading of a place. A second one must be equal. */
+export interface Reading {
   readonly recorded: Recorded;
   readonly sessions: readonly StoredSession[];
   readonly facts: readonly Change[];
 }
 
-export const shownIn = async (store: Store): Promise<Shown> => ({
+export const shownIn = async (store: Store): Promise<Reading> => ({
   recorded: await recordedIn(store),
   sessions: await store.list(),
   facts: await facts(store),
 });
 
-/** What is wrong in any scenario. */
+/** A violation in any scenario. */
 type WrongThere = WrongJob | { readonly kind: "unpaired"; readonly problem: string };
 
-/** The final store, and what is wrong with it in any scenario. */
+/** The final store, and its violations in any scenario. */
 export interface Remains {
   readonly picture: Picture;
   readonly wrong: readonly WrongThere[];
@@ -151,11 +151,11 @@ export async function remainsOf(store: Store): Promise<Remains> {
   }
   for (const { id } of await store.list()) {
     const inputsThere = await store.inputs.list(id);
-    // What was injected waits for a turn that may never come.
+    // An injected input waits for a turn that may never come.
     for (const { id: input, place } of inputsThere) if (place === "injected") inputs.set(input, 1);
     const waiting = inputsThere.filter(({ place }) => place !== "injected");
     if (waiting.length > 0) wrong.push({ kind: "stuck", problem: `${waiting.length} inputs of session ${id} wait` });
-    if (waiting.length > 0) continue; // To look for a held slot would open their turn.
+    if (waiting.length > 0) continue; // A check of the lease would open their turn.
     const held = await store.open(id, NOBODY, Date.now() + CENTURY_MS, opening);
     if (held.kind === "resumed")
       wrong.push({ kind: "stuck", problem: `the slot of session ${id} is held by turn ${held.lease.turnId}` });
@@ -176,14 +176,14 @@ function waitIn(fact: Change): readonly string[] {
   return [`${fact.turnId} ${fact.effect} ${fact.how}${fact.by === undefined ? "" : ` by ${fact.by}`}`];
 }
 
-/** The kit as a process on another machine, which must wait for leases to lapse: by `CENTURY_MS` they have. */
+/** The kit acts as a process on another machine, which must wait until leases expire: after `CENTURY_MS` they have. */
 const NOBODY = { id: "crash kit", process: "elsewhere" };
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 const opening: Opening = () => {
   throw new Error("The crash kit opens no turn.");
 };
 
-/** `seen` keeps segments that forks share from being counted twice. */
+/** `seen` prevents counting shared segments of forks twice. */
 function countInputs({ commit, entries }: Segment, seen: Set<string>, inputs: Map<string, number>): void {
   for (const [index, entry] of entries.entries()) {
     const place = `${commit}.${index}`;
@@ -216,7 +216,7 @@ async function seenMessage(store: Store, { role, parts, origin }: Message): Prom
   };
 }
 
-/** An attachment is shown with whether the store has its bytes, and the trail of a call without its times. */
+/** Replaces an attachment by whether the store has its bytes, and removes times from the trail of a call. */
 async function seenPart(store: Store, part: Json): Promise<Json> {
   if (!isObject(part)) return part;
   if ("trail" in part) return seenPart(store, timeless(part as JsonObject));
@@ -249,14 +249,14 @@ function usageIn({ usage, ledger }: StoredSession): Json {
   };
 }
 
-/** Node ids are left out: they contain the turn's id, and the position of a message says the same. */
+/** Removes node ids: they contain the turn's id, and the position of a message identifies it too. */
 function withoutIds(outcome: Json): Json {
   if (!isObject(outcome) || !isObject(outcome.message)) return outcome;
   const { id: _, ...message } = outcome.message;
   return { ...(outcome as JsonObject), message: message as Json };
 }
 
-/** Made of time and chance, 24 digits, or of a hash, 26. */
+/** 24 digits for ids from time and chance, 26 for those from a hash. */
 const GENERATED = /\b(trn|inp|ses|can|opr|job|sub|occ)_(?:[0-9a-hjkmnp-tv-z]{24}|[\w-]{26})(?![\w-])/g;
 
 /** Replaces generated ids by numbers, in the order of their first appearance. */

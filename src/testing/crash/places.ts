@@ -3,14 +3,14 @@ import { amnesiacPlace } from "./places/amnesiac.ts";
 import type { OpenedPlace, Place, TrialPlace } from "./places/place.ts";
 import { sqlitePlace } from "./places/sqlite.ts";
 
-/** The places that the kit knows by name. A place of your own may be made of one, with another host for example. */
+/** The places of the kit by name. Your own place may extend one, for example with another host. */
 export const places: { readonly sqlite: Place; readonly amnesiac: Place } = {
   sqlite: sqlitePlace,
   amnesiac: amnesiacPlace,
 };
 export type PlaceName = keyof typeof places;
 
-/** A name, or the address of a module: that is what can be sent to a process, and a place cannot. */
+/** Takes a name or the URL of a module, because these can be sent to a process and a place cannot. */
 export async function placeAt(where: string): Promise<Place> {
   if (isName(where)) return places[where];
   if (!URL.canParse(where))
@@ -25,7 +25,7 @@ export async function placeAt(where: string): Promise<Place> {
 
 const isName = (where: string): where is PlaceName => Object.hasOwn(places, where);
 
-/** Opens a place in a process of a trial. That it cannot is no failure of the scenario, and says so. */
+/** Opens a place in a process of a trial. A failure has its own message, because it is not the scenario's. */
 export async function openPlace(where: string, at: TrialPlace): Promise<OpenedPlace> {
   try {
     const opened: Partial<OpenedPlace> = await (await placeAt(where)).open(at);

@@ -4,8 +4,8 @@ import type { Provider } from "../../providers/provider.ts";
 import type { Reply } from "../../providers/scripted.ts";
 
 /**
- * A model that finds its place by the conversation: it gives the first reply where there is none yet, the second where
- * there is one, and so on. So it goes on after a restart, which `scripted` does not.
+ * A model that finds its place in the conversation: its first reply if there is none yet, its second after one, and so
+ * on. So it continues after a restart, which `scripted` does not.
  */
 export const recited = (...replies: readonly Reply[]): Provider => ({
   id: "recited",

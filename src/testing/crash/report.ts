@@ -7,7 +7,7 @@ export interface Violation {
   readonly problem: string;
   /** The trial; `crashTest(scenario, { trials: [trial] })` runs it again. Absent for the run without a kill. */
   readonly trial?: Trial;
-  /** The boundaries at which processes were killed or stopped. */
+  /** The boundaries at which processes were killed or suspended. */
   readonly places: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export class CrashReport {
     this.violations = violations;
   }
 
-  /** How many processes were killed in all. */
+  /** The number of all killed processes. */
   get kills(): number {
     return this.rows.reduce((sum, { kills }) => sum + kills, 0);
   }
@@ -47,7 +47,7 @@ export class CrashReport {
     ).length;
   }
 
-  /** A table of scenarios, the violations, and the sum. */
+  /** Returns a table of scenarios, the violations, and the sum. */
   toString(): string {
     const known: readonly ViolationKind[] = ["lost", "repeated"];
     const head = ["scenario", "boundaries", "kills", "stops", "lost", "repeated", "other"];
@@ -60,7 +60,7 @@ export class CrashReport {
       this.#count(["repeated"], scenario),
       this.violations.filter((each) => each.scenario === scenario && !known.includes(each.kind)).length,
     ]);
-    const shown = this.violations.slice(0, SHOWN_MAX).map(tell);
+    const shown = this.violations.slice(0, SHOWN_MAX).map(describeViolation);
     const more = this.violations.length - shown.length;
     const others = this.violations.length - this.lost - this.repeated;
     return [
@@ -74,7 +74,7 @@ export class CrashReport {
 
 const SHOWN_MAX = 40;
 
-const tell = ({ scenario, kind, problem, trial, places }: Violation): string =>
+const describeViolation = ({ scenario, kind, problem, trial, places }: Violation): string =>
   `${scenario}: ${kind}: ${problem} [${trial === undefined ? "no kill" : JSON.stringify(trial)}${places.length === 0 ? "" : `: ${places.join(", ")}`}]`;
 
 function aligned(rows: readonly (readonly (string | number)[])[]): readonly string[] {

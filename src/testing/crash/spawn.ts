@@ -12,7 +12,7 @@ await scenario.live(JSON.parse(process.argv[2]));
 
 export interface Life {
   readonly child: ChildProcess;
-  /** How the process ended, and what it wrote to stderr. */
+  /** How the process ended, and its stderr. */
   readonly ended: Promise<Ended>;
 }
 export interface Ended {
@@ -27,7 +27,7 @@ export function begin(
   orders: Orders,
   { execArgv, timeoutMs }: { readonly execArgv: readonly string[]; readonly timeoutMs: number },
 ): Life {
-  // Compiled code is cached on disk: otherwise most of a process's time goes into reading the sources.
+  // Compiled code is cached on disk, because otherwise a process mostly reads sources.
   const cache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), "node-compile-cache") };
   const child = spawn(
     process.execPath,
@@ -39,7 +39,7 @@ export function begin(
   return { child, ended: end(child, timeoutMs, () => errors) };
 }
 
-/** Processes that run now. A test that ends early must leave none behind, least of all a stopped one. */
+/** Running processes. A test that ends early must not leave any behind, especially no suspended one. */
 const living = new Set<ChildProcess>();
 const killAll = (): void => {
   for (const child of living) child.kill("SIGKILL");

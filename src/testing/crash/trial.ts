@@ -1,5 +1,5 @@
-// Carries out one trial: starts the processes of a scenario, kills or stops them, and judges what is left. Which trials
-// there are is chosen in `plan.ts`.
+// Runs one trial: starts the processes of a scenario, kills or suspends them, and judges the result. `plan.ts` chooses
+// the trials.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { begin, type Ended, type Life } from "./spawn.ts";
 export interface Setting {
   readonly scenario: URL;
   readonly place: Place;
-  /** The name or the address of the place, by which a process finds it. */
+  /** The name or the URL of the place, by which a process finds it. */
   readonly where: string;
   readonly execArgv: readonly string[];
   readonly timeoutMs: number;
@@ -29,17 +29,17 @@ export interface Tried {
   readonly kills: number;
   readonly stops: number;
   readonly places: readonly string[];
-  /** What a run without a kill leaves. */
+  /** The result of a run without a kill. */
   readonly clean?: { readonly picture: Picture; readonly places: readonly string[] };
 }
 
-/** A loop of crashes must end before this many lives: the runtime gives a turn up after 5 resumes. */
+/** A crash loop must end within this many lives: the runtime abandons a turn after 5 resumes. */
 const LIVES_MAX = 10;
-/** The clock runs this many times faster, so that a lease of 30 seconds lapses in 1.5. */
+/** The speed of the clock, so that a lease of 30 seconds expires in 1.5. */
 const STOP_SPEED = 20;
 const LEASE_MS = 30_000;
 
-/** Runs one trial on a place of its own, and judges it. */
+/** Runs one trial on its own place, and judges it. */
 export class Stage {
   readonly #setting: Setting;
   readonly #at: TrialPlace;
@@ -69,7 +69,7 @@ export class Stage {
     }
   }
 
-  /** After an error processes may be left, also stopped ones. */
+  /** After an error processes may be left, including suspended ones. */
   async #end(): Promise<void> {
     for (const { child } of this.#begun) child.kill("SIGKILL");
     await Promise.all(this.#begun.map(({ ended }) => ended));
@@ -108,7 +108,7 @@ export class Stage {
     return { ...begun, life };
   }
 
-  /** Runs a process until it is killed. Returns false when it ended before. */
+  /** Runs a process until it is killed. Returns false if it ended before. */
   async #killed(orders: Partial<Orders>): Promise<boolean> {
     const { ended, life } = this.#begin(orders);
     return !this.#isDone(await ended, life) && this.#remember();
@@ -120,7 +120,7 @@ export class Stage {
     this.#isDone(await ended, life);
   }
 
-  /** Whether the process ended otherwise than by its planned kill. An end that is wrong is recorded. */
+  /** Returns whether the process ended in another way than by its planned kill. Records a wrong end. */
   #isDone({ signal, isLate, errors, code }: Ended, life: number): boolean {
     const lines = this.#lines.filter((line) => line.life === life);
     const last = lines.at(-1);
@@ -130,8 +130,8 @@ export class Stage {
     if (isLate) this.#wrong.push({ kind: "stuck", problem: `life ${life} did not end; its last word was ${end}` });
     else if (last?.kind === "failed") {
       const wasStopped = lines.some((line) => line.kind === "continued");
-      // Two failures are right: a process that was stopped has lost its lease, and a scenario whose turn was given up
-      // misses its answer.
+      // Two failures are correct: a suspended process has lost its lease, and a scenario whose turn was abandoned gets
+      // no answer.
       if (!(wasStopped && last.code === "lease.lost") && !(this.#isLoop && last.code === "ERR_ASSERTION"))
         this.#wrong.push({ kind: "failed", problem: `in life ${life}: ${last.problem}` });
     } else
@@ -139,7 +139,7 @@ export class Stage {
     return true;
   }
 
-  /** Keeps what was durable when a process died. */
+  /** Stores what was durable when a process died. */
   async #remember(during: "still" | "shared" = "still"): Promise<true> {
     const before = this.#lines.length;
     const { place, where } = this.#setting;
@@ -153,7 +153,7 @@ export class Stage {
 
   async #loop(place: string): Promise<void> {
     this.#isLoop = true;
-    let turn: string | undefined; // The first turn that comes to the place; only that is killed again.
+    let turn: string | undefined; // The first turn that reaches the place. Only that turn is killed again.
     for (let life = 1; life < LIVES_MAX; life++) {
       if (!(await this.#killed({ killAt: { place, ...(turn === undefined ? {} : { turn }) } }))) return;
       turn ??= this.#lines.flatMap((line) => (line.kind === "killed" && line.turn !== undefined ? [line.turn] : []))[0];
@@ -175,7 +175,7 @@ export class Stage {
     this.#isDone(await sleeper.ended, sleeper.life);
   }
 
-  /** Waits until a process has written such a line. Returns false when it ended without. */
+  /** Waits until a process has written a line of this kind. Returns false if it ended without. */
   async #sees({ ended, life }: Life & { readonly life: number }, kind: Line["kind"]): Promise<boolean> {
     let isOver = false;
     void ended.then(() => (isOver = true));
@@ -210,7 +210,7 @@ export class Stage {
     const remains = await this.#setting.place.look(this.#at, remainsOf, "still");
     wrong.push(...remains.wrong, ...judgeInputs(lines, remains));
     const { picture } = remains;
-    // A turn that was given up ends otherwise than in the run without a kill.
+    // An abandoned turn ends differently from the run without a kill.
     if (trial?.kind !== "loop") wrong.push(...(await this.#compared(picture, clean ?? picture, lines)));
     const places = lines.findLast((line) => line.kind === "done")?.places ?? [];
     return { ...tried, wrong, clean: { picture, places } };

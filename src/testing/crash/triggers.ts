@@ -1,4 +1,4 @@
-// Reads what starts work by itself into plain values, for `picture.ts`: without times, and cursors, which differ.
+// Reads triggers into plain values for `picture.ts`: without times and cursors, which differ.
 import type { Json } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import type { Store } from "../../stores/store.ts";
@@ -13,10 +13,10 @@ export interface PictureOfSubscription {
 }
 
 export interface PictureOfOccurrence {
-  /** `event:<name>`, or `subscription:<session>/<id>` for what only that one waits for. */
+  /** `event:<name>`, or `subscription:<session>/<id>` for a source with a single subscription. */
   readonly source: string;
   readonly payload: Json;
-  /** To whom, as `<session>/<subscription>`, and the state of the job that it is; none where nothing was started. */
+  /** The receiver as `<session>/<subscription>`, and the state of the started job; none if no job was started. */
   readonly deliveries: readonly (readonly [to: string, state: string])[];
 }
 
@@ -40,7 +40,7 @@ export async function remainingTriggers(store: Store): Promise<{
   };
 }
 
-/** What begins the source of what only one subscription waits for. */
+/** Prefix of a source with a single subscription. */
 const OWN = "subscription:";
 const GONE = "gone";
 
@@ -60,7 +60,7 @@ async function readOf(store: Store, occurrence: Occurrence, names: ReadonlyMap<s
   return { occurrence, source, deliveries: await Promise.all(deliveries) };
 }
 
-/** A job that was started is kept as long as what started it. */
+/** A started job exists as long as its occurrence. */
 const undelivered = (read: readonly Read[]): readonly WrongJob[] =>
   read.flatMap(({ source, deliveries }) =>
     deliveries.flatMap(([to, state]): readonly WrongJob[] =>
@@ -68,7 +68,7 @@ const undelivered = (read: readonly Read[]): readonly WrongJob[] =>
     ),
   );
 
-/** A time, or a commit, comes once for whoever waits for it. */
+/** A time or a commit is delivered once per subscription. */
 function doubled(read: readonly Read[]): readonly WrongJob[] {
   const seen = new Set<string>();
   return read.flatMap(({ source, occurrence: { payload } }): readonly WrongJob[] => {

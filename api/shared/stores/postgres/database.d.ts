@@ -1,14 +1,14 @@
-/** The store's view of a pool of `pg`; one that is handed in may be any that has these. */
+/** What the store needs of a `pg` pool. A caller's pool may be any object with these methods. */
 interface Pool {
   connect(): Promise<Client>;
-  /** It lets nobody wait for longer than for a server. */
+  /** `connect` times out by itself. */
   readonly isTimed?: boolean;
 }
 interface Client {
   query(statement: Statement): Promise<Answered>;
   release(broken?: Error | boolean): void;
   on?(event: "error", listener: () => void): unknown;
-  /** Statements are sent without waiting for the answers to those before. */
+  /** Sends statements without waiting for earlier answers. */
   readonly pipeline?: boolean;
 }
 interface Answered {

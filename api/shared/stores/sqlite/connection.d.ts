@@ -1,8 +1,8 @@
 /**
- * What a write survives. `process`: a killed process, always, and a power cut but for the latest writes. `power`: what
- * was acknowledged to someone (inputs, commits, changes, answers, cancels; of jobs their beginning, their end, and what
- * is sent to them or by them; subscriptions, and what has happened) survives a power cut; journal events, steps and lines
- * since may be lost. `power-all`: everything written survives one.
+ * What a write survives. Every setting survives a killed process. `process`: a power cut may lose the latest writes.
+ * `power`: acknowledged writes survive a power cut (inputs, commits, changes, answers, cancels; of jobs their start,
+ * their end, and the events sent to them or by them; subscriptions and occurrences); later journal events, steps and
+ * lines may be lost. `power-all`: every write survives a power cut.
  */
-type Strength = "process" | "power" | "power-all";
-export { Strength };
+type Durability = "process" | "power" | "power-all";
+export { Durability };

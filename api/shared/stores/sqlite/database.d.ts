@@ -1,4 +1,4 @@
-/** What the store needs of a database; `node:sqlite` and better-sqlite3 both have it. */
+/** What the store needs from a database. Both `node:sqlite` and better-sqlite3 have it. */
 interface Database {
   exec(sql: string): unknown;
   prepare(sql: string): Statement;

@@ -3,7 +3,10 @@ import { amnesiac } from "../../amnesiac.ts";
 import type { Place } from "./place.ts";
 import { sqlitePlace } from "./sqlite.ts";
 
-/** A SQLite file that tells nobody of the past at once, and the host without a memory, which folds it event by event. */
+/**
+ * An SQLite file that returns only the first event of a resumed turn, and the host without a memory, which folds the
+ * rest event by event.
+ */
 export const amnesiacPlace: Place = {
   ...sqlitePlace,
   async open(at) {
@@ -12,7 +15,7 @@ export const amnesiacPlace: Place = {
   },
 };
 
-/** Answers a resumed turn with its first event alone: who wants to know more of the past must fold it. */
+/** Returns only the first event of a resumed turn, so that all users of the past must fold it. */
 function forgetful(store: Store): Store {
   const open: Store["open"] = async (...given) => {
     const answer = await store.open(...given);

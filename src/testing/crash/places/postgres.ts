@@ -3,18 +3,17 @@ import { journal } from "../../../hosts/journal.ts";
 import { loadDriver } from "../../../stores/postgres/driver.ts";
 import type { Place, TrialPlace } from "./place.ts";
 
-/** How often in a row nothing must be under way, and how long to wait between two looks. */
+/** How many consecutive checks must find the server idle, and the time between two checks. */
 const STILL_TIMES = 4;
 const STILL_MS = 4;
 const STILL_MAX_MS = 15_000;
 
 /**
- * A PostgreSQL database and the journal host: each trial has a schema of its own, named after it. For the default export
- * of a module, which every process loads for itself: take the URL from the environment, for example. Needs the package
- * `pg`.
+ * A PostgreSQL database and the journal host. Each trial has a schema with its name. Use it in the default export of a
+ * module, which every process loads, and take the URL from the environment, for example. It needs the package `pg`.
  *
- * Leases go by the clock of the server, as they do outside of tests, but where the kit hastens the clock of the processes:
- * there a lease that lapsed for them would hold on the server for twenty times as long.
+ * Leases use the server's clock as in production, except where the kit speeds up the clock of the processes: there an
+ * expired lease would stay valid on the server for twenty times as long.
  */
 export const postgresPlace = (url: string): Place => ({
   async open({ name, isHastened }) {
@@ -25,7 +24,7 @@ export const postgresPlace = (url: string): Place => ({
   },
   async look(at, read, during) {
     if (during === "still") await still(url, at);
-    // By the caller's clock: the last look asks for leases as of a time when all of them have lapsed.
+    // The caller's clock, because the last look asks for leases at a time when all of them have expired.
     const store = await storeAt(url, at.name, "caller");
     try {
       return await read(store);
@@ -38,11 +37,11 @@ export const postgresPlace = (url: string): Place => ({
   },
 });
 
-/** Loaded when it is needed: whoever tests on other stores has no `pg`. */
+/** Loaded on demand, because tests of other stores run without `pg`. */
 const storeAt = async (url: string, schema: string, clock: "caller" | "server") =>
   (await import("../../../stores/postgres.ts")).postgres(url, { schema, clock });
 
-/** The connections of a trial are known by this name. */
+/** Names the connections of a trial. */
 function calledBy(url: string, name: string): string {
   const named = new URL(url);
   named.searchParams.set("application_name", name);
@@ -53,8 +52,8 @@ const UNDER_WAY = `SELECT count(*)::int AS all, count(*) FILTER (WHERE state = '
   FROM pg_stat_activity WHERE application_name = $1`;
 
 /**
- * Settles when the server has done what the processes of a trial had sent it before they died: it may take a moment to
- * notice that they have. The connections of one that is stopped stay open, and idle.
+ * Resolves when the server has finished everything that the processes of a trial sent before they died. It may notice
+ * their death late. Connections of a suspended process stay open and idle.
  */
 async function still(url: string, { name }: TrialPlace): Promise<void> {
   const { Client } = await loadDriver();

@@ -6,14 +6,14 @@ import type { Place } from "./place.ts";
 
 const FILE = "agent.db";
 
-/** A SQLite file and the journal host. */
+/** An SQLite file and the journal host. */
 export const sqlitePlace: Place = {
   open: ({ folder }) => ({ store: sqlite(join(folder, FILE)), host: journal() }),
   async look({ folder }, read, during) {
-    // Opening the file itself would repair it, which is the job of the next process. But a copy of a file that others
-    // write to would be torn.
+    // Opening the file would repair it, which is the job of the next process. But a copy of a file that others write to
+    // would be inconsistent.
     const copy = during === "still" ? copyOf(folder) : undefined;
-    const store = sqlite(join(copy ?? folder, FILE), { strength: "process" });
+    const store = sqlite(join(copy ?? folder, FILE), { durability: "process" });
     try {
       return await read(store);
     } finally {

@@ -1,0 +1,135 @@
+import { RuntimeError } from "../../model/errors.ts";
+import { type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
+import type { Entry } from "../../model/node.ts";
+import { outcomeIn } from "../rows/ended.ts";
+import { corrupt } from "../rows/faults.ts";
+import type { Change, Store } from "../store.ts";
+import {
+  type FactRow,
+  INJECTED,
+  OPERATION,
+  SEGMENT,
+  SESSION,
+  TURN,
+  type TurnRow,
+  WAIT,
+  type WaitRow,
+} from "../tables.ts";
+import { cursorOf } from "./cursors.ts";
+import { entriesIn } from "./graph.ts";
+import { appliedOf } from "./operations.ts";
+import type { Port } from "./port.ts";
+import { all, type Read, type Rule } from "./rule.ts";
+import { treeOf } from "./sessions.ts";
+import { questionIn, requireTurnId } from "./waits.ts";
+
+/** Returns facts as callers see them, in one order over all sessions. */
+export function* changes(
+  db: Port,
+  after: Cursor | undefined,
+  { session, tree, max }: Parameters<Store["changes"]>[1],
+): Rule<readonly Change[]> {
+  const last = after === undefined ? 0 : yield* requireFact(db, after);
+  const root = tree ?? session;
+  const of = root === undefined ? undefined : yield* all([tree === undefined ? db.session(root) : undefined]);
+  const own = tree === undefined ? of?.filter((row) => row !== undefined) : yield* treeOf(db, tree);
+  if (own?.length === 0) return [];
+  const facts = yield* db.facts(
+    last,
+    own?.map(({ n }) => n),
+    max,
+  );
+  return yield* all(facts.map((fact) => toChange(db, fact)));
+}
+
+function* requireFact(db: Port, cursor: Cursor): Rule<number> {
+  const fact = /^[1-9]\d{0,15}$/.test(cursor) ? Number(cursor) : 0;
+  if (fact === 0 || fact > (yield* db.latestFact())) throw new RuntimeError("cursor.unknown", { cursor });
+  return fact;
+}
+
+export function* latest(db: Port): Rule<Cursor | undefined> {
+  const fact = yield* db.latestFact();
+  return fact === 0 ? undefined : cursorOf(fact);
+}
+
+type Shown = Change extends infer One ? (One extends Change ? Omit<One, "cursor" | "sessionId"> : never) : never;
+
+function* toChange(db: Port, fact: FactRow): Rule<Change> {
+  const [session, about] = yield* all([db.get(SESSION, "key", fact.session), SHOWN[fact.kind](db, fact)]);
+  if (session === undefined) throw lost(fact);
+  return { cursor: cursorOf(fact.n), sessionId: session.id, ...about };
+}
+
+const lost = ({ n }: FactRow): RuntimeError => corrupt(`Fact ${n}`, "what it refers to is missing");
+
+function* required<Row>(fact: FactRow, read: Read<Row | undefined>): Rule<Row> {
+  const row = yield* read;
+  if (row === undefined) throw lost(fact);
+  return row;
+}
+
+const SHOWN: { readonly [kind in FactRow["kind"]]: (db: Port, fact: FactRow) => Rule<Shown> } = {
+  *accepted(db, fact) {
+    const { id, inputId, key, aside } = yield* required(fact, db.get(TURN, "key", fact.of));
+    const input = { ...(aside === INJECTED ? {} : { turnId: id }), inputId };
+    return { kind: "accepted", ...input, ...(key === null ? {} : { key }) };
+  },
+  *ended(db, fact) {
+    const [row, entries] = yield* all([required(fact, db.get(TURN, "key", fact.of)), entriesOf(db, fact.of)]);
+    const { id: turnId } = row;
+    const ended = endedOf(row);
+    if (entries.length !== ended.size) throw corrupt(`The segment of ${turnId}`, "it is missing");
+    const { usage, branch } = ended;
+    const turn = { by: "turn", turnId, outcome: outcomeIn(row, ended, entries), usage } as const;
+    return {
+      kind: "committed",
+      ...turn,
+      ...(branch === undefined ? {} : { branch }),
+      ...nodesOf(turnId, entries),
+    };
+  },
+  *applied(db, fact) {
+    const [row, entries] = yield* all([required(fact, db.get(OPERATION, "key", fact.of)), entriesOf(db, fact.of)]);
+    return { kind: "committed", by: appliedOf(row).by, operation: row.name, ...nodesOf(row.name, entries) };
+  },
+  *asked(db, fact) {
+    const row = yield* required(fact, db.get(WAIT, "key", fact.of));
+    return { kind: "waiting", ...(yield* waitOf(db, row)), about: questionIn(row), until: row.until };
+  },
+  *answered(db, fact) {
+    const row = yield* required(fact, db.get(WAIT, "key", fact.of));
+    const { answer } = row;
+    if (answer === null) throw corrupt(`The wait ${row.id}`, "its answer is missing");
+    const by = answer.kind === "timeout" ? undefined : answer.by;
+    const how = { wants: questionIn(row).kind, how: answer.kind, ...(by === undefined ? {} : { by }) };
+    return { kind: "resolved", ...(yield* waitOf(db, row)), ...how };
+  },
+};
+
+export function endedOf({ id, ended }: TurnRow): NonNullable<TurnRow["ended"]> {
+  if (ended === null) throw corrupt(`The end of turn ${id}`, "it is missing");
+  return ended;
+}
+
+/** Returns the nodes of a commit. Empty if it added none. */
+function* entriesOf(db: Port, n: number): Rule<readonly Entry[]> {
+  const [segment] = yield* db.scan(SEGMENT, "key", [n], { isWhole: true });
+  return segment === undefined ? [] : entriesIn(segment);
+}
+
+function* waitOf(db: Port, row: WaitRow) {
+  const { job, id: wait, effect } = row;
+  const turn = job === null ? yield* db.get(TURN, "key", row.turn) : undefined;
+  const whose = job === null ? { turnId: requireTurnId(row, turn?.id) } : { jobId: job };
+  return { ...whose, wait, effect: effect! };
+}
+
+function nodesOf(
+  commit: string,
+  entries: readonly Entry[],
+): { readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } {
+  const nodes = entries.map((_, index) => nodeId(commit, index));
+  const frames = nodes.filter((_, index) => entries[index]!.kind === "frame");
+  return frames.length === 0 ? { nodes } : { nodes, frames };
+}

@@ -1,0 +1,298 @@
+import assert from "node:assert/strict";
+import { asCursor, asSessionId, nodeId, type SessionId } from "../../model/ids.ts";
+import { type Message, text } from "../../model/message.ts";
+import type { TurnOutcome } from "../../model/outcome.ts";
+import { NO_USAGE } from "../../model/usage.ts";
+import {
+  alice,
+  assistant,
+  begin,
+  bob,
+  commit,
+  committed,
+  ended,
+  inputId,
+  NOW,
+  newSession,
+  node,
+  send,
+  spent,
+  stopped,
+  turn,
+  turnId,
+  usage,
+} from "../cast.ts";
+import { law, refused, type StoreLaw } from "../law.ts";
+import { apply, change, drain, FRAME, first, notes, queue, state, stop, take, threeTurns, withdraw } from "./acts.ts";
+
+export const factLaws: readonly StoreLaw[] = [
+  law("acceptances and commits are facts, in order and complete", async (store) => {
+    const lease = await first(store, "hello", { key: "k \u0000" });
+    await queue(store, "more");
+    const answer: TurnOutcome = {
+      kind: "answered",
+      message: { id: nodeId(lease.turnId, 1), ...assistant(text("b")) } as Message,
+      text: "b",
+    };
+    const done = await commit(store, lease, { says: ["a", "b"], outcome: answer, usage: usage(3) });
+    const bare = await commit(store, await take(store), { says: [] });
+    const [one, two, three, four] = await store.changes(undefined, { max: 10 });
+    const hello = { inputId: inputId("hello"), turnId: turnId("hello"), key: "k \u0000" };
+    assert.deepEqual(one, { cursor: one!.cursor, sessionId: alice, kind: "accepted", ...hello });
+    const more = { inputId: inputId("more"), turnId: turnId("more") };
+    assert.deepEqual(two, { cursor: two!.cursor, sessionId: alice, kind: "accepted", ...more });
+    const turns = { sessionId: alice, kind: "committed", by: "turn" };
+    const nodes = [node("hello", 0), node("hello", 1)];
+    assert.deepEqual(three, {
+      cursor: done.cursor,
+      ...turns,
+      turnId: turnId("hello"),
+      outcome: answer,
+      usage: usage(3),
+      nodes,
+    });
+    assert.deepEqual(four, {
+      cursor: bare.cursor,
+      ...turns,
+      turnId: turnId("more"),
+      outcome: stopped("well"),
+      usage: NO_USAGE,
+      nodes: [],
+    });
+    assert.equal(new Set([one!.cursor, two!.cursor, done.cursor, bare.cursor]).size, 4);
+  }),
+  law("a withdrawn input stays a fact with its key", async (store) => {
+    await first(store);
+    await queue(store, "more", { key: "k" });
+    const before = await store.changes(undefined, { max: 10 });
+    await withdraw(store, "more");
+    assert.deepEqual(await store.changes(undefined, { max: 10 }), before);
+    await queue(store, "other", { key: "k" });
+    const keys = (await store.changes(undefined, { max: 10 })).map(
+      (change) => change.kind === "accepted" && change.key,
+    );
+    assert.deepEqual(keys, [undefined, "k", "k"]);
+  }),
+  law("an operation is a fact like a turn, with its maker", async (store) => {
+    await store.create(newSession(alice));
+    const kinds = ["append", "configure", "compact", "command", "completion"] as const;
+    const cursors: string[] = [];
+    for (const by of kinds) {
+      const entries = by === "append" || by === "compact" ? notes(by, "a", "#b") : [];
+      cursors.push((await apply(store, by, { by, entries })).cursor);
+    }
+    cursors.push((await apply(store, "op \u0000", { plugins: state(1) })).cursor);
+    const told = await store.changes(undefined, { max: 10 });
+    assert.deepEqual(
+      told,
+      [...kinds, "op \u0000"].map((operation, index) => ({
+        cursor: cursors[index],
+        sessionId: alice,
+        kind: "committed",
+        by: kinds[index] ?? "command",
+        operation,
+        nodes: operation === "append" || operation === "compact" ? [nodeId(operation, 0), nodeId(operation, 1)] : [],
+      })),
+    );
+    assert.deepEqual(await store.changes(asCursor(cursors[3]!), { max: 10 }), told.slice(4));
+    assert.deepEqual(await store.changes(asCursor(cursors[3]!), { session: alice, max: 1 }), told.slice(4, 5));
+  }),
+  law("what made an operation is not what it is: it makes no conflict", async (store) => {
+    await store.create(newSession(alice));
+    const first = await apply(store, "op", { by: "append", entries: notes("op", "a") });
+    assert.deepEqual(await apply(store, "op", { by: "command", entries: notes("op", "a") }), first);
+    assert.deepEqual(await apply(store, "op", { entries: notes("op", "a") }), first);
+    assert.deepEqual(
+      (await store.changes(undefined, { max: 10 })).map((change) => change.kind === "committed" && change.by),
+      ["append"],
+    );
+  }),
+  law("an operation that was not kept is not told", async (store) => {
+    const lease = await first(store);
+    await store.apply(change("op"));
+    await commit(store, lease);
+    await store.apply(change("op", { base: 9 }));
+    await apply(store, "op");
+    await apply(store, "op");
+    assert.equal((await store.changes(undefined, { max: 10 })).length, 3);
+  }),
+  law("facts name the frames among their nodes, of turns and of operations", async (store) => {
+    await store.create(newSession(alice));
+    const lease = await begin(store, "hello");
+    const { entries } = ended(lease, { says: ["a", "b"] });
+    await store.commit(lease, { ...ended(lease), entries: [entries[0]!, FRAME, entries[1]!, FRAME] });
+    await apply(store, "op", { by: "compact", entries: [FRAME, ...notes("op", "c")] });
+    await apply(store, "none", {
+      entries: [{ at: NOW, kind: "plugin", plugin: "p", type: "t", body: { kind: "frame" } }],
+    });
+    const told = (await store.changes(undefined, { max: 10 })).slice(1);
+    assert.deepEqual(
+      told.map((change) => change.kind === "committed" && [change.nodes.length, change.frames]),
+      [
+        [4, [node("hello", 1), node("hello", 3)]],
+        [2, [nodeId("op", 0)]],
+        [1, undefined],
+      ],
+    );
+  }),
+  law("changes are told after a cursor, a page at a time", async (store) => {
+    await threeTurns(store);
+    const all = await store.changes(undefined, { max: 100 });
+    const read = [...(await store.changes(undefined, { max: 4 }))];
+    for (;;) {
+      const more = await store.changes(read.at(-1)?.cursor, { max: 4 });
+      if (more.length === 0) break;
+      read.push(...more);
+    }
+    assert.equal(all.length, 6);
+    assert.deepEqual(read, all);
+  }),
+  law("changes can be told of one session", async (store) => {
+    const lease = await first(store);
+    const other = await first(store, "hi", { to: bob });
+    const { cursor } = await commit(store, lease);
+    await commit(store, other);
+    const about = async (session: SessionId, after = asCursor("")) =>
+      (await store.changes(after === "" ? undefined : after, { session, max: 10 })).map((change) => change.kind);
+    assert.deepEqual(await about(alice), ["accepted", "committed"]);
+    assert.deepEqual(await about(bob), ["accepted", "committed"]);
+    assert.deepEqual(await about(bob, cursor), ["committed"]);
+    assert.deepEqual(await about(alice, cursor), []);
+  }),
+  law("what changes nothing is not told", async (store) => {
+    const lease = await first(store, "hello", { key: "k" });
+    await send(store, "hello", { key: "k" });
+    await store.cancel(lease.turnId, stop("r1"));
+    await store.commit(lease, ended(lease));
+    await commit(store, lease, { cancel: "r1" });
+    await commit(store, lease, { cancel: "r1" });
+    assert.equal((await store.changes(undefined, { max: 10 })).length, 2);
+  }),
+  law("a turn kept as a branch is told as committed", async (store) => {
+    await store.create(newSession(alice));
+    await turn(store, "one");
+    const lease = await begin(store, "late");
+    const { cursor, branch } = await committed(store.commit(lease, ended(lease, { usage: usage(9) })));
+    assert.deepEqual((await store.changes(undefined, { max: 10 })).at(-1), {
+      cursor,
+      sessionId: alice,
+      kind: "committed",
+      by: "turn",
+      turnId: lease.turnId,
+      outcome: stopped("well"),
+      usage: usage(9),
+      branch,
+      nodes: [branch],
+    });
+  }),
+  law(
+    "the changes of a session are told after a turn that was long open, and after inputs that waited",
+    async (store) => {
+      const lease = await first(store);
+      for (const words of ["one", "two", "three"]) await queue(store, words);
+      await withdraw(store, "two");
+      await commit(store, lease);
+      await drain(store);
+      await turn(store, "last");
+      const all = await store.changes(undefined, { max: 100 });
+      assert.equal(all.length, 9);
+      for (const [index, { cursor }] of all.entries())
+        for (const max of [1, 2, 100])
+          for (const which of [{}, { session: alice }, { tree: alice }])
+            assert.deepEqual(await store.changes(cursor, { ...which, max }), all.slice(index + 1, index + 1 + max));
+    },
+  ),
+  law("the changes of a tree are those of a session and of all that descend from it, in one order", async (store) => {
+    const [child, grandchild, other] = ["child", "grandchild", "other"].map(asSessionId) as [
+      SessionId,
+      SessionId,
+      SessionId,
+    ];
+    const descends = async (id: SessionId, parentId: SessionId) =>
+      void (await store.create({ ...newSession(id), parentId }));
+    await store.create(newSession(alice));
+    await descends(child, alice);
+    await descends(grandchild, child);
+    await store.create(newSession(other));
+    await store.fork(alice, newSession(bob)); // A fork is no child.
+    const long = await begin(store, "long", { to: child });
+    for (const [index, to] of [alice, grandchild, other, bob, grandchild, alice].entries())
+      await turn(store, `turn ${index}`, {}, { to });
+    await apply(store, "op", { sessionId: grandchild, entries: notes("op", "a") });
+    await commit(store, long);
+    const all = await store.changes(undefined, { max: 100 });
+    const among = (...ids: readonly SessionId[]) => all.filter(({ sessionId }) => ids.includes(sessionId));
+    for (const [tree, facts] of [
+      [alice, among(alice, child, grandchild)],
+      [child, among(child, grandchild)],
+      [grandchild, among(grandchild)],
+      [bob, among(bob)],
+    ] as const) {
+      assert.deepEqual(await store.changes(undefined, { tree, max: 100 }), facts);
+      for (const [index, { cursor }] of facts.entries())
+        for (const max of [1, 2, 3])
+          assert.deepEqual(await store.changes(cursor, { tree, max }), facts.slice(index + 1, index + 1 + max));
+    }
+    assert.deepEqual(await store.changes(undefined, { tree: asSessionId("nobody"), max: 9 }), []);
+  }),
+  law("a tree that bites its tail has each session once", async (store) => {
+    await store.create({ ...newSession(alice), parentId: bob });
+    await store.create({ ...newSession(bob), parentId: alice });
+    await turn(store, "hello", { spent: [spent("turn", 1)] });
+    assert.equal((await store.changes(undefined, { tree: bob, max: 10 })).length, 2);
+    assert.deepEqual(await store.booked(alice), [{ sessionId: alice, ...spent("turn", 1) }]);
+  }),
+  law("the facts of a deleted session are gone, and a cursor at one of them holds", async (store) => {
+    const lease = await first(store, "hello");
+    const { cursor } = await first(store, "hi", { to: bob }).then((lease) => commit(store, lease));
+    await commit(store, lease);
+    await apply(store, "op", { sessionId: bob });
+    await store.delete(bob);
+    assert.deepEqual(
+      (await store.changes(undefined, { max: 10 })).map(({ sessionId, kind }) => [sessionId, kind]),
+      [
+        [alice, "accepted"],
+        [alice, "committed"],
+      ],
+    );
+    assert.deepEqual(
+      (await store.changes(cursor, { max: 10 })).map(({ kind }) => kind),
+      ["committed"],
+    );
+    assert.deepEqual(await store.changes(undefined, { session: bob, max: 10 }), []);
+  }),
+  law("a deleted session cuts what descends from it off the tree, and is a root still", async (store) => {
+    const carol = asSessionId("carol");
+    await store.create(newSession(alice));
+    await store.create({ ...newSession(bob), parentId: alice });
+    await store.create({ ...newSession(carol), parentId: bob });
+    await turn(store, "hello", { spent: [spent("turn", 1)] }, { to: carol });
+    await store.delete(bob);
+    assert.deepEqual(await store.changes(undefined, { tree: alice, max: 10 }), []);
+    assert.equal((await store.changes(undefined, { tree: bob, max: 10 })).length, 2);
+    assert.equal((await store.booked(bob)).length, 1);
+  }),
+  law("the latest fact is where those to come begin, and is never given back", async (store) => {
+    assert.equal(await store.latest(), undefined);
+    await store.create(newSession(alice));
+    assert.equal(await store.latest(), undefined);
+    const lease = await begin(store, "hello");
+    const accepted = (await store.changes(undefined, { max: 10 })).at(-1)?.cursor;
+    assert.equal(await store.latest(), accepted);
+    const done = await commit(store, lease);
+    assert.equal(await store.latest(), done.cursor);
+    const op = await apply(store, "op");
+    assert.equal(await store.latest(), op.cursor);
+    await store.delete(alice);
+    assert.equal(await store.latest(), op.cursor);
+    assert.deepEqual(await store.changes(op.cursor, { max: 10 }), []);
+    await first(store, "hi", { to: bob });
+    assert.equal((await store.changes(op.cursor, { max: 10 })).length, 1);
+  }),
+  law("a text that is no cursor is refused", async (store) => {
+    await first(store);
+    await refused("cursor.unknown", () => store.changes(asCursor("nonsense"), { max: 10 }));
+    await refused("cursor.unknown", () => store.changes(asCursor(""), { session: alice, max: 10 }));
+    await refused("cursor.unknown", () => store.changes(asCursor("2"), { tree: alice, max: 10 }));
+  }),
+];
