@@ -6,21 +6,23 @@ import { SharedInRandomOrder } from "./test/kit/order.ts";
 import { SlowestFiles } from "./test/kit/slowest.ts";
 
 /**
- * Tests that get their own process: they start programs, replace a module, or measure what a process holds. All others
+ * Tests that get their own process: they start programs, replace a module or all timers, or measure what a process holds. All others
  * share one process for each core, as to start one and to load the sources takes longer than most files do.
  */
 const ALONE = [
   "test/{cli,crash,full,kit,monitors,power}/**/*.test.ts",
   "test/postgres/{cluster,network,starved}.test.ts",
   "test/triggers/processes.test.ts",
+  "test/durability/{simulation,worker}.test.ts",
+  "test/code/escapes.test.ts",
   "test/path.test.ts",
   "test/sessions/handles.test.ts",
   "test/turn/turns.test.ts",
   "src/plugins/{mcp,workspace}/**/*.test.ts",
   "src/providers/ai-sdk/installed.test.ts",
-  "src/sandbox/quickjs/{quickjs,escapes}.test.ts",
+  "src/sandbox/quickjs/quickjs.test.ts",
   "src/stores/sqlite/processes.test.ts",
-  "src/testing/{line,trigger}-laws.test.ts",
+  "src/testing/store-laws/{lines,triggers}.test.ts",
   "src/tools/validator.test.ts",
 ];
 const ALL = ["src/**/*.test.ts", "test/**/*.test.ts"];

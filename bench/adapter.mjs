@@ -8,7 +8,7 @@ import { openWith } from "./opener.mjs";
 export const meta = { name: 'bowline', dir: 'bench', entry: 'bowline', durable: 'node:sqlite WAL, every step' };
 
 // `BOWLINE_SYNC=full` is the harness's way to ask for a sync on every write.
-const strength = process.env.BOWLINE_SYNC === "full" ? "power-all" : "process";
+const durability = process.env.BOWLINE_SYNC === "full" ? "power-all" : "process";
 const openBuilt = openWith({ createRuntime, defineTool, memory, sqlite });
 
-export const open = (opening) => openBuilt({ strength, ...opening });
+export const open = (opening) => openBuilt({ durability, ...opening });

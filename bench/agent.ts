@@ -1,5 +1,5 @@
 import type { Plugin, RuntimeOptions, Store } from "bowline";
-import type { Strength } from "bowline/stores/sqlite";
+import type { Durability } from "bowline/stores/sqlite";
 import type * as script from "./script.ts";
 
 /** One side of the comparison. The peers' harness drives the same shape, so an adapter fits both. */
@@ -16,7 +16,7 @@ export interface Opening {
   /** The folder in which a durable side keeps its files. */
   readonly dir?: string;
   /** What the turns of a durable side survive. Default: `process`. */
-  readonly strength?: Strength;
+  readonly durability?: Durability;
   /** Bowline only: a store to use instead of one that it opens itself. */
   readonly store?: Store;
   /** Bowline only. */

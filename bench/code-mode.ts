@@ -1,5 +1,6 @@
 // What code mode costs against native calls, both in Bowline: a turn of prose, and ten calls in one reply.
-import type { Plugin, Provider } from "bowline";
+import type { Plugin } from "bowline";
+import type { Provider } from "bowline/provider";
 import type { CellBounds, Sandbox } from "bowline/sandbox/quickjs";
 import { median } from "./meters.ts";
 import { opened } from "./own.ts";

@@ -1,6 +1,7 @@
 // What code cells cost: a thread, a heap that is read and written, calls, and sessions that are idle.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Plugin, Provider } from "bowline";
+import type { Plugin } from "bowline";
+import type { Provider } from "bowline/provider";
 import type { CellBounds, Guest, Image, Progress, Sandbox } from "bowline/sandbox/quickjs";
 import { median } from "./meters.ts";
 import { built, type Side } from "./sides.ts";

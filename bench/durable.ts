@@ -54,20 +54,20 @@ export function durableWorkloads(isLong: boolean): Workloads {
       },
     },
     "W3-power": {
-      about: "the same with strength power, which syncs twice a turn; the floor syncs once a turn",
+      about: "the same with durability power, which syncs twice a turn; the floor syncs once a turn",
       unit: "wall us/turn",
       isCount: true,
       goal: () => 2.5,
       measure: (side) =>
-        onFile(side, (agent) => wall(50, 150, (index) => tenCalls(agent, `s${index}`)), { strength: "power" }),
+        onFile(side, (agent) => wall(50, 150, (index) => tenCalls(agent, `s${index}`)), { durability: "power" }),
     },
     "W3-power-all": {
-      about: "the same with strength power-all; the floor syncs every step",
+      about: "the same with durability power-all; the floor syncs every step",
       unit: "wall us/turn",
       isCount: true,
       goal: () => 2,
       measure: (side) =>
-        onFile(side, (agent) => wall(20, 50, (index) => tenCalls(agent, `s${index}`)), { strength: "power-all" }),
+        onFile(side, (agent) => wall(20, 50, (index) => tenCalls(agent, `s${index}`)), { durability: "power-all" }),
     },
     W4: {
       about: `${turns} turns of one session, one call each`,
@@ -136,7 +136,7 @@ export function durableWorkloads(isLong: boolean): Workloads {
         using file = new File(side);
         const { database, written } = counted(new DatabaseSync(file.path));
         const { sqlite } = await built();
-        const agent = await file.open({ store: sqlite(database, { strength: "process" }) });
+        const agent = await file.open({ store: sqlite(database, { durability: "process" }) });
         for (let index = 0; index < 20; index++) await tenCalls(agent, `before${index}`);
         const before = written();
         for (let index = 0; index < 100; index++) await tenCalls(agent, `s${index}`);
@@ -200,7 +200,7 @@ function recordMs(about: string, chosen: (calls: readonly number[]) => number): 
 
 async function storeThatTells(path: string, recorded: () => void): Promise<Store> {
   const { sqlite } = await built();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const append = store.append.bind(store);
   store.append = (lease, seq, events, ...rest) => {
     // Nobody else has the file open, so the append is synchronous.

@@ -1,7 +1,7 @@
 // The floor: what a good programmer writes by hand when nothing else is wanted. A list of messages, a loop, and at most
 // a table.
 import type { DatabaseSync } from "node:sqlite";
-import type { Strength } from "bowline/stores/sqlite";
+import type { Durability } from "bowline/stores/sqlite";
 import type { Agent, Opening, Script } from "./agent.ts";
 
 interface Call {
@@ -31,8 +31,8 @@ interface Disk {
   close(): void;
 }
 
-export async function open({ script, durable, dir, strength = "process" }: Opening): Promise<Agent> {
-  const disk = durable ? await openDisk(`${dir}/floor.db`, strength) : undefined;
+export async function open({ script, durable, dir, durability = "process" }: Opening): Promise<Agent> {
+  const disk = durable ? await openDisk(`${dir}/floor.db`, durability) : undefined;
   const sessions = new Map<string, Session>();
   const model = makeModel(script);
 
@@ -111,12 +111,12 @@ function makeModel(script: Script) {
   };
 }
 
-/** Opens the file. Strength `power` syncs once a turn, `power-all` at every step. */
-async function openDisk(file: string, strength: Strength): Promise<Disk> {
+/** Opens the file. `power` syncs once a turn, `power-all` at every step. */
+async function openDisk(file: string, durability: Durability): Promise<Disk> {
   // Imported here, so that a side in memory does not pay for it.
   const { DatabaseSync } = await import("node:sqlite");
   const db: DatabaseSync = new DatabaseSync(file);
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${strength === "power-all" ? "FULL" : "NORMAL"}`);
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durability === "power-all" ? "FULL" : "NORMAL"}`);
   db.exec(
     "CREATE TABLE IF NOT EXISTS message (session TEXT, seq INTEGER, body TEXT, PRIMARY KEY (session, seq)) WITHOUT ROWID",
   );
@@ -134,7 +134,7 @@ async function openDisk(file: string, strength: Strength): Promise<Disk> {
   return {
     load: (id) => select.all(id).map(({ body }) => JSON.parse(body as string)),
     save(session, step) {
-      if (step !== "end" || strength !== "power") return save(session);
+      if (step !== "end" || durability !== "power") return save(session);
       db.exec("PRAGMA synchronous = FULL");
       save(session);
       db.exec("PRAGMA synchronous = NORMAL");

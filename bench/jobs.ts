@@ -62,9 +62,9 @@ async function rowMs(desk: Desk, isSynced = false): Promise<number> {
   return ms;
 }
 
-async function startMs(desk: Desk, strength: "process" | "power"): Promise<number> {
+async function startMs(desk: Desk, durability: "process" | "power"): Promise<number> {
   const { sqlite } = await built();
-  const runtime = await desk.open({ store: sqlite(desk.path, { strength }) });
+  const runtime = await desk.open({ store: sqlite(desk.path, { durability }) });
   const { jobs } = await runtime.session("s");
   const notBefore = Date.now() + 3_600_000; // Only what it takes to begin them: none runs meanwhile.
   return each(() => jobs.spawn({ label: "Report", operation: "bench/jobs.wait", input: { topic: "cats" }, notBefore }));
@@ -109,7 +109,7 @@ async function idleKb(desk: Desk): Promise<number> {
 
 async function callsWhileIdle(desk: Desk): Promise<number> {
   const { sqlite } = await built();
-  const { store, calls } = counted(sqlite(desk.path, { strength: "process" }));
+  const { store, calls } = counted(sqlite(desk.path, { durability: "process" }));
   const runtime = await desk.open({ store, limits: { parkAfterMs: 1 } });
   const { jobs } = await runtime.session("s");
   for (let index = 0; index < IDLE; index++)
@@ -159,7 +159,7 @@ class Desk implements AsyncDisposable {
       }),
     });
     const runtime = await createRuntime({
-      store: more.store ?? sqlite(this.path, { strength: "process" }),
+      store: more.store ?? sqlite(this.path, { durability: "process" }),
       model: modelThatCalls(["pay"]),
       plugins: [plugin()],
       ...more,

@@ -3,14 +3,14 @@ const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, req
 
 /** `bowline` is the package: the build or the sources. */
 export const openWith = (bowline) => async (opening) => {
-  const { script, durable, dir, strength = "process", input = PLAIN_INPUT, plugins = [], recover } = opening;
+  const { script, durable, dir, durability = "process", input = PLAIN_INPUT, plugins = [], recover } = opening;
   const echo = bowline.defineTool({
     name: "echo",
     description: script.TOOL_DESC,
     input,
     execute: async ({ n }) => script.runTool(n),
   });
-  const kept = () => (durable ? bowline.sqlite(`${dir}/bowline.db`, { strength }) : bowline.memory());
+  const kept = () => (durable ? bowline.sqlite(`${dir}/bowline.db`, { durability }) : bowline.memory());
   const runtime = await bowline.createRuntime({
     store: opening.store ?? kept(),
     model: providerOf(script),

@@ -1,5 +1,6 @@
 // Bowline against itself: the same turns with and without what a workload is about.
-import type { ModelPart, Plugin, Provider, Tool } from "bowline";
+import type { Plugin, Tool } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { TEXT } from "./script.ts";
 import { built } from "./sides.ts";
 

@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import type { Runtime, RuntimeOptions, Store, TurnResult } from "bowline";
 import { heapBytes, median } from "./meters.ts";
 import { modelThatCalls } from "./own.ts";
-import { built } from "./sides.ts";
+import { built, builtPlugin } from "./sides.ts";
 import type { Workloads } from "./workloads.ts";
 
 const TURNS = 2_000;
@@ -98,7 +98,7 @@ async function startMs(bank: Bank, turns: number): Promise<number> {
 
 async function callsWhileIdle(bank: Bank, turns: number, seconds: number): Promise<number> {
   const { sqlite } = await built();
-  const { store, calls } = counted(sqlite(bank.path, { strength: "process" }));
+  const { store, calls } = counted(sqlite(bank.path, { durability: "process" }));
   await bank.park(await bank.open({ store }), turns);
   await sleep(3_000); // The runtime looks once at what was parked since it last looked.
   using reader = new DatabaseSync(bank.path, { readOnly: true });
@@ -176,7 +176,7 @@ export class Bank implements AsyncDisposable {
   }
 
   async open(more: Partial<Pick<RuntimeOptions, "store" | "plugins" | "recover">> = {}): Promise<Runtime> {
-    const { ask, createRuntime, definePlugin, defineTool, sqlite } = await built();
+    const [{ createRuntime, definePlugin, defineTool, sqlite }, { ask }] = await Promise.all([built(), builtPlugin()]);
     const pay = defineTool({
       name: "pay",
       description: "Pays.",
@@ -188,7 +188,7 @@ export class Bank implements AsyncDisposable {
       setup: () => ({ beforeToolCall: () => ask("It moves money.") }),
     });
     const runtime = await createRuntime({
-      store: more.store ?? sqlite(this.path, { strength: "process" }),
+      store: more.store ?? sqlite(this.path, { durability: "process" }),
       model: modelThatCalls(["pay"]),
       tools: [pay],
       plugins: [careful],

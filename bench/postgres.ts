@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Provider, Store } from "bowline";
+import type { Store } from "bowline";
+import type { Provider } from "bowline/provider";
 import type { PostgresOptions } from "bowline/stores/postgres";
 import pg from "pg";
 import type { Postgres } from "../test/kit/postgres.ts";
@@ -39,7 +40,7 @@ export function postgresWorkloads(isLong: boolean): Workloads {
   return {
     "PG-ten": {
       ...own,
-      about: "ten rounds of one call, then text, in the worker; the floor is Bowline on SQLite with strength power",
+      about: "ten rounds of one call, then text, in the worker; the floor is Bowline on SQLite with durability power",
       unit: "cpu us/turn",
       goal: () => 3.5,
       measure: (side) => onStore(side, (agent) => METERS.cpu(WARM_UPS, WARM_UPS, tenCallsOf(agent))),
@@ -112,7 +113,7 @@ async function onStore(side: Side, measure: (agent: Agent) => Promise<number>): 
   const folder = mkdtempSync(join(tmpdir(), "bowline-bench-"));
   try {
     const { sqlite } = await built();
-    const agent = await open(sqlite(join(folder, "agent.db"), { strength: "power" }));
+    const agent = await open(sqlite(join(folder, "agent.db"), { durability: "power" }));
     const figure = await measure(agent);
     await agent.close();
     return figure;

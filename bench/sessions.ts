@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ModelPart, Provider, Runtime } from "bowline";
+import type { Runtime } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { heapBytes, median } from "./meters.ts";
 import { DELTA, TEXT } from "./script.ts";
 import { built, type Side } from "./sides.ts";
@@ -111,7 +112,7 @@ const model: Provider = {
 
 async function openWith(store: "memory" | { readonly path: string }): Promise<Runtime> {
   const { createRuntime, definePlugin, memory, sqlite } = await built();
-  const kept = store === "memory" ? memory() : sqlite(store.path, { strength: "process" });
+  const kept = store === "memory" ? memory() : sqlite(store.path, { durability: "process" });
   const compactor = definePlugin({
     id: "bench/compactor",
     setup: () => ({ compact: () => [{ role: "user", parts: [{ kind: "text", text: TEXT }] }] }),

@@ -21,6 +21,9 @@ export async function openerFrom(tree: Tree): Promise<Open> {
 
 export const built = (): Promise<Package> => packageFrom("dist");
 
+/** Apart, because the figures of all others measure what an app loads. */
+export const builtPlugin = (): Promise<typeof import("bowline/plugin")> => load("../dist/plugin.js");
+
 /** Apart, because its driver would show in the figures of all others. */
 export const builtPostgres = (): Promise<typeof import("bowline/stores/postgres")> =>
   load("../dist/stores/postgres.js");

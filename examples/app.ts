@@ -2,7 +2,8 @@
 // save it: the next answer comes from the new version, in the same conversation. Say "remember to buy rope", and it asks
 // you before it writes that down. The demo model keeps it offline.
 import { appendFileSync, readFileSync } from "node:fs";
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { ask, definePlugin } from "bowline/plugin";
 import { demo } from "bowline/providers/demo";
 import { sqlite } from "bowline/stores/sqlite";
 import { z } from "zod";

@@ -2,9 +2,10 @@
 // it all. Each model call is slow and costs tokens; a cell makes fewer of them, and what it does not print is not sent back.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRuntime, defineTool, type ModelPart, type Plugin, type Provider } from "bowline";
+import { createRuntime, defineTool, type Plugin } from "bowline";
 import { code } from "bowline/plugins/code";
 import { codeMode } from "bowline/protocols/code";
+import type { ModelPart, Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

@@ -2,8 +2,9 @@
 // the user asked to remember at the beginning is still known at the end. The model is a program that refuses longer
 // requests.
 import assert from "node:assert/strict";
-import { createRuntime, type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline";
+import { createRuntime } from "bowline";
 import { rollingHistory } from "bowline/plugins/rolling-history";
+import { type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 
 const WINDOW = 2_000;

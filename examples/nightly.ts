@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, type Provider } from "bowline";
+import { createRuntime } from "bowline";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { says, simulatedWorld } from "bowline/testing";
 

@@ -2,16 +2,8 @@
 // answer`. The verb is an option that is kept with the session, a turn may be given an allowance of calls, and a
 // conversation that has grown long goes on in a fresh frame. Runs offline: the scripted model stands in for a real one.
 import assert from "node:assert/strict";
-import {
-  createRuntime,
-  definePlugin,
-  defineTool,
-  extension,
-  type Part,
-  type ProtocolDriver,
-  point,
-  type ToolCall,
-} from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { definePlugin, extension, type Part, type ProtocolDriver, point, type ToolCall } from "bowline/protocol";
 import { memory } from "bowline/stores/memory";
 import { protocolLaws, says, scripted } from "bowline/testing";
 import { z } from "zod";

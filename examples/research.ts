@@ -2,8 +2,9 @@
 // shape. Their work is shown while it happens; one of them is asked again; at the end the program tells what each one
 // cost.
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, type ModelPart, type Provider } from "bowline";
+import { createRuntime, defineTool } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
+import type { ModelPart, Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says } from "bowline/testing";
 import { z } from "zod";

@@ -41,7 +41,16 @@ async function rollUp() {
       },
     },
   });
-  return new Map(chunks.map(({ fileName, code }) => [fileName, laidOut(code)]));
+  // A door that only exports what other files declare can leave an empty chunk, which entries import for nothing.
+  const isFilled = ({ isEntry, exports, moduleIds }) =>
+    isEntry || exports.length > 0 || !moduleIds.every((id) => entries.has(sourceOf(id)));
+  const empty = chunks.filter((chunk) => !isFilled(chunk)).map(({ name }) => `/${name}.js";`);
+  const isNeeded = (line) => !(line.startsWith('import "') && empty.some((end) => line.endsWith(end)));
+  return new Map(
+    chunks
+      .filter(isFilled)
+      .map(({ fileName, code }) => [fileName, laidOut(code.split("\n").filter(isNeeded).join("\n"))]),
+  );
 }
 
 /**

@@ -56,6 +56,9 @@ export const page = () =>
     options("src/model/config.ts", "Budget"),
     "An `Allowance` of it:",
     options("src/model/config.ts", "Allowance"),
+    "## Access to other sessions",
+    "`createRuntime({ sessionAccess })`. A plugin reaches jobs and monitors of its session and its descendants; see\n[jobs of other sessions](jobs.md#jobs-of-other-sessions). `app` stands for the tools of the app.",
+    options("src/runtime/services/session-service.ts", "SessionAccess"),
     "## Options of the bundled plugins",
     "The arguments of their tools are in [what a model reads](model-texts.md#tools).",
     ...PLUGINS.flatMap(([title, file, tables]) => [

@@ -2,10 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { page as defaults } from "./defaults-doc.mjs";
+import { page as errors } from "./errors-doc.mjs";
 import { page as hooks } from "./hooks-doc.mjs";
 
 writeFileSync("docs/hooks.md", hooks());
 writeFileSync("docs/defaults.md", defaults());
+writeFileSync("docs/errors.md", errors());
 // This page is what a runtime really sends, so the test that makes it writes it too.
 const { status } = spawnSync(
   process.execPath,

@@ -62,10 +62,10 @@ export const page = () =>
     "## The hooks",
     ...Object.entries(HOOKS).map(([name, row]) => section(name, row)),
     "## Directives",
-    "Made with the functions of the same names, which `bowline` exports.",
+    "Made with the functions of the same names, which `bowline/plugin` exports.",
     directives(),
     "## Types",
-    "`bowline` exports those that a plugin is likely to name; the others are inferred.",
+    "`bowline/plugin` exports those that a plugin is likely to name; the others are inferred.",
     types(),
     "",
   ]

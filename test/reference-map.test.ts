@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
-import { HOOKS } from "bowline";
+import { HOOKS } from "bowline/plugin";
 import { describe, expect, test } from "vitest";
 
 /** The methods of the reference, by the part of it that they are in. */

@@ -1,43 +1,44 @@
 import { type } from "arktype";
 import {
-  abortTurn,
   createRuntime,
   definePlugin,
   defineTool,
-  deny,
   described,
-  emitEvent,
-  enqueueMessages,
-  type Failed,
   finish,
   hasCode,
-  type JobContext,
   type JobId,
   type JobRecord,
-  type JobState,
-  type Jobs,
   type Json,
   jsonSchema,
-  type LanguageModel,
   type Message,
-  type ModelPart,
   type Plugin,
-  type Provider,
-  point,
   type RuntimeOptions,
-  replaceArgs,
-  replaceResult,
   type Session,
   type SessionEvent,
-  type Stopped,
-  shortCircuit,
-  type TaskJob,
   type Tool,
-  type ToolOutput,
   type TurnId,
   type TurnOutcome,
 } from "bowline";
+import {
+  abortTurn,
+  deny,
+  emitEvent,
+  enqueueMessages,
+  type Failed,
+  type JobContext,
+  type JobState,
+  type Jobs,
+  point,
+  replaceArgs,
+  replaceResult,
+  type Stopped,
+  shortCircuit,
+  type TaskJob,
+  type ToolOutput,
+} from "bowline/plugin";
+import type { LanguageModel, ModelPart, Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
+import { all, NOTE, type Port, type Rule, SESSION, type SessionRow, WAIT, type WaitRow } from "bowline/stores/rules";
 import { scripted } from "bowline/testing";
 import * as v from "valibot";
 import { expect, expectTypeOf, test } from "vitest";
@@ -642,3 +643,25 @@ test("J5 a task may run as a job, and then has what a job has; queries can only 
       }),
     }),
   ));
+
+// ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test("D5 a rule reads rows of its table, by an index that the table has", () =>
+  compiled(() => {
+    function* rule(db: Port): Rule<void> {
+      expectTypeOf(yield* db.scan(WAIT, "turn", [7])).toEqualTypeOf<readonly WaitRow[]>();
+      expectTypeOf(yield* db.get(SESSION, "key", 7)).toEqualTypeOf<SessionRow | undefined>();
+      const [waits, session] = yield* all([db.scan(WAIT, "turn", [7]), db.get(SESSION, "id", "a")]);
+      expectTypeOf(waits).toEqualTypeOf<readonly WaitRow[]>();
+      expectTypeOf(session).toEqualTypeOf<SessionRow | undefined>();
+      if (session !== undefined) expectTypeOf(db.update(SESSION, session, { wake: 0 })).toEqualTypeOf<SessionRow>();
+      for (const table of [WAIT, NOTE]) db.removeAll(table, "turn", 7);
+      // @ts-expect-error waits have no such index
+      db.scan(WAIT, "turm", [7]);
+      // @ts-expect-error notes are not found by session
+      for (const table of [WAIT, NOTE]) db.removeAll(table, "session", 7);
+      // @ts-expect-error a session has no such column
+      if (session !== undefined) db.update(SESSION, session, { sleep: 0 });
+    }
+    return rule;
+  }));

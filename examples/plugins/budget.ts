@@ -1,6 +1,7 @@
 // Limits tool calls and tokens per session. The app can ask what is spent, and give some back.
 import assert from "node:assert/strict";
-import { abortTurn, createRuntime, definePlugin, defineTool, deny } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { abortTurn, definePlugin, deny } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

@@ -1,6 +1,7 @@
 // Defines a point: any plugin may switch a feature on or off, and off wins.
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, deny, point } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { definePlugin, deny, point } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

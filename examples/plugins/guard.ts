@@ -1,7 +1,8 @@
 // Denies shell calls that destroy files, and asks a person before money moves. For rules alone there is
 // `bowline/plugins/approvals`; this is how to write a gate of your own.
 import assert from "node:assert/strict";
-import { ask, createRuntime, definePlugin, defineTool, deny, replaceArgs } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { ask, definePlugin, deny, replaceArgs } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

@@ -1,7 +1,8 @@
 // When a model fails, calls go to the next one: within a turn after a call that had to be tried again, and in later
 // turns after a turn that failed. One call stays with its model, so a call that fails for good still ends its turn.
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, ProviderFailure } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

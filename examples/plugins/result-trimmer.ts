@@ -1,6 +1,7 @@
 // Cuts the middle out of long results before the model reads them. Events and other plugins still see the whole.
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, type ToolOutput } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import { definePlugin, type ToolOutput } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";

@@ -61,7 +61,7 @@ async function loadApp(
   }
 }
 
-/** By its methods: an app may have a copy of this package of its own, and it works as well. */
+/** Checks the methods and not the class, because an app can use its own copy of this package. */
 function isRuntime(value: unknown): value is Runtime {
   const { session, close } = (value ?? {}) as Partial<Runtime>;
   return typeof session === "function" && typeof close === "function";
@@ -90,7 +90,7 @@ function problemOf(error: unknown): string {
 
 /** Tells the files that are imported, but for those of packages, and lends this package to apps that do not have it. */
 function watchImports(saw: (file: string) => void): void {
-  const tell = (url: string): void => {
+  const addFile = (url: string): void => {
     if (url.startsWith("file:") && !url.includes("/node_modules/")) saw(fileURLToPath(url));
   };
   registerHooks({
@@ -102,12 +102,12 @@ function watchImports(saw: (file: string) => void): void {
         return door === undefined || !found.url.startsWith(ROOT) ? found : { url: door, shortCircuit: true };
       } catch (error) {
         if (door !== undefined) return { url: door, shortCircuit: true };
-        if (/^\.{0,2}\//.test(specifier)) tell(new URL(specifier, context.parentURL).href); // It may be made later.
+        if (/^\.{0,2}\//.test(specifier)) addFile(new URL(specifier, context.parentURL).href); // It may be made later.
         throw error;
       }
     },
     load(url, context, next) {
-      tell(url);
+      addFile(url);
       return next(url, context);
     },
   });

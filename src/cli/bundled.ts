@@ -2,10 +2,10 @@
 import { createRuntime, type Store } from "../index.ts";
 import { asSessionId } from "../model/ids.ts";
 import { type Agent, busyElsewhere, waking } from "./agent.ts";
+import { databaseFileOf, MEMORY, openStore } from "./database-file.ts";
 import type { Io, Settings } from "./io.ts";
 import { chooseMode, type Mode, modeOf, pluginsOf } from "./mode.ts";
 import { chooseModel } from "./model.ts";
-import { MEMORY, openStore, placeOf } from "./place.ts";
 import { plugins, tools } from "./tools.ts";
 import { holderOf, type Unfinished, unfinishedIn } from "./unfinished.ts";
 
@@ -19,7 +19,7 @@ const DEMO =
 export async function openBundled(io: Io, settings: Settings, id: string | undefined, isAgain = false): Promise<Agent> {
   const wanted = chooseMode(io.env, settings.mode);
   const model = await chooseModel(io.env, settings.model);
-  const place = placeOf(io, settings.db);
+  const place = databaseFileOf(io, settings.db);
   const store = openStore(place);
   const lost = new Map<string, string>();
   const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));

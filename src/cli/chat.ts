@@ -60,7 +60,7 @@ interface Left {
 }
 const DONE: Left = { code: EXIT.ok };
 
-/** `opening` is told in place of the greeting; nothing is when it is empty. */
+/** `opening` replaces the greeting. If it is empty, nothing is shown. */
 async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, opening?: string): Promise<Left> {
   const paint = painter(io);
   const { kept } = io;
@@ -72,51 +72,52 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     if (!isIdle || prompt.clear()) return;
     if (performance.now() - pressedAt < AGAIN_MS) return prompt.close();
     pressedAt = performance.now();
-    prompt.tell(paint("dim", "Press Ctrl-C again to leave."));
+    prompt.notify(paint("dim", "Press Ctrl-C again to leave."));
   };
   let printer = livePrinter(io, settings);
   const newPrinter = (): Printer => {
     printer = livePrinter(io, settings);
     return printer;
   };
-  const tell = (words: string): void => (prompt.isShown ? prompt.tell(paint("yellow", words)) : printer.note(words));
+  const notify = (words: string): void =>
+    prompt.isShown ? prompt.notify(paint("yellow", words)) : printer.note(words);
   /** The prompt is closed for the next version. A `stay` that comes now is too late: only leaving hands the terminal over. */
   let isHandingOver = false;
   const leave = (): void => {
-    if (!isIdle) return tell(`${agent.about} has changed: the new version takes over after this turn.`);
+    if (!isIdle) return notify(`${agent.about} has changed: the new version takes over after this turn.`);
     isHandingOver = true;
     prompt.close();
   };
-  /** An agent below works by itself, and asks while nobody listens to it. */
-  const tellNew = async (): Promise<void> => {
+  /** Announces a question of a child session, which can ask while its turn is not shown. */
+  const announceQuestion = async (): Promise<void> => {
     const wait = await questions.next();
     if (wait === undefined || wait.kind === "result" || !isIdle || !prompt.isShown) return;
-    tell(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
+    notify(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
   };
-  questions.onNew = () => void tellNew();
+  questions.onNew = () => void announceQuestion();
   /** Turns that were shown here as they ran. Others are those that a job, a trigger or another process has started. */
   const shown = new Set<string>(agent.left.map(({ turnId }) => turnId));
   let ended: readonly EndedTurn[] = [];
-  const tellEnded = (): void => {
+  const showEnded = (): void => {
     if (!isIdle) return;
     const others = ended.filter(({ turnId }) => !shown.has(turnId));
     ended = [];
     for (const { turnId, outcome } of others) {
       shown.add(turnId);
-      prompt.tell(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
+      prompt.notify(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
     }
   };
   questions.onTurn = (turn) => {
     ended = [...ended, turn];
-    tellEnded();
+    showEnded();
   };
-  kept?.on("tell", tell).on("leave", leave);
+  kept?.on("notice", notify).on("leave", leave);
   io.interrupts.on("interrupt", interrupted);
   const read = await agent.session.read();
   if (kept?.isReload) io.stdout.write(`${paint("dim", `Reloaded ${agent.about}.`)}\n`);
   else if (opening !== "") io.stdout.write(`${paint("dim", opening ?? printable(greeting(agent, io, read)))}\n\n`);
   const over = new AbortController();
-  questions.listen(read.cursor, over.signal).catch(() => {}); // If the store fails, the next turn will tell.
+  questions.listen(read.cursor, over.signal).catch(() => {}); // If the store fails, the next turn reports it.
   try {
     await questions.look();
     const finished = await finishLeft(agent, newPrinter, io, questions);
@@ -131,7 +132,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       isIdle = false;
       if (!questions.isEmpty && !(await questions.askAll(newPrinter(), io.interrupts))) return { code: EXIT.waiting };
       isIdle = true;
-      tellEnded();
+      showEnded();
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
       pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
       if (line === undefined) {
@@ -157,7 +158,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     }
   } finally {
     io.interrupts.off("interrupt", interrupted);
-    kept?.off("tell", tell).off("leave", leave);
+    kept?.off("notice", notify).off("leave", leave);
     over.abort();
   }
 }

@@ -14,7 +14,7 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --mode <mode>     how the model acts: tools, by tool calls; code, by writing TypeScript that calls the tools and whose
                     variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
-                    :memory: keeps nothing
+                    :memory: keeps nothing. The doctor also takes postgres://user:password@host/database
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
   --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
   --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
@@ -39,7 +39,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   doctor: async () => (await import("./doctor.ts")).doctor,
 };
 
-/** Runs the program on the given streams and returns the exit code. Errors are told in one line on stderr. */
+/** Runs the program on the given streams and returns the exit code. Errors are one line on stderr. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
   try {
     return await dispatch(args, io);

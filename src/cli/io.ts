@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import type { Kept } from "./kept.ts";
+import type { AppProcess } from "./reload.ts";
 
 export type Input = Readable & { readonly isTTY?: boolean };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -21,7 +21,7 @@ export interface Io {
   /** Starts the same command in a process of its own, which is kept by this one. */
   readonly start?: () => ChildProcess;
   /** Set in such a process. */
-  readonly kept?: Kept | undefined;
+  readonly kept?: AppProcess | undefined;
 }
 
 export interface Settings {

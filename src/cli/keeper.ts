@@ -1,13 +1,15 @@
 // Reloads an app. A module that was imported stays as it was, with all that it imports, for as long as its process
 // lives: so each version of an app runs in a process of its own, and this one starts them.
-// K1 One process is at the terminal. The next one loads the app meanwhile, and opens no session before its turn.
-// K2 A process leaves only when the next one has loaded the app: a broken edit changes nothing.
-// K3 It leaves at an idle prompt, with its runtime closed. What was typed so far goes to the next.
+// keeper-1: One process uses the terminal. Meanwhile the next process loads the app, but opens no session before it
+//    takes over.
+// keeper-2: A process exits only after the next process has loaded the app, so that a broken edit changes nothing.
+// keeper-3: A process exits at an idle prompt, after it has closed its runtime. The typed text moves to the next
+//    process.
 import type { ChildProcess } from "node:child_process";
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { EXIT, type Io } from "./io.ts";
-import { changedAt, type FromApp, type SeenFile, type ToApp } from "./kept.ts";
+import { changedAt, type FromApp, type SeenFile, type ToApp } from "./reload.ts";
 
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 100;
@@ -32,14 +34,14 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   };
   const load = (): void => {
     send(next, { kind: "leave" });
-    send(current, { kind: "stay" }); // K2
+    send(current, { kind: "stay" }); // keeper-2
     const child = start();
     next = child;
     isNextLoaded = false;
-    child.on("message", (message: FromApp) => heard(child, message));
+    child.on("message", (message: FromApp) => onMessage(child, message));
     child.on("exit", (code) => ended(child, code));
   };
-  const heard = (child: ChildProcess, message: FromApp): void => {
+  const onMessage = (child: ChildProcess, message: FromApp): void => {
     if (message.kind === "left") typed = message.typed;
     else if (child === current && message.kind === "failed") io.stderr.write(`${message.problem}\n`);
     else if (child === next) {
@@ -52,7 +54,7 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   };
   const failed = (problem: string): void => {
     next = undefined;
-    if (current?.connected === true) send(current, { kind: "tell", words: problem });
+    if (current?.connected === true) send(current, { kind: "notice", words: problem });
     else io.stderr.write(`${problem}\n`);
   };
   const go = (child: ChildProcess): void => {

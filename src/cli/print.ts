@@ -1,8 +1,9 @@
 // Shows turns and errors. A printer for each kind of reader: a terminal, a pipe, a program.
 import { styleText } from "node:util";
-import type { Issue, Json, PendingWait, SessionEvent, SessionView, TurnOutcome, TurnResult, Usage } from "../index.ts";
+import type { Json, PendingWait, SessionEvent, SessionView, TurnOutcome, TurnResult, Usage } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ToolStatus } from "../model/message.ts";
+import type { Issue } from "../plugin.ts";
 import type { Io, Output, Settings } from "./io.ts";
 import {
   cut,
@@ -67,8 +68,8 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
   const returned = new Map<string, ToolStatus>();
   const nameOf = (call: string): string => names.get(call) ?? "a tool";
   /** What the model said in its last reply. */
-  let said = "";
-  let saidAt = "";
+  let streamed = "";
+  let streamedIn = "";
 
   const write = (words: string, style?: Style): void => {
     if (words === "") return;
@@ -146,15 +147,15 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
     event(event) {
       switch (event.kind) {
         case "text":
-          said = saidAt === event.key.effect ? said + event.delta : event.delta;
-          saidAt = event.key.effect;
+          streamed = streamedIn === event.key.effect ? streamed + event.delta : event.delta;
+          streamedIn = event.key.effect;
           stream("text", event.delta);
           break;
         case "reasoning":
           stream("reasoning", event.delta);
           break;
         case "retracted":
-          said = "";
+          streamed = "";
           cell = undefined;
           line("… broken off: what was just said does not count, the model is asked again.", "yellow");
           break;
@@ -198,7 +199,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
       const problem = problemOf(outcome);
       if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
       // An answer that was not shown as it came: a plugin's, or that of a turn which had ended before it was looked at.
-      const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === said);
+      const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === streamed);
       if (!isShown) line(wordsOf(outcome, { raw }));
       const facts = [outcome.kind, tokens(usage), counted(names.size, "tool call"), ms(performance.now() - startedAt)];
       line(facts.join(" · "), "dim");
@@ -216,9 +217,9 @@ export function plainPrinter(
   { verbose = false, raw = false }: How = {},
 ): Printer {
   const text = textFor({ raw });
-  const tell = (output: Output, words: string): void => void output.write(`${words}\n`);
+  const writeLine = (output: Output, words: string): void => void output.write(`${words}\n`);
   const aside = (words: string | undefined): void =>
-    verbose && words !== undefined ? tell(io.stderr, text(words)) : undefined;
+    verbose && words !== undefined ? writeLine(io.stderr, text(words)) : undefined;
   return {
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short({ raw }, event.call.input)}`);
@@ -232,22 +233,22 @@ export function plainPrinter(
     },
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
-      if (problem === undefined) tell(io.stdout, wordsOf(outcome, { raw }));
-      else tell(io.stderr, `bowline: ${oneLine(problem)}`);
+      if (problem === undefined) writeLine(io.stdout, wordsOf(outcome, { raw }));
+      else writeLine(io.stderr, `bowline: ${oneLine(problem)}`);
       aside(`${outcome.kind} · ${tokens(usage)}`);
     },
-    issue: (issue) => tell(io.stderr, `bowline: ${issueOf(issue)}`),
+    issue: (issue) => writeLine(io.stderr, `bowline: ${issueOf(issue)}`),
     leaving({ openTurn, waits }) {
       // With `verbose`, calls were printed as they came. A call that waits is in its question.
       const isPrinted = (callId: string): boolean => verbose || waits.some((wait) => wait.callId === callId);
       for (const { role, parts } of openTurn?.messages ?? [])
         for (const part of role === "assistant" ? parts : []) {
-          if (part.kind === "text") tell(io.stderr, text(part.text));
+          if (part.kind === "text") writeLine(io.stderr, text(part.text));
           if (part.kind === "toolCall" && !isPrinted(part.callId))
-            tell(io.stderr, text(`${part.name} ${short({ raw }, part.input)}`));
+            writeLine(io.stderr, text(`${part.name} ${short({ raw }, part.input)}`));
         }
     },
-    refused: (error) => tell(io.stderr, explain(error, io.env)),
+    refused: (error) => writeLine(io.stderr, explain(error, io.env)),
     note: (words) => aside(words),
   };
 }
@@ -292,8 +293,8 @@ const issueOf = ({ plugin, message, hint }: Issue): string =>
   oneLine(`Issue${plugin === undefined ? "" : ` in ${plugin}`}: ${message}${hint === undefined ? "" : ` ${hint}`}`);
 
 function wordsOf(outcome: TurnOutcome, how: Raw): string {
-  const said = outcome.kind === "finished" ? outcome.value : outcome.text;
-  return typeof said === "string" ? textFor(how)(said) : jsonFor(how, said);
+  const value = outcome.kind === "finished" ? outcome.value : outcome.text;
+  return typeof value === "string" ? textFor(how)(value) : jsonFor(how, value);
 }
 
 const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { userInfo } from "node:os";
 import { command } from "./command.ts";
 import { EXIT, type Io } from "./io.ts";
-import { Kept } from "./kept.ts";
+import { AppProcess } from "./reload.ts";
 import { explain } from "./text.ts";
 
 /** Tells a process that it is kept (`keeper.ts`). */
@@ -31,7 +31,7 @@ export async function program(args: readonly string[], version: string): Promise
     const { fork } = process.getBuiltinModule("node:child_process"); // Loaded on first use: only an app that reloads needs it.
     return fork(process.argv[1] as string, args, { env: { ...env, [KEPT]: "1" } });
   };
-  const kept = env[KEPT] === "1" && process.send !== undefined ? new Kept() : undefined;
+  const kept = env[KEPT] === "1" && process.send !== undefined ? new AppProcess() : undefined;
   const about = { env, cwd: process.cwd(), version, user: loginName() };
   const io: Io = { stdin, stdout, stderr, ...about, interrupts, start, kept };
   const code = await command(args, io);

@@ -95,7 +95,7 @@ export class Prompt {
   }
 
   /** Prints words on lines of their own, then shows the prompt again. */
-  tell(words: string): void {
+  notify(words: string): void {
     if (this.#screen.isHidden) return void this.#stdout.write(`${words}\n`);
     this.#stdout.write(`\n${words}\n`);
     this.#show();

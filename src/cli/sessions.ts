@@ -1,7 +1,7 @@
 import type { SessionId, Store } from "../index.ts";
 import { textOf } from "../model/message.ts";
+import { databaseFileOf, isThere, openExisting } from "./database-file.ts";
 import { EXIT, type Io, type Settings } from "./io.ts";
-import { isThere, openExisting, placeOf } from "./place.ts";
 import { ago, counted, waitedFor } from "./print.ts";
 import { firstWords, jsonFor, textFor } from "./text.ts";
 import { called, standingOf, unfinishedIn, type Waited } from "./unfinished.ts";
@@ -14,8 +14,8 @@ interface Listed {
   readonly lastAt: number;
   readonly turns: number;
   /**
-   * `waiting`: its turn goes on when somebody has answered. `interrupted`: a process ended in the middle of a turn, which
-   * goes on when the session is opened next.
+   * `waiting`: its turn waits for an answer. `interrupted`: a process died in the middle of a turn. The next opening
+   * resumes the turn.
    */
   readonly state: "idle" | "running" | "waiting" | "interrupted";
   readonly holder?: string;
@@ -26,7 +26,7 @@ interface Listed {
 
 /** `bowline sessions`: lists the sessions of the store, the latest first. */
 export async function sessions(io: Io, settings: Settings): Promise<number> {
-  const place = placeOf(io, settings.db);
+  const place = databaseFileOf(io, settings.db);
   const found = place.isDefault && !isThere(place) ? [] : await list(openExisting(place));
   if (settings.json) io.stdout.write(`${jsonFor(settings, found, 2)}\n`);
   else if (found.length === 0) io.stdout.write(`There are no sessions in ${place.shown} yet.\n`);

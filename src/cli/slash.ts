@@ -4,7 +4,7 @@ import type { Agent } from "./agent.ts";
 import { isMode, MODE_WORDS, type Mode } from "./mode.ts";
 import { counted, tokens, waitedFor } from "./print.ts";
 
-/** What a command comes to: words to be told, or the conversation goes on in another mode. */
+/** The result of a command: words to show, or another mode for the conversation. */
 type Obeyed = string | { readonly goOn: Mode };
 
 /** Does what the line asks for; undefined if it is no command that there is. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { definePlugin, defineTool, jsonSchema, optionsSchema } from "../index.ts";
+import { definePlugin, defineTool, jsonSchema, optionsSchema } from "../plugin.ts";
 import { calculate } from "./calculate.ts";
 
 const object = (properties: { readonly [name: string]: object }, ...required: readonly string[]) => ({

@@ -7,8 +7,8 @@ import { firstWords } from "./text.ts";
 import type { Questions } from "./waits.ts";
 
 /**
- * `left`: the user did not wait for the cancelled turn. `waiting`: a call of it waits, and nobody can answer.
- * `refused`: there is no result, and the printer has told why.
+ * `left`: the user did not wait for the cancelled turn. `waiting`: a call waits, and no person here can answer.
+ * `refused`: there is no result, and the printer has shown why.
  */
 export type Taken = TurnResult | "left" | "waiting" | "refused";
 
@@ -162,7 +162,7 @@ class Screen {
 
   show(event: SessionEvent): void {
     this.#held.push(event);
-    this.#questions.hear(event);
+    this.#questions.handle(event);
     this.#go();
   }
 

@@ -60,7 +60,7 @@ export type Standing =
   | { readonly kind: "held"; readonly holder: Holder }
   /** Nobody need be at it: its turn is parked until it has an answer. `waits`: of its tree, oldest first. */
   | { readonly kind: "waiting"; readonly waits: readonly Waited[] }
-  /** Nobody is at it: whoever opens the session next goes on with its turn. */
+  /** No process runs it. The next process that opens the session resumes the turn. */
   | { readonly kind: "left" };
 export type Waited = Pick<PendingWait, "kind" | "tool" | "arguments" | "reason" | "sessionId" | "askedAt" | "deadline">;
 

@@ -1,4 +1,4 @@
-// What waits for a person, in a session and in agents below it: who is asked, and how the answer is read.
+// The waits of a session and its child sessions: asks a person and reads the answer.
 // Not its job: how a turn is shown meanwhile (`turn.ts`).
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent } from "../index.ts";
@@ -10,14 +10,14 @@ import type { Prompt } from "./prompt.ts";
 import { editable, oneLine, printable } from "./text.ts";
 
 /**
- * Answers something that waits. Resolves with false if nobody can. `over` aborts when it is too late; its reason is told
- * unless it is empty.
+ * Answers a wait. Resolves with false if no person can. `over` aborts when it is too late; its reason is shown unless
+ * it is empty.
  */
 export type Answer = (wait: PendingWait, printer: Printer, over: AbortSignal) => Promise<boolean>;
 
 // ── Who is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Asks the person at the prompt; `nobody` answers when that person leaves. */
+/** Asks the person at the prompt. If that person leaves, it calls `nobody`. */
 export function atPrompt(
   prompt: Prompt,
   agent: Agent,
@@ -36,22 +36,22 @@ export function atPrompt(
     printer.note(question, "yellow");
     const read = wait.kind === "question" ? readDelivery : readApproval;
     for (let wrong: string | undefined; ; ) {
-      const said = await read(ask, wait, printer, over, wrong);
+      const given = await read(ask, wait, printer, over, wrong);
       if (over.aborted) {
         if (over.reason !== "") printer.note(over.reason);
         return true;
       }
-      if (said === undefined) return nobody(wait, printer, over);
-      const problem = await give(agent, wait, said.answer, user);
+      if (given === undefined) return nobody(wait, printer, over);
+      const problem = await give(agent, wait, given.answer, user);
       if (problem === undefined) return true;
       printer.note(problem.words, problem.isFinal ? "dim" : "yellow");
       if (problem.isFinal) return true;
-      wrong = said.typed;
+      wrong = given.typed;
     }
   };
 }
 
-/** For pipes and single turns. Tells how it can be answered. */
+/** For pipes and single turns: prints how the wait can be answered. */
 export function byNobody(
   { session }: Pick<Agent, "session">,
   { stderr }: Pick<Io, "stderr">,
@@ -60,10 +60,10 @@ export function byNobody(
   const flags = Object.entries({ app: settings.app, db: settings.db, session: session.id });
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag} ${value}`]));
   const chat = ["bowline chat", ...given].join(" ");
-  let told: Promise<void> | undefined;
+  let explained: Promise<void> | undefined;
   return async (wait, printer) => {
-    told ??= session.read().then((view) => printer.leaving(view));
-    await told;
+    explained ??= session.read().then((view) => printer.leaving(view));
+    await explained;
     const left =
       wait.kind === "result"
         ? `The turn is left waiting. ${chat} goes on with it`
@@ -88,7 +88,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 /** A line that is typed now, after what stands there already; undefined when it is withdrawn or the person leaves. */
 type Ask = (mark: string, over: AbortSignal, typed?: string) => Promise<string | undefined>;
 /** `typed`: arguments, to be mended if they do not fit. */
-interface Said {
+interface GivenAnswer {
   readonly answer: Approval | Delivery;
   readonly typed?: string;
 }
@@ -99,7 +99,7 @@ type Read = (
   printer: Printer,
   over: AbortSignal,
   wrong?: string,
-) => Promise<Said | undefined>;
+) => Promise<GivenAnswer | undefined>;
 
 const CHOICE = "[y]es, [n]o, or say why not: ";
 const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or say why not: ";
@@ -129,7 +129,7 @@ async function readArguments(
   from: string,
   printer: Printer,
   over: AbortSignal,
-): Promise<Said | "back" | undefined> {
+): Promise<GivenAnswer | "back" | undefined> {
   for (let typed: string = from; ; ) {
     const line = (await ask("Arguments: ", over, typed))?.trim();
     if (line === undefined || line === "/quit") return undefined;
@@ -171,7 +171,7 @@ function jsonIn(line: string): Json | undefined {
 
 const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its time is up.";
 
-/** Answers a wait. What is told if that failed: `isFinal` unless it can be answered again. */
+/** Answers a wait. Returns the problem if that failed: `isFinal` unless the person can try again. */
 async function give(
   { waits }: Agent,
   { key }: PendingWait,
@@ -179,8 +179,8 @@ async function give(
   by: string | undefined,
 ): Promise<{ readonly words: string; readonly isFinal: boolean } | undefined> {
   try {
-    const said = await waits.resolve(key, answer, by === undefined ? {} : { by });
-    return said === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
+    const resolved = await waits.resolve(key, answer, by === undefined ? {} : { by });
+    return resolved === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
   } catch (error) {
     const { code, message = "" } = error as Partial<RuntimeError>; // Of the app's own copy of this package, maybe.
     if (code === "wait.answer") return { words: printable(message), isFinal: false };
@@ -191,12 +191,12 @@ async function give(
 
 // ── What there is to ask ────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Heard {
+interface KnownWait {
   readonly id: string;
   /** Left out for a wait of a job. */
   readonly turnId?: string | undefined;
 }
-interface Standing extends Heard {
+interface AskedWait extends KnownWait {
   readonly over: AbortController;
 }
 
@@ -210,11 +210,14 @@ export class Questions {
   readonly #agent: Pick<Agent, "session" | "waits" | "wake" | "wakeBelow">;
   readonly #answer: Answer;
   /** Not asked about yet, oldest first. */
-  #line: readonly Heard[] = [];
+  #line: readonly KnownWait[] = [];
   /** Asked about. One that waits for a result stands beside the others. */
-  readonly #standing = new Set<Standing>();
-  /** A wait is told several times: by its turn, by the turns above it, and by the store. */
-  readonly #heard = new Set<string>();
+  readonly #asked = new Set<AskedWait>();
+  /**
+   * The waits seen so far, because a wait arrives several times: from its turn, from turns above it, and from the
+   * store.
+   */
+  readonly #known = new Set<string>();
   /** Called when there is one more to ask about. */
   onNew: () => void = () => {};
   /** Called when nobody can answer one. */
@@ -231,8 +234,8 @@ export class Questions {
     return this.#line.length === 0;
   }
 
-  hear(event: SessionEvent): void {
-    if (event.kind === "child") return this.hear(event.event);
+  handle(event: SessionEvent): void {
+    if (event.kind === "child") return this.handle(event.event);
     if (event.kind === "waiting") this.#add({ id: event.wait, turnId: event.turnId });
     if (event.kind === "resolved") this.#end(({ id }) => id === event.wait);
     if (event.kind === "committed" && event.by === "turn") this.#end(({ turnId }) => turnId === event.turnId);
@@ -261,7 +264,7 @@ export class Questions {
 
   #follow(event: SessionEvent): void {
     const { session, wake } = this.#agent;
-    this.hear(event);
+    this.handle(event);
     const isOwn = event.kind !== "child" && event.sessionId === session.id;
     // If it cannot be opened here, another process resumes it, and the turn that waits for it reports an error.
     if (event.kind === "resolved" && !isOwn) wake(event.sessionId).catch(() => {});
@@ -270,7 +273,7 @@ export class Questions {
 
   /** Finds what waits already; with `again` also what was asked about before. */
   async look(again = false): Promise<void> {
-    if (again) this.#heard.clear();
+    if (again) this.#known.clear();
     for (const wait of await this.#agent.waits.list({ tree: this.#agent.session.id })) this.#add(wait);
   }
 
@@ -287,11 +290,11 @@ export class Questions {
     if (next === undefined || !this.#line.includes(next)) return; // It is over.
     this.#line = this.#line.filter((each) => each !== next);
     if (wait === undefined || (wait.kind === "result" && !isShown)) return;
-    const standing: Standing = { ...next, over: new AbortController() };
-    this.#standing.add(standing);
+    const standing: AskedWait = { ...next, over: new AbortController() };
+    this.#asked.add(standing);
     const answering = this.#answer(wait, printer, standing.over.signal)
       .then((isAnswered) => (isAnswered ? undefined : this.onNobody()))
-      .finally(() => this.#standing.delete(standing));
+      .finally(() => this.#asked.delete(standing));
     if (wait.kind !== "result") return answering;
     answering.catch(() => this.onNobody());
   }
@@ -320,18 +323,18 @@ export class Questions {
 
   /** Takes back the questions that stand. */
   withdraw(): void {
-    for (const { over } of this.#standing) over.abort("");
+    for (const { over } of this.#asked) over.abort("");
   }
 
-  #add({ id, turnId }: Heard): void {
-    if (this.#heard.has(id)) return;
-    this.#heard.add(id);
+  #add({ id, turnId }: KnownWait): void {
+    if (this.#known.has(id)) return;
+    this.#known.add(id);
     this.#line = [...this.#line, { id, turnId }];
     this.onNew();
   }
 
-  #end(isIt: (heard: Heard) => boolean): void {
+  #end(isIt: (wait: KnownWait) => boolean): void {
     this.#line = this.#line.filter((each) => !isIt(each));
-    for (const each of this.#standing) if (isIt(each)) each.over.abort(GONE);
+    for (const each of this.#asked) if (isIt(each)) each.over.abort(GONE);
   }
 }

@@ -5,9 +5,9 @@ import type { Entry } from "../model/node.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 
 /**
- * Throws `fork.unpaired` when a path that ends at this node of a commit would leave a call without its result (I4). The
- * error names the nearest nodes at which a fork may begin. `last` is the index of the commit's last node on the path;
- * `parent` gives the node before its first.
+ * Throws `fork.unpaired` if a path that ends at this node of a commit would contain a call without its result. The
+ * error names the nearest nodes where a fork may begin. `last` is the index of the commit's last node on the path;
+ * `parent` returns the node before its first.
  */
 export function requireLegalEnd(
   { commit, entries }: { readonly commit: string; readonly entries: readonly Entry[] },
@@ -26,7 +26,7 @@ export function requireLegalEnd(
   throw new RuntimeError("fork.unpaired", { node: nodeId(commit, index), legal: nearest });
 }
 
-/** Tells for each entry whether a path may end there. */
+/** Returns for each entry whether a path may end there. */
 function legalEnds(entries: readonly Entry[]): readonly boolean[] {
   let last: Message | undefined;
   return entries.map((entry) => {

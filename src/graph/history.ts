@@ -1,5 +1,6 @@
 import { RuntimeError } from "../model/errors.ts";
 import { asTurnId, type NodeId, nodeAddress, nodeId, type SessionId } from "../model/ids.ts";
+import type { Known } from "../model/known.ts";
 import type { Entry, NodeBody } from "../model/node.ts";
 import type { Segment, Segments } from "./segment.ts";
 
@@ -7,31 +8,33 @@ import type { Segment, Segments } from "./segment.ts";
 export type Node = { readonly id: NodeId; readonly parent?: NodeId; readonly at: number } & NodeBody;
 
 export interface HistoryPage {
-  /** The node to begin with, going back. Default: the head. */
+  /** The first node; the page continues towards the root. Default: the head. */
   readonly from?: string | undefined;
-  /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
+  /** Instead of `from`: the page begins before this node. For the next page, pass the last node of the page before. */
   readonly before?: string | undefined;
-  /** How many nodes at most. Default 100. */
+  /** Maximum number of nodes. Default: 100. */
   readonly max?: number | undefined;
 }
+export const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
 
-/** How two sessions of one origin differ. */
+/** The difference between two sessions with a common origin. */
 export interface Comparison {
-  /** The last node that both have; left out when they have none in common. */
+  /** The last common node; omitted if there is none. */
   readonly common?: NodeId;
-  /** What each has after it, oldest first. */
+  /** The nodes after it, oldest first. */
   readonly ours: readonly Node[];
   readonly theirs: readonly Node[];
 }
 
-/** Newest first, over all frames. The page after it begins at the `parent` of its last node. */
+/** Returns nodes newest first, over all frames. The next page begins at the `parent` of the last node. */
 export async function historyOf(segments: Segments, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
   if (page.before !== undefined && page.from !== undefined)
-    throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of from" });
+    throw new RuntimeError("options.invalid", { option: "before", problem: "it cannot be combined with `from`" });
   const parent = await parentOf(segments, id, page.before);
   if (parent === null) return [];
   const { from = parent, max = 100 } = page;
-  if (!(max >= 1)) throw new RuntimeError("options.invalid", { option: "max", problem: "it must be at least 1" });
+  if (!(typeof max === "number" && max >= 1 && (max === Infinity || Number.isInteger(max))))
+    throw new RuntimeError("options.invalid", { option: "max", problem: "it must be at least 1" });
   if (from !== undefined && !(typeof from === "string" && (await isIn(segments, id, from))))
     throw new RuntimeError("fork.unknown", { node: typeof from === "string" ? from : typeof from });
   const found: Node[] = [];
@@ -42,7 +45,29 @@ export async function historyOf(segments: Segments, id: SessionId, page: History
   return found;
 }
 
-/** Of the node that comes before this one; null when it is the first. */
+/** The last node of a path that ends with this segment. */
+export const leafOf = ({ commit, parent, entries }: Segment): NodeId | undefined =>
+  entries.length === 0 ? parent : nodeId(commit, entries.length - 1);
+
+/** The segments of a session with one more on top, which is not stored yet. */
+export function withTop(segments: Segments, top: Segment): Segments {
+  const { commit, entries } = top;
+  /** How many of its entries a path to this node has; undefined when the node is not in it. */
+  const lengthAt = (node: NodeId | undefined): number | undefined => {
+    const address = node === undefined ? { commit, index: entries.length - 1 } : nodeAddress(node);
+    return address?.commit === commit && address.index < entries.length ? address.index + 1 : undefined;
+  };
+  return {
+    view: (session, page) => {
+      const length = lengthAt(page?.from);
+      return length === undefined ? segments.view(session, page) : [{ ...top, entries: entries.slice(0, length) }];
+    },
+    holds: (session, node) => lengthAt(node) !== undefined || segments.holds(session, node),
+    terminal: (turn) => segments.terminal(turn),
+  };
+}
+
+/** Returns the node before this one; null if it is the first. */
 export async function parentOf(
   segments: Segments,
   id: SessionId,
@@ -57,7 +82,7 @@ export async function parentOf(
   return segment?.parent ?? null;
 }
 
-/** On the path to the head, where a page that goes on is too; or on a branch: a turn that was kept beside it. */
+/** Returns whether a node is in the session: on the path to the head, or on a branch that a turn made. */
 async function isIn(segments: Segments, id: SessionId, node: string): Promise<boolean> {
   const commit = nodeAddress(node)?.commit;
   if (commit === undefined) return false;
@@ -71,7 +96,7 @@ async function* nodesOf(segments: Segments, id: SessionId, from: NodeId | undefi
     for (let index = segment.entries.length - 1; index >= 0; index--) yield nodeOf(segment, index);
 }
 
-/** Newest first, a page at a time. */
+/** Reads segments newest first, page by page. */
 async function* segmentsOf(segments: Segments, id: SessionId, from: NodeId | undefined): AsyncGenerator<Segment> {
   for (let at = from, isFirst = true; isFirst || at !== undefined; isFirst = false) {
     const page = await segments.view(id, { max: SEGMENTS, ...(at === undefined ? {} : { from: at }) });
@@ -89,7 +114,7 @@ function nodeOf({ commit, parent, entries }: Segment, index: number): Node {
   };
 }
 
-/** Goes back on both at once, so that it costs what they differ in. */
+/** Walks back on both paths at once, so the cost depends on the difference only. */
 export async function compare(segments: Segments, ours: SessionId, theirs: SessionId): Promise<Comparison> {
   const [mine, other] = [new Path(segments, ours), new Path(segments, theirs)];
   while (!mine.isWhole || !other.isWhole) {
@@ -109,7 +134,7 @@ class Path {
     this.#more = segmentsOf(segments, id, undefined);
   }
 
-  /** One segment further; the common node, if the other has come by here. */
+  /** Reads one more segment. Returns the common node if the other path has passed it. */
   async goBack(other: Path): Promise<NodeId | undefined> {
     if (this.isWhole) return undefined;
     const { value, done } = await this.#more.next();

@@ -5,13 +5,11 @@ import type { Entry } from "../model/node.ts";
 import { hasOpenCalls, pairingProblem } from "../model/pairing.ts";
 
 /**
- * The messages of the active frame, in the form a model sees. Immutable to its holders: `grow` returns a new transcript
- * and leaves this one as it was, so a turn that is not kept changes nothing. Growing costs only what is added.
+ * The messages of the active frame as the model sees them. Immutable for its users: `grow` returns a new transcript and
+ * does not change this one, so a turn that fails changes nothing. Growing costs only what is added.
  */
 export class Transcript {
-  /**
-   * Shared with the transcripts that grew out of this one. Only the first `length` belong to this one; read no further.
-   */
+  /** Shared with the transcripts that grew from this one. Only the first `length` items belong to this one. */
   readonly #items: Message[];
   readonly #length: number;
   /** The node at which the frame begins; undefined in the first frame. */
@@ -25,7 +23,9 @@ export class Transcript {
 
   static readonly empty: Transcript = new Transcript([], 0);
 
-  /** Builds it from segments, newest first, back to the last frame, as a store gives them when a session is opened. */
+  /**
+   * Builds it from segments, newest first, back to the last frame. A store returns them so when a session is opened.
+   */
   static from(segments: readonly { readonly commit: string; readonly entries: readonly Entry[] }[]): Transcript {
     const messages: Message[] = [];
     for (const { commit, entries } of segments) {
@@ -39,7 +39,7 @@ export class Transcript {
     return new Transcript(checked(messages.reverse()), messages.length);
   }
 
-  /** The transcript as it was right after this message; undefined when the message is not in it. */
+  /** Returns the transcript as of this message; undefined if it does not contain the message. */
   until(message: NodeId): Transcript | undefined {
     for (let index = this.#length - 1; index >= 0; index--)
       if (this.#items[index]?.id === message) return new Transcript(this.#items, index + 1, this.frame);
@@ -54,11 +54,11 @@ export class Transcript {
     return this.#items.length === this.#length ? this.#items : this.#items.slice(0, this.#length);
   }
 
-  /** A transcript with the entries from index `from` on added. A frame among them starts an empty one. */
+  /** Returns a transcript with the entries from index `from` added. A frame among them starts an empty one. */
   grow(commit: string, entries: readonly Entry[], from: number): Transcript {
     if (from >= entries.length) return this;
     let { frame } = this;
-    // A list that was handed to a plugin is frozen, and stays as it was.
+    // A list that a plugin received is frozen and must not change, so it is copied.
     const isOurs = this.#items.length === this.#length && this !== Transcript.empty && !Object.isFrozen(this.#items);
     let items = isOurs ? this.#items : this.#items.slice(0, this.#length);
     for (let index = from; index < entries.length; index++) {
@@ -76,9 +76,7 @@ export class Transcript {
     return new Transcript(items, items.length, frame);
   }
 
-  /**
-   * Throws when a call has no result yet: a provider would refuse the request, and a commit would break the session.
-   */
+  /** Throws if a call has no result yet: a provider would refuse the request, and a commit would break the session. */
   requirePaired(): void {
     const last = this.#items[this.#length - 1];
     if (hasOpenCalls(last)) throw unpaired(`${last?.id} has calls without results`);

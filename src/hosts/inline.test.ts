@@ -146,7 +146,7 @@ test("D5 no host law is written twice", () => {
   expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
 });
 
-test("D5 inline: what is answered at once is handed out without a promise, on a store that answers at once", () => {
+test("D5 inline: on a synchronous store a synchronous answer is returned without a promise", () => {
   const [world, store] = [simulatedWorld(), memory()];
   const lease = openTurn(store, world.now());
   const effect: Effect = { name: name("r1.prepare"), kind: "prepare", round: 1 };

@@ -94,14 +94,14 @@ class Stage {
   }
 }
 
-test("D4 journal: past the time that is counted from before a lease was asked for, it is renewed before anything outward begins", async () => {
+test("D4 journal: an expired lease, counted from before the request, is renewed before an outward effect starts", async () => {
   const stage = await new Stage().open(journal(), 30_000);
   await stage.start(ask(1));
   expect([stage.appends, stage.performed]).toEqual([1, ["r1.ask"]]);
   await stage.run.leave();
 });
 
-test("D4 journal: a renewal whose answer comes when its time is over counts for nothing", async () => {
+test("D4 journal: a renewal that is answered after its own expiry does not count", async () => {
   const stage = await new Stage().open(journal());
   await stage.start(ask(1));
   await stage.run.next();
@@ -144,7 +144,7 @@ test.each([
   await stage.run.leave();
 });
 
-test("D5 journal: what an append says of inputs that wait is told, too", async () => {
+test("D5 journal: an append's answer about waiting inputs is passed on", async () => {
   const stage = await new Stage().open(journal());
   await stage.start(ask(1));
   await stage.run.next();

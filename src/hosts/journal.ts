@@ -1,10 +1,9 @@
-// Job: a host that runs effects in this process and decides when each may begin, so that a turn survives the process.
-// Not its job: performing effects, queueing answers and reading mail (`LocalRun`), or what the events mean
-// (`turn/step.ts`).
-// J1. An outward effect begins only when the events handed out so far are in the store.
-// J2. Nothing begins while the recorded events are being folded, nor before `resumed` is written.
-// J3. Nothing outward begins past `#until`: the lease may have gone to another worker. A write renews it.
-// J4. One write at a time (`#writing`).
+// A host that runs effects in this process and decides when each may start, so that a turn survives the process.
+// `LocalRun` performs effects, queues answers and reads mail; `turn/step.ts` interprets the events.
+// journal-1: An outward effect starts only when all events returned so far are stored.
+// journal-2: No effect starts while recorded events are being folded, nor before `resumed` is written.
+// journal-3: No outward effect starts after `#until`, because another worker may have the lease. A write renews it.
+// journal-4: One write at a time (`#writing`).
 
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
 import { asWaitKey, type EffectName } from "../model/ids.ts";
@@ -14,12 +13,12 @@ import { type Effect, OUTWARD } from "../turn/effect.ts";
 import type { Applied, TurnEvent } from "../turn/event.ts";
 import { STEP_VERSION } from "../turn/state.ts";
 import type { EffectHost, HostContext, Perform, TurnRef } from "./host.ts";
-import { type Held, LocalRun, spawnsIn, waitOf } from "./local/local-run.ts";
+import { LocalRun, type OpenEffect, spawnsIn, waitOf } from "./local/local-run.ts";
 import { LOOK_MS, Runs } from "./local/runs.ts";
 
 /**
- * A host that runs effects in this process and writes every event to the store before anything outward follows from it.
- * So whoever opens the turn next folds the same events and goes on. The default for durable stores.
+ * A host that runs effects in this process and stores every event before an outward effect follows from it. So the next
+ * process that opens the turn folds the same events and continues. The default for durable stores.
  */
 export function journal(): EffectHost {
   const runs = new Runs();
@@ -31,8 +30,8 @@ export function journal(): EffectHost {
 }
 
 /**
- * Passed to `LocalRun` as its recorded events: this class hands out the journal itself, because effects must be held
- * until all of it is folded.
+ * Passed to `LocalRun` as its recorded events. This class returns the journal itself, because effects must wait until
+ * all of it is folded.
  */
 const NOTHING_RECORDED: readonly TurnEvent[] = [];
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -40,24 +39,24 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 class JournalRun extends LocalRun {
   /** Events that an earlier run recorded. */
   readonly #replay: TurnEvent[];
-  /** How many of them were handed out. */
+  /** How many of them were returned. */
   #replayed = 0;
-  /** An earlier run held this turn: `resumed` must be written before anything is done (J2). */
+  /** An earlier run had this turn: `resumed` must be written first (journal-2). */
   #isToResume: boolean;
-  /** Recorded events are still being handed out, or `resumed` is still to be written (J2). */
+  /** Recorded events are still being returned, or `resumed` is not written yet (journal-2). */
   #isFolding: boolean;
-  /** Events handed out and not written yet. */
+  /** Returned events that are not stored yet. */
   #unwritten: TurnEvent[] = [];
   #newWaits: NewWait[] = [];
-  /** Effects that have not begun (J1, J2). */
-  #held: Held[] = [];
+  /** Effects that have not started (journal-1, journal-2). */
+  #held: OpenEffect[] = [];
   #seq: number;
-  /** When the lease lapses (J3), by our own clock from before it was asked for. */
+  /** When the lease expires (journal-3), by this process's clock, counted from before the request. */
   #until: number;
-  /** When mail was last looked for. */
+  /** When mail was last read. */
   #looked: number;
   #writing: PromiseLike<void> | undefined;
-  /** Whether the event that was handed out last has been folded. */
+  /** Whether the last returned event has been folded. */
   #isStepped = true;
   #isLeaving = false;
 
@@ -82,7 +81,7 @@ class JournalRun extends LocalRun {
     if (this.#held.length > 0) void this.#write();
   };
 
-  protected override begin(held: Held): void {
+  protected override begin(held: OpenEffect): void {
     const { effect } = held;
     if (!this.#isFolding && !OUTWARD.has(effect.kind)) return super.begin(held);
     if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push(waitOf(effect));
@@ -123,13 +122,13 @@ class JournalRun extends LocalRun {
     }
   }
 
-  /** Writes `resumed` at once: a turn that crashes its process before anything else must still count as tried. */
+  /** Writes `resumed` at once, so that a turn that crashes its process before anything else counts as tried. */
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
     this.#isToResume = this.#isFolding = false;
     for (const held of this.#held) {
       held.isResumed = true;
-      // The earlier run may have died after it wrote the event and before it wrote the row of the wait.
+      // The earlier run may have died after it stored the event and before it stored the row of the wait.
       const { effect } = held;
       if (effect.kind === "wait") this.#newWaits.push(waitOf(effect));
     }
@@ -145,8 +144,8 @@ class JournalRun extends LocalRun {
   }
 
   /**
-   * Writes the events that were handed out, then begins the effects that waited for them. Returns undefined when there
-   * is nothing to wait for.
+   * Stores the returned events, then starts the effects that waited for them. Returns undefined if there is nothing to
+   * wait for.
    */
   #write(): PromiseLike<void> | undefined {
     if (this.#writing !== undefined) return this.#writing;
@@ -157,7 +156,7 @@ class JournalRun extends LocalRun {
     if (written === undefined) return void this.#beginHeld();
     this.#writing = written.then(() => {
       this.#writing = undefined;
-      // The process may have been stopped during the write, for longer than the lease holds (J3).
+      // The process may have been suspended during the write for longer than the lease (journal-3).
       if (this.context.world.now() >= this.#until) return this.#write();
       this.#beginHeld();
       return undefined;
@@ -199,27 +198,27 @@ class JournalRun extends LocalRun {
     this.#tellSpawned(spawns);
     if (sent - this.#looked < LOOK_MS) return;
     this.#looked = sent;
-    void this.poke(); // A turn that never waits gives the timer no chance to look for mail.
+    void this.poke(); // A turn that never waits gives the timer no chance to read mail.
   }
 
   #tellSpawned(spawns: readonly JobSpawn[]): void {
     if (spawns.length > 0) this.context.spawned(spawns.map(({ job }) => job));
   }
 
-  /** Leaves the effects held while there are arrivals to fold: a cancel among them may drop some. */
+  /** Keeps the effects waiting while there are events to fold, because a cancel among them may drop some. */
   #beginHeld(): void {
     if (this.#held.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
     const held = this.#held;
     this.#held = [];
     for (let index = 0; index < held.length; index++) {
-      const each = held[index] as Held;
-      // The process may have been stopped between two effects, too (J3).
+      const each = held[index] as OpenEffect;
+      // The process may also have been suspended between two effects (journal-3).
       if (this.context.world.now() >= this.#until) {
         this.#held = [...held.slice(index), ...this.#held];
         return void this.#write();
       }
       const { effect, isResumed } = each;
-      // What ends a turn that was stopped is done all the same: hooks see its results, and what it keeps is written.
+      // Effects that end a cancelled turn still run: hooks see its results, and what it keeps is stored.
       if (each.isAborted && effect.kind !== "settle" && effect.kind !== "finalize") {
         this.#given(each);
         continue;
@@ -231,8 +230,8 @@ class JournalRun extends LocalRun {
     if (held.some(({ effect }) => effect.kind === "wait")) void this.poke();
   }
 
-  /** Answers for an effect that was held when the turn was stopped: it is not begun any more. */
-  #given({ effect, isResumed }: Held): void {
+  /** Answers for an effect that had not started when the turn was cancelled. */
+  #given({ effect, isResumed }: OpenEffect): void {
     const at = this.context.world.now();
     const { name } = effect;
     const reason = TEXTS.turnStopped;
@@ -243,12 +242,11 @@ class JournalRun extends LocalRun {
         effect: name,
         error: { class: "cancelled", code: "turn.cancelled", message: reason },
       });
-    // A resumed call may have run before the crash. It gets no answer here and is given up as unknown when the grace is
-    // over.
+    // A resumed call may have run before the crash. It gets no answer here and becomes unknown after the grace period.
     if (!isResumed) this.arrive({ kind: "returned", at, effect: name, output: { kind: "cancelled", reason } });
   }
 
-  /** Answers for a call that may have run before the crash and whose tool does not want it repeated. */
+  /** Answers for a call that may have run before the crash and whose tool must not be repeated. */
   #interrupted({ name, onInterrupt }: Extract<Effect, { kind: "call" }>): void {
     const { world } = this.context;
     const at = world.now();
@@ -256,15 +254,15 @@ class JournalRun extends LocalRun {
     this.arrive({ kind: "interrupted", at, effect: name, ...asks });
   }
 
-  /** Does nothing: jobs are written together with the event that begins them. */
+  /** Does nothing: jobs are written together with the event that starts them. */
   protected override spawn(): void {}
 
-  /** Jobs of events that are not written begin with the commit, which makes those events obsolete. */
+  /** Jobs of events that are not stored start with the commit, which makes those events obsolete. */
   override commit(ended: EndedTurn): Awaitable<Committed | { readonly reopen: readonly TurnEvent[] }> {
     const spawns = spawnsIn(this.#unwritten, this.turn.lease);
     if (spawns.length === 0) return super.commit(ended);
     return andThen(super.commit({ ...ended, spawns }), (answer) => {
-      // Those that are to end with the turn have ended with this commit.
+      // Jobs that end with the turn have already ended with this commit.
       if (!("reopen" in answer)) this.#tellSpawned(spawns.filter(({ job }) => job.onParentEnd === "keep"));
       return answer;
     });
@@ -281,7 +279,7 @@ class JournalRun extends LocalRun {
     if (this.lost !== undefined) throw this.lost;
   }
 
-  /** What was handed out is written before the lease is given up: whoever opens the turn next folds all of it. */
+  /** Stores the returned events before it gives up the lease, so that the next run folds all of them. */
   override async park(parked: ParkedTurn): Promise<{ kind: "parked" } | { reopen: readonly TurnEvent[] }> {
     await this.#write();
     if (this.lost !== undefined) throw this.lost;
@@ -300,12 +298,12 @@ class JournalRun extends LocalRun {
   }
 
   protected override read(mail: Mail, sent: number): void {
-    this.#until = sent + mail.heldMs; // Sooner than it must be, if an append that was sent later was answered first.
+    this.#until = sent + mail.heldMs; // Earlier than necessary if an append that was sent later was answered first, which is safe.
     this.#looked = sent;
     super.read(mail, sent);
   }
 
-  /** Records events that were handed out and folded, as far as possible, so that the next run need not repeat them. */
+  /** Stores returned and folded events as far as possible, so that the next run need not repeat their effects. */
   override async leave(): Promise<void> {
     if (!this.isOver && !this.#isLeaving) {
       this.#isLeaving = true;

@@ -2,7 +2,7 @@ import { isObject, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { type PromptPart, SLOTS } from "../model/prompt.ts";
 import { AVAILABILITIES } from "../model/tool.ts";
-import type { Directive, DirectiveKind, DirectiveOf } from "./directive.ts";
+import { type Directive, type DirectiveKind, type DirectiveOf, INSTRUCTIONS_MAX } from "./directive.ts";
 import type { CatalogEdit, Compaction, HookName, TurnContext } from "./hooks.ts";
 import { NEW_SESSION } from "./services.ts";
 import { isTool, isToolProvider } from "./tool.ts";
@@ -55,7 +55,7 @@ const messages =
   (answer) =>
     isList(answer[field], isSayable)
       ? undefined
-      : "only user and system messages of text and attachments can be put in";
+      : "a message must have the role user or system, and only text and attachments";
 const isMessage = (message: unknown): boolean =>
   isObject(message) && isText(message.id) && isText(message.role) && Array.isArray(message.parts);
 const isEvent = (event: unknown): boolean => isObject(event) && isText(event.name);
@@ -82,10 +82,13 @@ const isToolOrProvider = (given: unknown): boolean => isTool(given) || isToolPro
 
 const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   abortTurn: text("code", "message"),
-  answer: ({ text: said }) => (isText(said) && said !== "" ? undefined : "text must be text, and not empty"),
+  answer: ({ text: said }) => (isText(said) && said !== "" ? undefined : "text must be a text that is not empty"),
   enqueueMessages: messages("messages"),
-  compactHistory: () => undefined,
-  createSession: ({ request }) => (isObject(request) ? undefined : "it needs a request"),
+  compactHistory: ({ instructions: given }) =>
+    isOptional(given, (words) => isText(words) && words !== "" && (words as string).length <= INSTRUCTIONS_MAX)
+      ? undefined
+      : `instructions must be text of 1 to ${INSTRUCTIONS_MAX} characters`,
+  createSession: ({ request }) => (isObject(request) ? undefined : "it must have a request"),
   emitEvent: all(text("name"), json("payload")),
   emitTrace: all(text("name"), json("payload")),
   abort: text("code", "message"),
@@ -105,7 +108,7 @@ const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> }
   abortTurn: { kind: true, code: true, message: true },
   answer: { kind: true, text: true },
   enqueueMessages: { kind: true, messages: true },
-  compactHistory: { kind: true },
+  compactHistory: { kind: true, instructions: true },
   createSession: { kind: true, request: true },
   emitEvent: { kind: true, name: true, payload: true },
   emitTrace: { kind: true, name: true, payload: true },
@@ -130,33 +133,37 @@ const ANSWER_FIELDS: { readonly [N in HookName]?: { readonly [field: string]: tr
 
 const ANSWERS: { readonly [N in HookName]?: Check } = {
   context: ({ messages: shown, prompt, tools, includeBaseTools }) => {
-    if (!isList(shown, isMessage) || !isList(prompt, isPromptPart)) return "a context has messages and prompt parts";
+    if (!isList(shown, isMessage) || !isList(prompt, isPromptPart))
+      return "a context must have messages and prompt parts";
     if (!isOptional(includeBaseTools, (value) => typeof value === "boolean"))
-      return "includeBaseTools is true or false";
+      return "includeBaseTools must be true or false";
     return isOptional(tools, (list) => isList(list, isToolOrProvider))
       ? undefined
-      : "tools are made with defineTool, tool or defineToolProvider";
+      : "tools must be made with defineTool, tool or defineToolProvider";
   },
-  prompt: (part) => (isPromptPart(part) ? undefined : `a part has a text and a slot: ${SLOTS.join(", ")}`),
+  prompt: (part) => (isPromptPart(part) ? undefined : `a part must have a text and a slot: ${SLOTS.join(", ")}`),
   toolCatalog: ({ tool, description, note, availability }) => {
-    if (!isText(tool) || !isOptional(description, isText) || !isOptional(note, isText)) return "an edit names its tool";
+    if (!isText(tool) || !isOptional(description, isText) || !isOptional(note, isText))
+      return "an edit must name its tool";
     return isOptional(availability, (value) => AVAILABILITIES.includes(value as never))
       ? undefined
-      : `availability is one of ${AVAILABILITIES.join(", ")}`;
+      : `availability must be one of ${AVAILABILITIES.join(", ")}`;
   },
   request: ({ system, messages: sent, tools, model, stable }) => {
     if (!isText(system) || !isList(sent, isMessage) || !isList(tools, isObject))
-      return "a request has system, messages and tools";
-    if (!isOptional(model, (value) => isText(value) && value !== "")) return "model is the name of one";
-    return isOptional(stable, Number.isSafeInteger) ? undefined : "stable counts messages";
+      return "a request must have system, messages and tools";
+    if (!isOptional(model, (value) => isText(value) && value !== "")) return "model must be the name of a model";
+    return isOptional(stable, Number.isSafeInteger) ? undefined : "stable must be a number of messages";
   },
   stream: ({ delta, reasoning, events }) =>
     isOptional(delta, isText) && isOptional(reasoning, isText) && isOptional(events, (list) => isList(list, isEvent))
       ? undefined
       : "delta and reasoning must be text",
   response: ({ parts, events }) =>
-    isList(parts, isReplyPart) && isOptional(events, (list) => isList(list, isEvent)) ? undefined : "a reply has parts",
-  config: ({ model }) => (isText(model) ? undefined : "a config names its model"),
+    isList(parts, isReplyPart) && isOptional(events, (list) => isList(list, isEvent))
+      ? undefined
+      : "a reply must have parts",
+  config: ({ model }) => (isText(model) ? undefined : "a config must name its model"),
 };
 
 function compactionProblem(answer: unknown): string | undefined {
@@ -180,7 +187,7 @@ export function answerProblem(hook: HookName, answer: unknown, whose: string): s
     return isText(answer) || isList(answer, isPart) ? undefined : "it must be text, or a list of text and attachments";
   if (hook === "compact") return compactionProblem(answer);
   if (hook === "projectResult") return isList(answer, isPart) ? undefined : "it must be a list of text and attachments";
-  if (!isObject(answer)) return `a ${answer === null ? "null" : typeof answer} is none`;
+  if (!isObject(answer)) return `it must be an object, and is ${answer === null ? "null" : `a ${typeof answer}`}`;
   return ANSWERS[hook]?.(answer);
 }
 

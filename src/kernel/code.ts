@@ -1,8 +1,8 @@
-// The contract of whoever runs code cells: the value of the slot `codeExecutor`.
+// The contract of a code executor: the value of the slot `codeExecutor`.
 //
-// A cell runs in segments. The first begins it; each later one gives it one answer: the result of a call, or that a sleep
-// is over. A segment ends when the code waits again or is over. Tools are called by answering `called`, never through a
-// service: so each call passes the gates, is recorded, and is made once.
+// A cell runs in segments. The first segment starts the cell. Each later segment delivers one answer: the result of a
+// call, or the end of a sleep. A segment ends when the code waits again or has ended. Code calls a tool only by the
+// answer `called`, because then each call passes the gates, is recorded, and runs once.
 import type { Awaitable } from "../model/awaitable.ts";
 import type { EffectName, NodeId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
@@ -10,7 +10,7 @@ import type { Attachment, Message } from "../model/message.ts";
 import type { Attachable, StateCell, StateView } from "../model/tool.ts";
 import type { Cell, CellDelivery, PlacedSleep } from "../turn/effect.ts";
 import type { CellOutput } from "../turn/event.ts";
-import type { Here } from "./here.ts";
+import type { HandlerContext } from "./handler-context.ts";
 import type { Services } from "./services.ts";
 
 /** A segment of a cell. */
@@ -18,9 +18,9 @@ export interface CellSegment {
   /** The cell's name, unique in the turn: `r2.exec`. */
   readonly name: EffectName;
   readonly cell: Cell;
-  /** What the code is to take for the time. */
+  /** The current time for the code. */
   readonly time: number;
-  /** What the code is given; left out for the beginning of the cell. */
+  /** The answer for the code; left out in the first segment. */
   readonly deliver?: CellDelivery;
 }
 
@@ -29,26 +29,26 @@ export interface CodeCall {
   readonly at: string;
   readonly tool: string;
   readonly input: Json;
-  /** How the code named the tool, where that is not its name. Recorded, for `restore` to compare. */
+  /** How the code named the tool, if not by its name. Recorded, so that `restore` can compare it. */
   readonly as?: string | undefined;
 }
 
-/** What came of a segment: what the code waits for now, or how the cell ended. */
+/** The result of a segment: what the code waits for now, or how the cell ended. */
 export type CellProgress =
   | {
       readonly kind: "called";
       readonly calls: readonly CodeCall[];
       readonly sleeps?: readonly PlacedSleep[] | undefined;
-      /** How far the cell has computed. Recorded, for `restore` to compare. */
+      /** How far the cell has computed. Recorded, so that `restore` can compare it. */
       readonly meter?: number | undefined;
-      /** What the segment was given of the world around it. Recorded, for `restore` to give the same. */
+      /** The external values that the segment received. Recorded, so that `restore` can pass the same values. */
       readonly given?: Json | undefined;
     }
   | {
       readonly kind: "executed";
       readonly output: CellOutput;
       readonly meter?: number | undefined;
-      /** A hash of what the code keeps. Recorded, for `restore` to compare. */
+      /** A hash of the heap. Recorded, so that `restore` can compare it. */
       readonly heap?: string | undefined;
       readonly given?: Json | undefined;
     };
@@ -57,9 +57,9 @@ export type CellProgress =
 export interface CodePast<S> {
   /** The plugin's state when the turn began. */
   readonly start: StateView<S>;
-  /** A frame with a task of its own began: the code starts from nothing, whatever `start` holds. */
+  /** A new frame with its own task began: the code starts with an empty heap and ignores `start`. */
   readonly isFresh: boolean;
-  /** What ran since then, with what came of it. Cells that were stopped are left out: what they did is undone. */
+  /** The segments since then, with their results. Stopped cells are left out, because their effects are undone. */
   readonly segments: readonly RanSegment[];
 }
 export interface RanSegment {
@@ -67,43 +67,44 @@ export interface RanSegment {
   readonly progress: CellProgress;
 }
 
-/** Where code runs, and what an executor may use. */
+/** Where code runs, and what an executor can use. */
 export interface CodeContext<S>
-  extends Here,
+  extends HandlerContext,
     Pick<
       Services,
       "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "triggers"
     > {
   readonly turnId: TurnId;
-  /** The plugin's own state. What is written is kept with what came of the segment. */
+  /** The plugin's own state. Changes are stored with the result of the segment. */
   readonly state: StateCell<S>;
   /** The conversation as the model sees it. */
   messages(): readonly Message[];
   /** The node at which the active frame begins; undefined in the first frame. */
   readonly frame: NodeId | undefined;
-  /** The clock of the runtime. Code must not see it: a replay would see another time. */
+  /** The clock of the runtime. Code must not see it, because a replay would see another time. */
   now(): number;
-  /** Shows something while the cell runs: a preview. */
+  /** Shows a preview while the cell runs. */
   emit(name: string, payload: Json): void;
   /** Stores bytes, for the output of the cell. */
   keep(attachable: Attachable): Attachment;
 }
 
 /**
- * Runs the cells of a code protocol. What it throws ends the turn as `code.stopped`; an error with a code of its own,
- * `code.…`, as that. `code.lost` means that what ran is gone: `restore` is called, and then the same again.
+ * Runs the cells of a code protocol. An error that it throws ends the turn with the error's code `code.…`, or else with
+ * `code.stopped`. If it throws `code.lost`, the state of the code is gone: the runtime calls `restore` and repeats the
+ * call.
  */
 export interface CodeExecutor<S> {
   execute(segment: CellSegment, context: CodeContext<S>): Awaitable<CellProgress>;
   /**
-   * Brings the code to where the turn is. Called before the first segment of a turn in this process, and whenever what
-   * runs may not be what is recorded. Must come to the same progress again, or throw `code.diverged`.
+   * Brings the code to the recorded state of the turn. Called before the first segment of a turn in this process, and
+   * whenever the code can differ from the record. It must reach the recorded progress, or throw `code.diverged`.
    */
   restore?(past: CodePast<S>, context: CodeContext<S>): Awaitable<void>;
-  /** Whether there is something to keep, at the end of a turn in which cells ran. Default: yes. */
+  /** Whether there is state to store at the end of a turn in which cells ran. Default: yes. */
   dirty?(context: CodeContext<S>): Awaitable<boolean>;
-  /** Keeps it: writes to `context.state`, which the turn's commit stores. */
+  /** Writes the state to `context.state`, which the turn's commit stores. */
   snapshot?(past: CodePast<S>, context: CodeContext<S>): Awaitable<void>;
-  /** The turn is over or rests: nothing needs to be held here any more. */
+  /** The turn has ended or is parked: the executor can free its resources. */
   release?(): Awaitable<void>;
 }

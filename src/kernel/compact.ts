@@ -1,46 +1,58 @@
-import { RuntimeError } from "../model/errors.ts";
+import { describe, RuntimeError } from "../model/errors.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
-import type { HookRunner, Site } from "./hook-runner.ts";
+import type { HookRunner, Issue, Site } from "./hook-runner.ts";
 import type { Compaction, CompactionSees } from "./hooks.ts";
-import { type Owned, saidBy } from "./owned.ts";
+import { messageFrom, type Owned } from "./owned.ts";
 
-/** A compactor is asked this often for something smaller than what was there. */
+/** Compactors are asked this often for something smaller than what was there. */
 const TRIES = 3;
 
 /**
- * Asks compactors what a new frame begins with; the first that gives anything decides, and without one the answer is
- * undefined. System prompt and tools stay as they are, so a smaller conversation is a smaller request. A seed that is
- * not smaller is refused, and is `compact.useless` in the end.
+ * Asks compactors what a new frame begins with; the first that makes the conversation smaller decides. System prompt and
+ * tools stay as they are, so a smaller conversation is a smaller request. Undefined when no compactor gives anything, or
+ * nothing smaller in `TRIES` rounds: then `useless` is called with the last one.
  */
 export async function compaction(
   hooks: HookRunner,
-  messages: readonly Message[],
-  reason: CompactionSees["reason"],
+  asked: Omit<CompactionSees, "attempt">,
   site: Site,
+  useless: (issue: Issue) => void,
 ): Promise<readonly Draft[] | undefined> {
+  const { messages } = asked;
   const before = sizeOf(messages);
-  for (let attempt = 1; ; attempt++) {
-    const found = await hooks.first("compact", { messages, reason, attempt }, site, (answer) =>
-      begun(answer, messages),
-    );
-    if (found === undefined) return undefined;
-    const { plugin, frame } = found;
-    const after = sizeOf(frame);
-    if (after < before) return frame;
-    if (attempt === TRIES) throw new RuntimeError("compact.useless", { plugin, before, after });
+  let larger: { readonly plugin: string; readonly after: number } | undefined;
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    let isAny = false;
+    const frame = await hooks.first("compact", { ...asked, attempt }, site, (answer) => {
+      const found = begun(answer, messages);
+      if (found === undefined) return undefined;
+      isAny = true;
+      const after = sizeOf(found);
+      if (after < before) return found;
+      larger = { plugin: answer.plugin, after };
+      return undefined;
+    });
+    if (frame !== undefined) return frame;
+    if (!isAny) break;
   }
+  if (larger !== undefined)
+    useless({ plugin: larger.plugin, code: "compact.useless", ...describe("compact.useless", { ...larger, before }) });
+  return undefined;
 }
 
 /** What the new frame begins with. An answer with nothing in it is none, and the next compactor is asked. */
 function begun(
   { plugin, value }: Owned<Compaction | readonly Draft[]>,
   messages: readonly Message[],
-): { readonly plugin: string; readonly frame: readonly Draft[] } | undefined {
+): readonly Draft[] | undefined {
   const { seed, tail }: Compaction = isList(value) ? { seed: value } : value;
-  const said = seed.map((draft) => saidBy({ plugin, value: draft }));
-  const frame = [...said, ...carried(messages, tail, seed.length, plugin)];
-  return frame.length === 0 ? undefined : { plugin, frame };
+  const said = seed.filter(({ parts }) => !parts.every(isBlank)).map((draft) => messageFrom({ plugin, value: draft }));
+  const frame = [...said, ...carried(messages, tail, said.length, plugin)];
+  return frame.length === 0 ? undefined : frame;
 }
+
+/** A model that answers a summary request with calls alone gives a text without words: that is no summary. */
+const isBlank = (part: Part): boolean => part.kind === "text" && part.text.trim() === "";
 
 const isList = (value: Compaction | readonly Draft[]): value is readonly Draft[] => Array.isArray(value);
 
@@ -64,7 +76,11 @@ function carried(
   if (tail === undefined) return [];
   const at = messages.findIndex(({ id }) => id === tail);
   if (at < 0)
-    throw new RuntimeError("hook.answer", { plugin, hook: "compact", problem: `its tail ${tail} is no message here` });
+    throw new RuntimeError("hook.answer", {
+      plugin,
+      hook: "compact",
+      problem: `its tail ${tail} is not a message of this conversation`,
+    });
   const isLegal = ({ role, parts }: Message): boolean =>
     (seeds > 0 ? role !== "tool" : role === "user") && !parts.some(({ kind }) => kind === "codeOutput");
   const from = messages.findIndex((message, index) => index >= at && isLegal(message));

@@ -39,6 +39,8 @@ export interface Composition {
   readonly extensions: Extensions;
   /** Which stages the turn machine can pass by with these plugins, as `prepared` records it. */
   readonly stages: Stages;
+  /** Whether something reads what the latest model call used: only then turns keep it. */
+  readonly readsUsage: boolean;
 }
 
 type Stages = Pick<Extract<Answer, { readonly kind: "prepared" }>, "skips" | "responds" | "compacts">;
@@ -117,6 +119,7 @@ export function compose(
     monitors,
     extensions,
     stages: stagesOf(hooks),
+    readsUsage: hooks.has.context || hooks.slot("protocolSession")?.beforeAsk !== undefined,
   };
 }
 
@@ -151,7 +154,7 @@ function toolsOf(plugin: string, part: unknown): readonly (Tool | ToolProvider)[
   if (!Array.isArray(part) || !part.every((given) => isTool(given) || isToolProvider(given)))
     throw new RuntimeError("plugin.invalid", {
       plugin,
-      problem: "its tools must be a list of what `tool`, `defineTool` or `defineToolProvider` made",
+      problem: "its tools must be a list, each made with `tool`, `defineTool` or `defineToolProvider`",
     });
   return part;
 }
@@ -172,7 +175,7 @@ function addTrigger(triggers: Owned<TriggerDeclaration>[], added: Owned<TriggerD
   if (before !== undefined)
     throw new RuntimeError("plugin.invalid", {
       plugin: added.plugin,
-      problem: `the trigger ${added.value.name} is declared by ${before.plugin} too`,
+      problem: `the trigger ${added.value.name} is also declared by ${before.plugin}`,
     });
   triggers.push(added);
 }
@@ -186,7 +189,7 @@ function monitorsOf(plugin: string, part: unknown): readonly Owned<MonitorDeclar
     try {
       const { isArmed, ...spec } = value;
       if (isArmed !== undefined && typeof isArmed !== "boolean")
-        throw new RuntimeError("monitor.invalid", { problem: "its isArmed is neither true nor false" });
+        throw new RuntimeError("monitor.invalid", { problem: "its isArmed must be true or false" });
       return { plugin, value: { ...checkedMonitor(spec), id: value.id, ...defined({ isArmed }) } };
     } catch (error) {
       const problem = `the monitor ${value.id}: ${describeThrown(error)}`;
@@ -221,7 +224,8 @@ const SHAPES: { readonly [N in SlotName]: (value: { readonly [field: string]: un
 function fill(slots: Map<HookName, Filled>, hook: HookName, owner: Installed, value: unknown): void {
   const { id: plugin } = owner;
   const isRight = isObject(value) && SHAPES[hook as SlotName](value);
-  if (!isRight) throw new RuntimeError("plugin.invalid", { plugin, problem: `${hook} is not what the slot holds` });
+  if (!isRight)
+    throw new RuntimeError("plugin.invalid", { plugin, problem: `${hook} does not fit the type of the slot` });
   const before = slots.get(hook);
   if (before !== undefined) throw new RuntimeError("hook.exclusive", { hook, plugins: [before.owner.id, plugin] });
   slots.set(hook, { owner, value });
@@ -252,7 +256,7 @@ function place(
       tools?: unknown;
     } | null;
     if (typeof handler?.run !== "function")
-      throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} is no function` });
+      throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} must be a function` });
     requireKnown(`${hook} of ${plugin.id}`, handler, HANDLER);
     if (
       handler.deadlineMs !== undefined &&
@@ -263,11 +267,14 @@ function place(
         problem: `the deadlineMs of ${hook} must be a number above 0`,
       });
     if (handler.atEnd !== undefined && hook !== "stream")
-      throw new RuntimeError("plugin.invalid", { plugin: plugin.id, problem: `${hook} has no end to be told of` });
+      throw new RuntimeError("plugin.invalid", {
+        plugin: plugin.id,
+        problem: `\`atEnd\` belongs to \`stream\`, not to ${hook}`,
+      });
     if (handler.order !== undefined && !ORDERS.includes(handler.order))
       throw new RuntimeError("plugin.invalid", {
         plugin: plugin.id,
-        problem: `the order of ${hook} is not early, normal or late`,
+        problem: `the order of ${hook} must be early, normal or late`,
       });
     list.push({
       bound: {

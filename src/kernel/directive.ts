@@ -3,14 +3,14 @@ import type { Draft } from "../model/message.ts";
 import type { NewSessionRequest } from "./services.ts";
 
 /**
- * What a hook may ask for besides its answer. The hook table says which hook may give which; anything else is
+ * What a hook can request besides its answer. The hook table lists the directives of each hook; any other throws
  * `hook.directive`.
  */
 export type Directive =
   | { readonly kind: "abortTurn"; readonly code: string; readonly message: string }
   | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "enqueueMessages"; readonly messages: readonly Draft[] }
-  | { readonly kind: "compactHistory" }
+  | { readonly kind: "compactHistory"; readonly instructions?: string | undefined }
   | { readonly kind: "createSession"; readonly request: NewSessionRequest }
   | { readonly kind: "emitEvent"; readonly name: string; readonly payload: Json }
   | { readonly kind: "emitTrace"; readonly name: string; readonly payload: Json }
@@ -20,6 +20,14 @@ export type Directive =
   | { readonly kind: "shortCircuit"; readonly value: Json }
   | { readonly kind: "replaceArgs"; readonly args: Json }
   | { readonly kind: "replaceResult"; readonly value: Json };
+
+/** Options of a compaction. */
+export interface CompactOptions {
+  /** What to keep, in words, for the plugin that compacts. */
+  readonly instructions?: string | undefined;
+}
+/** The most characters of instructions: they are stored with the turn. */
+export const INSTRUCTIONS_MAX = 4_096;
 
 export type DirectiveKind = Directive["kind"];
 export type DirectiveOf<K extends DirectiveKind> = Extract<Directive, { readonly kind: K }>;
@@ -32,12 +40,12 @@ export const abortTurn = (code: string, message: string): DirectiveOf<"abortTurn
 });
 
 /**
- * Answers the turn without asking a model: it ends `answered` with this text. If several plugins answer, the first one
- * counts; `abortTurn` outranks it. A turn that wants a typed result cannot be answered so.
+ * Answers the turn without a model call: the turn ends `answered` with this text. If several plugins answer, the first
+ * answer counts. `abortTurn` is stronger. A turn with a typed result cannot be answered in this way.
  */
 export const answer = (text: string): DirectiveOf<"answer"> => ({ kind: "answer", text });
 
-/** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
+/** Adds messages to the conversation. A string is a user message. Only user and system messages are allowed. */
 export const enqueueMessages = (...messages: readonly (string | Draft)[]): DirectiveOf<"enqueueMessages"> => ({
   kind: "enqueueMessages",
   messages: messages.map((message) =>
@@ -46,10 +54,13 @@ export const enqueueMessages = (...messages: readonly (string | Draft)[]): Direc
 });
 
 /**
- * Asks for the conversation to be compacted before the next model call, by a `compact` hook. At most once in two
- * rounds.
+ * Compacts the conversation before the next model call, by a `compact` hook. At most once in two rounds. `instructions`
+ * describe what to keep. Instructions of several plugins are joined.
  */
-export const compactHistory = (): DirectiveOf<"compactHistory"> => ({ kind: "compactHistory" });
+export const compactHistory = (options: CompactOptions = {}): DirectiveOf<"compactHistory"> => ({
+  ...options,
+  kind: "compactHistory",
+});
 
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 export const createSession = (request: NewSessionRequest): DirectiveOf<"createSession"> => ({
@@ -70,15 +81,18 @@ export const emitTrace = (name: string, payload: Json = null): DirectiveOf<"emit
   payload,
 });
 
-/** At a tool seam: settles the round's calls and stops the turn. */
+/** Before or after a tool call: settles the round's calls and stops the turn. */
 export const abort = (code: string, message: string): DirectiveOf<"abort"> => ({ kind: "abort", code, message });
 
-/** At a tool seam: the call does not run, or its result is not shown. The model is told why, and the turn goes on. */
+/**
+ * Before a tool call: the call does not run. After it: its result is not shown. The model reads the reason, and the
+ * turn continues.
+ */
 export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", reason });
 
 /**
- * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
- * then it is denied.
+ * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` is over, the call is denied. Default:
+ * seven days.
  */
 export const ask = (reason: string, options: { readonly waitMs?: number | undefined } = {}): DirectiveOf<"ask"> => ({
   kind: "ask",
@@ -88,7 +102,7 @@ export const ask = (reason: string, options: { readonly waitMs?: number | undefi
 
 /** Answers the call with this value instead of running it. */
 export const shortCircuit = (value: Json): DirectiveOf<"shortCircuit"> => ({ kind: "shortCircuit", value });
-/** Runs the call with these arguments. Handlers that looked before look once more and may only become stricter. */
+/** Runs the call with these arguments. Earlier handlers check the call once more and can only become stricter. */
 export const replaceArgs = (args: Json): DirectiveOf<"replaceArgs"> => ({ kind: "replaceArgs", args });
-/** Puts this value in the place of the call's result. Handlers that looked before look once more. */
+/** Replaces the result of the call with this value. Earlier handlers check the result once more. */
 export const replaceResult = (value: Json): DirectiveOf<"replaceResult"> => ({ kind: "replaceResult", value });

@@ -1,21 +1,21 @@
-// Typed input for plugins and the protocol, which comes with a turn or is given to a session: what an extension is, who
-// declares it, and what is kept of a value.
-// E1 A value is checked by its owner before anything is stored: by the schema, then by `validate`.
-// E2 What is kept is what the schema made of the value, as JSON: a value that would come back as another is refused.
-import { unheard } from "../model/awaitable.ts";
+// Typed input for plugins and the protocol, for a turn or a session: extensions, their declarations, and their stored
+// values.
+// extension-1: A value is checked by its owner before anything is stored: by the schema, then by `validate`.
+// extension-2: The stored value is the output of the schema, as JSON. A value that JSON would change is refused.
+import { ignoreRejection } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, frozen, isObject, type Json, type JsonObject, toJson } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { Owned } from "./owned.ts";
 
-/** A value for an extension, made with `extension.of(value)`. It is checked where it is given. */
+/** A value for an extension, made with `extension.of(value)`. The call that receives it checks it. */
 export interface ExtensionValue {
   readonly id: string;
   readonly value: unknown;
 }
 
-/** Typed input for plugins. Recognised by its id, so what was recorded can be read by any version of its plugin. */
+/** Typed input for plugins. Its id identifies it, so any version of its plugin can read a recorded value. */
 export interface Extension<In, Out = In> {
   readonly id: string;
   readonly schema: Schema<In, Out>;
@@ -23,11 +23,11 @@ export interface Extension<In, Out = In> {
   of(value: In): ExtensionValue;
 }
 
-/** What a plugin says of an extension that it owns. */
+/** How a plugin declares an extension that it owns. */
 export type ExtensionDeclaration = Extension<Any, Any> | CheckedExtension;
 interface CheckedExtension {
   readonly extension: Extension<Any, Any>;
-  /** Looks at the value as the schema made it. Returns what is wrong with it, or nothing. */
+  /** Checks the output of the schema. Returns the problem, or nothing. */
   readonly validate?: ((value: Any) => string | undefined) | undefined;
 }
 
@@ -36,8 +36,8 @@ export type Extensions = ReadonlyMap<string, Owned<CheckedExtension>>;
 
 /**
  * Makes an extension. The plugin that owns it lists it in its `extensions`; others read it with the same object. The
- * schema must be synchronous and make JSON, and the same of the same value: a repeated `key` is compared by what it
- * makes.
+ * schema must be synchronous and return JSON. It must return the same for the same value, because a repeated `key`
+ * compares these outputs.
  */
 export function extension<S extends Schema>(id: string, schema: S): Extension<InputOf<S>, OutputOf<S>> {
   if (typeof id !== "string" || id === "__proto__" || !/^[\w.@/-]{1,128}$/.test(id))
@@ -46,7 +46,7 @@ export function extension<S extends Schema>(id: string, schema: S): Extension<In
       problem: "the id of an extension must be 1 to 128 of letters, digits and . _ - / @",
     });
   if (!isStandard(schema))
-    throw new RuntimeError("schema.invalid", { of: `the extension ${id}`, problem: "it is no Standard Schema" });
+    throw new RuntimeError("schema.invalid", { of: `the extension ${id}`, problem: "it is not a Standard Schema" });
   return { id, schema, of: (value) => ({ id, value }) };
 }
 
@@ -67,19 +67,20 @@ export function declareExtensions(declared: Map<string, Owned<CheckedExtension>>
   if (!Array.isArray(part)) return wrong("its extensions must be a list");
   for (const each of part as readonly unknown[]) {
     const value = isExtension(each) ? { extension: each } : each;
-    if (!isDeclaration(value)) return wrong("its extensions must be what `extension` made, or { extension, validate }");
+    if (!isDeclaration(value))
+      return wrong("every item of its extensions must be made with `extension`, or be { extension, validate }");
     requireKnown(`extensions of ${plugin}`, value, DECLARATION);
     const { id } = value.extension;
     const before = declared.get(id);
-    if (before !== undefined) wrong(`the extension ${id} is declared by ${before.plugin} too`);
+    if (before !== undefined) wrong(`the extension ${id} is also declared by ${before.plugin}`);
     declared.set(id, { plugin, value });
   }
 }
 
-/** What is kept of the extensions of a turn; undefined when there are none. */
+/** The stored values of a turn's extensions; undefined without any. */
 export function keptExtensions(declared: Extensions, given: unknown, bytesMax: number): JsonObject | undefined {
   if (!Array.isArray(given))
-    throw new RuntimeError("options.invalid", { option: "extensions", problem: "it is no list" });
+    throw new RuntimeError("options.invalid", { option: "extensions", problem: "it must be a list" });
   const kept = new Map<string, Json>();
   for (const each of given as readonly unknown[]) {
     const { id, value } = keptExtension(declared, each, bytesMax);
@@ -92,14 +93,14 @@ export function keptExtensions(declared: Extensions, given: unknown, bytesMax: n
   return frozen(all);
 }
 
-/** Checks one value (E1) and makes what is kept of it (E2). */
+/** Checks one value (extension-1) and returns the stored value (extension-2). */
 export function keptExtension(
   declared: Extensions,
   given: unknown,
   bytesMax: number,
 ): { readonly id: string; readonly value: Json } {
   if (!isObject(given) || typeof given.id !== "string")
-    throw new RuntimeError("options.invalid", { option: "extensions", problem: "one was not made with `of`" });
+    throw new RuntimeError("options.invalid", { option: "extensions", problem: "every item must be made with `of`" });
   const { id } = given;
   const owned = declared.get(id);
   if (owned === undefined) throw new RuntimeError("extension.unknown", { extension: id, known: [...declared.keys()] });
@@ -120,13 +121,17 @@ export function keptExtension(
   requireSize(`The extension ${id}`, text, bytesMax);
   const value = frozen(JSON.parse(text) as Json);
   const problem: unknown = within(() => validate?.(value));
-  unheard(problem);
+  ignoreRejection(problem);
   if (problem !== undefined && problem !== null)
-    throw invalid(declared, id, typeof problem === "string" ? problem : "its `validate` returned no text");
+    throw invalid(
+      declared,
+      id,
+      typeof problem === "string" ? problem : "its `validate` returned something else than a text",
+    );
   return { id, value };
 }
 
-/** E2: a Date, for example, would come back as text. */
+/** extension-2: a Date, for example, would come back as text. */
 function unchanged(this: { readonly [key: string]: unknown }, key: string, value: unknown): unknown {
   if (!Object.is(this[key], value)) throw new TypeError(`${key || "its value"}: what its schema makes is not JSON`);
   return value;

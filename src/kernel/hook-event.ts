@@ -239,7 +239,7 @@ const requireEffect = (
  * The session's choice of tools is state: it is changed within the effect in which the handler is called, and not after
  * the handler's time.
  */
-function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
+export function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
   const { epoch } = here.states;
   const inTime = (): Services["membership"] => {
     requireEffect(scope, here, epoch, plugin, where);
@@ -289,7 +289,9 @@ const monitorsIn = (scope: CallScope, here: Site, plugin: string, where: string)
 /** The service, made when it is used. Reading may start what is armed, so it is refused too once `inTime` throws. */
 export class MonitorsUntil implements Monitors {
   readonly #service: () => Monitors;
+  readonly #inTime: () => void;
   constructor(service: () => Monitors, inTime: () => void) {
+    this.#inTime = inTime;
     this.#service = () => {
       inTime();
       return service();
@@ -306,6 +308,10 @@ export class MonitorsUntil implements Monitors {
   }
   stop(id: string, reason?: string) {
     return unwaited(async () => this.#service().stop(id, reason));
+  }
+  of(session: string) {
+    const other = this.#service().of(session);
+    return new MonitorsUntil(() => other, this.#inTime);
   }
 }
 
@@ -376,6 +382,10 @@ export function jobsUntil(
     cancelUnreferenced: (keep) => jobs().cancelUnreferenced(keep),
     signal: (id, name, payload, options) => jobs().signal(id, name, payload, options),
     changes: (after, options) => jobs().changes(after, options),
+    of: (session) => {
+      const other = jobs().of(session);
+      return jobsUntil(() => other, inTime, waiting);
+    },
   };
 }
 

@@ -1,11 +1,11 @@
 // Job: calls the handlers of a hook as its row in the table says. Families, order, owners, deadlines and probes are
 // handled here and nowhere else.
-// Not its job: what answers mean (`seams.ts`, the runtime), and what a handler is given (`hook-event.ts`).
-// H1. Every error that leaves here names the plugin it came from.
-// H2. Answers are checked against the hook's shape and its list of directives before anybody uses them.
-// H3. As long as no handler returns a promise, nothing waits and the result is no promise.
+// Not its job: what answers mean (`tool-gates.ts`, the runtime), and what a handler is given (`hook-event.ts`).
+// hook-runner-1: Every error that leaves here names the plugin it came from.
+// hook-runner-2: Answers are checked against the hook's shape and its list of directives before anybody uses them.
+// hook-runner-3: As long as no handler returns a promise, nothing waits and the result is no promise.
 
-import { type Awaitable, andThen, isThenable, unheard } from "../model/awaitable.ts";
+import { type Awaitable, andThen, ignoreRejection, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, type JsonObject } from "../model/json.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
@@ -69,6 +69,9 @@ export type Probe = (phase: {
   readonly plugin: string;
 }) => void;
 
+/** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
+export type InstalledHooks = { readonly [N in HookName]: readonly string[] };
+
 export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Filled>;
@@ -90,6 +93,15 @@ export class HookRunner {
     this.#overran = overran;
     const has = HOOK_NAMES.map((hook) => [hook, bound.has(hook) || slots.has(hook)]);
     this.has = Object.fromEntries(has) as HookRunner["has"];
+  }
+
+  /** The plugins of each hook, in the order in which they run. */
+  get installed(): InstalledHooks {
+    const pluginsOf = (hook: HookName): readonly string[] => {
+      const filled = this.#slots.get(hook);
+      return filled === undefined ? (this.#bound.get(hook) ?? NONE).map(({ plugin }) => plugin.id) : [filled.owner.id];
+    };
+    return Object.fromEntries(HOOK_NAMES.map((hook) => [hook, pluginsOf(hook)])) as unknown as InstalledHooks;
   }
 
   slot<N extends SlotName>(hook: N): AnswerOf<N> | undefined {
@@ -246,16 +258,16 @@ export class HookRunner {
         note(bound, place, error);
       }
     };
-    const told = (): readonly Issue[] =>
+    const sorted = (): readonly Issue[] =>
       issues.sort((a, b) => a.place - b.place).map(({ place: _, ...issue }) => issue);
     if (row.inOrder === true) {
       return (async () => {
         for (const [place, bound] of handlers.entries()) await watch(bound, place);
-        return told();
+        return sorted();
       })();
     }
     const waits = handlers.map(watch).filter(isThenable);
-    return waits.length === 0 ? told() : Promise.all(waits).then(told);
+    return waits.length === 0 ? sorted() : Promise.all(waits).then(sorted);
   }
 
   /** Calls the handlers one after the other and passes each answer to `take`. */
@@ -302,23 +314,23 @@ export class HookRunner {
   }
 
   #probed(hook: HookName, plugin: string, run: () => unknown): unknown {
-    const tell = (kind: "begin" | "end"): void => {
+    const notifyProbe = (kind: "begin" | "end"): void => {
       try {
-        unheard(this.#probe?.({ kind, hook, plugin }));
+        ignoreRejection(this.#probe?.({ kind, hook, plugin }));
       } catch {
         // A failing probe must not change what the hook does.
       }
     };
-    tell("begin");
+    notifyProbe("begin");
     let answer: unknown;
     try {
       answer = run();
     } catch (error) {
-      tell("end");
+      notifyProbe("end");
       throw error;
     }
-    if (isThenable(answer)) return Promise.resolve(answer).finally(() => tell("end"));
-    tell("end");
+    if (isThenable(answer)) return Promise.resolve(answer).finally(() => notifyProbe("end"));
+    notifyProbe("end");
     return answer;
   }
 
@@ -335,7 +347,7 @@ export class HookRunner {
     // Code that blocks cannot be interrupted, so it is only reported.
     if (Date.now() - began > bound.deadlineMs) this.#overran(late(hook, bound));
     if (!isThenable(answer)) return answer;
-    if ((HOOKS[hook] as RowData).isSync === true) unheard(answer);
+    if ((HOOKS[hook] as RowData).isSync === true) ignoreRejection(answer);
     if ((HOOKS[hook] as RowData).isSync === true)
       throw refused(hook, bound.plugin.id, "it is a promise, and this hook cannot wait");
     return inTime(hook, bound, answer, scope);

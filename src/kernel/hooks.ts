@@ -1,6 +1,7 @@
 // Job: the table of hooks, and the types that follow from it. The runner, the checks at run time and docs/hooks.md read
 // the same rows, so none of them can disagree with the others.
-// Not its job: calling hooks (`hook-runner.ts`), merging verdicts on calls (`seams.ts`), checking answers (`answers.ts`).
+// Not its job: calling hooks (`hook-runner.ts`), merging verdicts on calls (`tool-gates.ts`), checking answers
+// (`answers.ts`).
 
 import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
@@ -11,18 +12,19 @@ import type { TurnOutcome } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelRequest, Reply, ToolDeclaration } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
-import type { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
+import type { MadeCall, ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { CodeExecutor } from "./code.ts";
 import type { DirectiveKind, DirectiveOf } from "./directive.ts";
-import type { Here } from "./here.ts";
-import type { Authority, CatalogOverlay, ServiceName, Services } from "./services.ts";
+import type { HandlerContext } from "./handler-context.ts";
+import type { CatalogOverlay, Permissions, ServiceName, Services } from "./services.ts";
 import type { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
 import type { Tool, ToolProvider } from "./tool.ts";
 
 /**
- * How several answers become one: `observe` has none and runs concurrently; `transform` pipes; `collect` takes all, in
- * order; `gate` lets the strictest win; `first` takes the first that is not empty; `single` has one owner.
+ * How several answers become one. `observe` has no answers and runs concurrently. `transform` pipes. `collect` keeps
+ * all answers in order. In a `gate` the strictest answer wins. `first` takes the first answer that is not empty.
+ * `single` has one owner.
  */
 export type Family = "observe" | "transform" | "collect" | "gate" | "first" | "single";
 
@@ -50,7 +52,7 @@ export interface RowData {
   readonly state: "read" | "write";
   /** Exactly these are in the event. */
   readonly services: readonly ServiceName[];
-  /** Exactly these may be answered; the check at run time reads the same list. */
+  /** The directives that an answer can contain. The check at run time reads the same list. */
   readonly directives?: readonly DirectiveKind[];
   /** The answer may not be a promise. */
   readonly isSync?: true;
@@ -60,7 +62,10 @@ export interface RowData {
   readonly isRequired?: true;
 }
 
-/** In a box: without `exactOptionalPropertyTypes` a field of type `never` would be read as `undefined`. */
+/**
+ * An object of types, because without `exactOptionalPropertyTypes` a field of type `never` would be read as
+ * `undefined`.
+ */
 interface HookTypes<Sees, Answer> {
   readonly "~types"?: { readonly sees: Sees; readonly answer: Answer };
 }
@@ -69,7 +74,7 @@ const hook =
   <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
     row;
 
-/** What somebody says to the session, before it is kept. */
+/** An input of the session before it is stored. */
 export interface GivenInput {
   readonly parts: readonly ResultPart[];
   /** Whether it opens a turn, or joins a running one at its next boundary. */
@@ -81,17 +86,25 @@ export interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn. A tool replaces the session's of the same name; two of one name are `tool.duplicate`. */
+  /**
+   * More tools for this turn. A tool replaces the session's tool of the same name. Two with one name throw
+   * `tool.duplicate`.
+   */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean | undefined;
 }
-/** What a `compact` hook is shown. */
+/** What a `compact` hook sees. */
 export interface CompactionSees {
   /** The messages of the active frame, including what the turn has added. */
   readonly messages: readonly Message[];
-  /** `overflow`: the window overflowed. `room`: a plugin wants room before it does. `asked`: the app asked for it. */
+  /**
+   * `overflow`: the window overflowed. `room`: a plugin wants room before an overflow. `asked`: the app called
+   * `compact`.
+   */
   readonly reason: "overflow" | "room" | "asked";
+  /** What to keep, from the app or the plugin that requested the compaction. */
+  readonly instructions?: string;
   /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
   readonly attempt: number;
 }
@@ -99,29 +112,31 @@ export interface CompactionSees {
 export interface Compaction {
   readonly seed: readonly Draft[];
   /**
-   * The id of the message from which on the conversation is carried over as it is. It moves on to the next place where
-   * no call is cut from its result.
+   * The id of a message: the conversation from this message on stays as it is. If the cut would separate a call from
+   * its result, it moves to the next place where it does not.
    */
   readonly tail?: string | undefined;
 }
-/** A turn as a whole, before its commit or after it. */
+/** A complete turn, before or after its commit. Messages and calls are collected when they are first read. */
 export interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly rounds: number;
   /** The messages that the turn adds to the conversation. */
   readonly messages: readonly Message[];
+  /** The calls that the turn has made, in the order in which rounds and code made them. */
+  readonly calls: readonly MadeCall[];
 }
 /** A piece of a streamed reply. */
 export interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
-  /** Nothing follows: say now what was held back. Only handlers with `atEnd` get this. */
+  /** The text has ended: return now what was held back. Only handlers with `atEnd` get this. */
   readonly isEnd?: true;
 }
-/** What a `stream` handler makes of a piece. What is left out stays as it is. */
+/** The answer of a `stream` handler to a piece. A field that is left out changes nothing. */
 export interface ChunkAnswer {
-  /** Shown and kept instead of the delta. */
+  /** Replaces the delta in previews and in the stored reply. */
   readonly delta?: string | undefined;
   /** Reasoning to show beside the text. */
   readonly reasoning?: string | undefined;
@@ -133,24 +148,24 @@ export interface ReplyAnswer {
   readonly parts: readonly Part[];
   readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
 }
-/** What a `toolCatalog` hook is shown. */
+/** What a `toolCatalog` hook sees. */
 export interface CatalogSees {
   readonly tools: readonly ToolManifest[];
   /** Restrictions of the session; left out when there are none. */
-  readonly authority?: Authority;
+  readonly permissions?: Permissions;
   /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
   contract(name: string): ToolDeclaration | undefined;
 }
-/** One edit per tool; hidden ones are neither shown nor run. */
+/** One edit of one tool. A hidden tool is neither shown nor run. */
 export type CatalogEdit = CatalogOverlay;
 export type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
 export type LifecycleEvent =
   | { readonly kind: "turnFinalized"; readonly report: TurnReport }
   | { readonly kind: "turnPersisted"; readonly report: TurnReport; readonly revision: number }
   | { readonly kind: "sessionRestored"; readonly isNew: boolean }
-  /** A fork of this session was made, by whomever. */
+  /** A fork of this session was made, by any caller. */
   | { readonly kind: "sessionForked"; readonly fork: SessionId }
-  /** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+  /** This process closes the session: all handles are closed, or the runtime closes. */
   | { readonly kind: "sessionClosed" }
   | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
@@ -171,17 +186,18 @@ const EVERYTHING = [
   "triggers",
 ] as const;
 
-/** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
+/** The rules of composition: when each hook fires, what it gets, what it can answer, and what a throw means. */
 export const HOOKS = {
   input: hook<{ readonly input: GivenInput }, string | readonly ResultPart[]>()({
     family: "transform",
-    fires: "before an input is kept, once for each key",
+    fires: "before an input is stored, once for each key",
     onThrow: "refuse-input",
     deadlineMs: 30_000,
     state: "read",
     services: ["session", "catalog", "blobs"],
   }),
-  context: hook<{ readonly context: TurnContext }, TurnContext>()({
+  /** `latestUsage`: the usage of the latest model call; left out without a call in the active frame. */
+  context: hook<{ readonly context: TurnContext; readonly latestUsage?: Usage }, TurnContext>()({
     family: "transform",
     fires: "at the start of a turn",
     onThrow: "fail-turn",
@@ -203,7 +219,7 @@ export const HOOKS = {
     onThrow: "fail-turn",
     deadlineMs: 30_000,
     state: "read",
-    services: ["session", "catalog", "jobs", "triggers", "complete"],
+    services: ["session", "catalog", "sessions", "jobs", "triggers", "complete"],
   }),
   toolCatalog: hook<CatalogSees, CatalogEdit>()({
     family: "collect",
@@ -259,7 +275,7 @@ export const HOOKS = {
   }),
   response: hook<{ readonly reply: Reply }, ReplyAnswer>()({
     family: "transform",
-    fires: "for each whole reply, after it is recorded; at least once, so derive and do not count",
+    fires: "for each complete reply, after it is recorded; at least once, so derive and do not count",
     onThrow: "retry",
     deadlineMs: 30_000,
     state: "read",
@@ -267,7 +283,7 @@ export const HOOKS = {
   }),
   streamFinished: hook<{ readonly reason: StreamEnd }>()({
     family: "observe",
-    fires: "when a stream ends, however it does",
+    fires: "when a stream ends, for any reason",
     onThrow: "trace",
     deadlineMs: 5_000,
     state: "read",
@@ -284,8 +300,8 @@ export const HOOKS = {
     directives: ["abort", "deny", "ask", "shortCircuit", "replaceArgs", ...EMIT],
   }),
   /**
-   * `durationMs`: of all attempts and what the call waited for; left out when it was not made. `asked`: who was asked
-   * about the call, and what they said; left out when nobody was.
+   * `durationMs`: the time of all attempts and waits of the call; left out if the call was not made. `asked`: the
+   * people who were asked about the call, with their answers; left out if there were none.
    */
   afterToolCall: hook<{
     readonly call: ToolCall;
@@ -302,7 +318,7 @@ export const HOOKS = {
     directives: ["abort", "deny", "replaceResult", "enqueueMessages", ...EMIT],
   }),
   projectResult: hook<
-    /** `parts` is what would be shown without the hook. */
+    /** `parts`: what the model would see without the hook. */
     {
       readonly call: ToolCall;
       readonly output: ToolOutput;
@@ -340,7 +356,7 @@ export const HOOKS = {
     onThrow: "fail-build",
     deadlineMs: 300_000,
     state: "read",
-    services: ["session", "graph", "jobs", "triggers", "complete"],
+    services: ["session", "membership", "graph", "jobs", "triggers", "complete"],
     isRequired: true,
   }),
   protocolDriver: hook<never, ProtocolDriverSlot>()({
@@ -356,7 +372,7 @@ export const HOOKS = {
     family: "single",
     fires: "see protocols",
     onThrow: "fail-build",
-    deadlineMs: 3_600_000, // To restore is to compute again all that the turn has computed.
+    deadlineMs: 3_600_000, // Restoring repeats all computations of the turn.
     state: "write",
     services: [
       "session",
@@ -404,7 +420,7 @@ type StateFor<N extends HookName, S> = [S] extends [undefined]
   ? object
   : { readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S> };
 
-type Around<N extends HandledName, S> = Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+type Around<N extends HandledName, S> = HandlerContext & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
 export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Around<N, S>;
 
 type Many<A> = A | readonly A[];
@@ -418,7 +434,7 @@ export type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "obser
       ? Awaitable<AnswerOf<N>>
       : Maybe<AnswerOf<N>, SyncOf<N>>;
 
-/** Nothing returned means no opinion, in every family but `single`. */
+/** A handler that returns nothing has no opinion, in every family except `single`. */
 export type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
 
 export type Order = "early" | "normal" | "late";
@@ -426,17 +442,17 @@ export interface Placed<H> {
   /** Overrides the plugin's own order. */
   readonly order?: Order | undefined;
   readonly deadlineMs?: number | undefined;
-  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
+  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to return what was held back. */
   readonly atEnd?: true | undefined;
   readonly run: H;
 }
 export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
 
-/** The hooks on the way of a call, whose handlers may be for some tools only. */
+/** The hooks before and after a tool call. Their handlers can be limited to some tools. */
 export type GateName = "beforeToolCall" | "afterToolCall";
 /** A tool, or the name of one. */
 export type ToolRef = Tool<Any> | string;
-/** A call of one of these tools; `call.name` tells which. */
+/** A call of one of these tools. `call.name` is the tool. */
 type CallOf<T> =
   T extends Tool<Any, infer Name, infer In>
     ? Omit<ToolCall, "name" | "input"> & {
@@ -446,26 +462,26 @@ type CallOf<T> =
     : Omit<ToolCall, "name"> & { readonly name: T & string };
 type GateEvent<N extends GateName, S, T> = Omit<SeesOf<N>, "call"> & { readonly call: CallOf<T> } & Around<N, S>;
 
-/** A handler of a gate at its place, and for which tools it is. */
+/** A handler of a gate, with its order and its tools. */
 export interface Gate<N extends GateName, S = undefined, T extends ToolRef = ToolRef> {
   /** Overrides the plugin's own order. */
   readonly order?: Order | undefined;
   readonly deadlineMs?: number | undefined;
   /**
-   * Called only for these tools, by name, whoever gives a tool of that name and under whatever name it is granted. The
-   * call's input has passed the tool's schema: a call whose input does not fit is settled before, and later handlers are
-   * not asked. `call.input` is what the model sent, so its type is the input of the schema, not its output (where
-   * defaults and transforms are applied). Default: all calls, also those with input that does not fit.
+   * Calls the handler only for these tools. A tool matches by its name, from any source, also when it is granted under
+   * another name. The input of the call has passed the tool's schema. A call with an invalid input is settled before,
+   * and later handlers do not see it. `call.input` is what the model sent, so its type is the input of the schema,
+   * without defaults and transforms. Default: all calls, also calls with an invalid input.
    */
   readonly tools?: readonly T[] | undefined;
-  // A method: handlers for different tools may stand in one list.
+  // A method, because handlers for different tools can be in one list.
   run(event: GateEvent<N, S, T>): HookAnswer<N>;
 }
 type Gates<N extends GateName, S, T extends ToolRef> =
   | Handler<N, S>
   | Gate<N, S, T>
   | readonly (Handler<N, S> | Gate<N, S>)[];
-/** The gates of a plugin, typed by the tools that they are for. */
+/** The gates of a plugin, typed by their tools. */
 export interface Gated<S, Before extends ToolRef, After extends ToolRef> {
   readonly beforeToolCall?: Gates<"beforeToolCall", S, Before> | undefined;
   readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;

@@ -4,103 +4,113 @@ import type { JobError, JobWake } from "../model/job.ts";
 import { defined, isObject } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 
-/** The task of the jobs that monitors are. Every process can run it. */
+/** Every monitor is a job with this task. Every process can run it. */
 export const WATCH = "bowline/monitors.watch";
 
 /** A shell command that is watched line by line. */
 export interface MonitorSpec {
   /** For `/bin/sh -c`. */
   readonly command: string;
-  /** Its name in the session, under which one runs at a time. Default: a generated one. */
+  /** Its name in the session. At most one monitor of a name runs at a time. Default: a generated name. */
   readonly id?: string | undefined;
-  /** What it is for, in a few words, for people and models. Default: the command. */
+  /** A short description for people and models. Default: the command. */
   readonly label?: string | undefined;
-  /** The directory in which it runs. Default: that of the process. */
+  /** The directory in which it runs. Default: the directory of the process. */
   readonly cwd?: string | undefined;
-  /** Added to the environment of the process. It is stored with the session: give no secrets. */
+  /** Added to the environment of the process. Put no secrets here, because it is stored with the session. */
   readonly env?: { readonly [name: string]: string } | undefined;
   /**
-   * What a line that it prints does to the session: `notify` waits for the next boundary, `wake` opens a turn, `none`
-   * leaves it to `takeUpdates`. Further lines wait until the session has taken in the last. What it prints to its standard
-   * error only notifies. Default: `notify`.
+   * What a printed line does to the session. `notify`: the line waits for the next boundary. `wake`: it opens a turn.
+   * `none`: only `takeUpdates` returns it. Further lines wait until the session has read the last message. A line on
+   * standard error never opens a turn. Default: `notify`.
    */
   readonly wake?: JobWake | undefined;
-  /** It is stopped, and has failed, after so long. At most an hour. Default: 5 minutes. */
+  /**
+   * The time limit. When it is over, the command is ended and the monitor has failed. At most an hour. Default: 5
+   * minutes.
+   */
   readonly timeoutMs?: number | undefined;
-  /** It has no time limit. Default: false. */
+  /** The command has no time limit. Default: false. */
   readonly isPersistent?: boolean | undefined;
-  /** When its process is gone another one starts the command again. Default: false, and it is over then. */
+  /** If the process dies, another process starts the command again. Default: false, and the monitor is abandoned. */
   readonly restarts?: boolean | undefined;
 }
 
 /** A monitor that a plugin declares. Its name in the session is `plugin/id`. */
 export interface MonitorDeclaration extends MonitorSpec {
   readonly id: string;
-  /** Whether it starts when somebody first reads the monitors of the session. Default: true. */
+  /** Starts the monitor when the monitors of the session are first read. Default: true. */
   readonly isArmed?: boolean | undefined;
 }
 
-/** `idle`: declared, and never started. `starting`: it begins with the answer of the hook or tool that started it. */
+/** `idle`: declared and never started. `starting`: it starts when the answer of the hook or tool is recorded. */
 export type MonitorState = "idle" | "starting" | "running" | "stopped" | "exited" | "failed" | "abandoned";
 
 export interface MonitorStatus {
   readonly id: string;
-  /** The job that it is; left out while it is idle. */
+  /** The job of the monitor; left out while the monitor is idle. */
   readonly jobId?: JobId;
   readonly label: string;
   readonly command: string;
   readonly wake: JobWake;
   readonly isPersistent: boolean;
   readonly state: MonitorState;
-  /** How many lines there were, with notes about it before its last line; and that line. */
+  /** The number of printed lines. Notes before the last line count too. */
   readonly lines: number;
+  /** The last printed line. */
   readonly lastLine?: string;
-  /** Of a command that ended by itself. */
+  /** Left out unless the command ended by itself. */
   readonly exitCode?: number;
   /** Why it failed. */
   readonly error?: JobError;
-  /** How often a process began with it: more than once, if it was restarted. */
+  /** How often a process began to run the monitor. More than once if it was restarted. */
   readonly starts: number;
   readonly startedAt?: number;
   readonly endedAt?: number;
 }
 
 export interface MonitorSnapshot {
-  /** Another one when anything has changed. */
+  /** Differs after every change. */
   readonly revision: string;
-  /** How many run. */
+  /** The number of running monitors. */
   readonly active: number;
-  /** By id. Of those that are over, the newest 100. */
+  /** Sorted by id. Of the monitors that have ended, only the newest 100. */
   readonly monitors: readonly MonitorStatus[];
 }
 
-/** Something that a monitor has to tell. */
+/** A line of a monitor. */
 export interface MonitorUpdate {
   readonly monitor: string;
-  /** Counts up from 1 in each run of a monitor; where numbers are missing, lines were dropped. */
+  /** Counts from 1 in each run of a monitor. A missing number is a dropped line. */
   readonly n: number;
   readonly at: number;
-  /** `note`: not of the command, but about it, for example how it ended. */
+  /** `note`: a remark of the runtime about the command, for example how it ended. */
   readonly channel: "out" | "err" | "note";
   readonly text: string;
 }
 
 export interface MonitorsView {
-  /** The monitors of the session as they stand. */
+  /** The current state of the session's monitors. */
   snapshot(): Promise<MonitorSnapshot>;
+  /** The monitors of another session. A query can only read them. */
+  of(session: string): MonitorsView;
 }
 
-/** Commands that are watched for a session. Reading them starts those that plugins have armed. */
+/** Watched commands of a session. Reading them starts the armed monitors of plugins. */
 export interface Monitors extends MonitorsView {
-  /** Takes the lines that nobody has taken yet, oldest first: the newest 128 of each monitor are kept. */
+  /** Returns each line once, oldest first. Only the newest 128 lines of a monitor are kept. */
   takeUpdates(): Promise<readonly MonitorUpdate[]>;
   /**
-   * Starts a command, or a declared monitor by its id. In a turn it begins with the answer of the hook or the tool. One
-   * that runs is answered as it stands; with another command it is `monitor.conflict`.
+   * Starts a command, or a declared monitor by its id. In a turn it starts when the answer of the hook or tool is
+   * recorded. If the monitor already runs, this returns its status, or throws `monitor.conflict` if the options differ.
    */
   start(spec: MonitorSpec | string): Promise<MonitorStatus>;
-  /** Ends the command with all that it has started, and answers how it stands then. */
+  /** Ends the command and all processes that it started, and returns the new status. */
   stop(id: string, reason?: string): Promise<MonitorStatus>;
+  /**
+   * The same service for another session, as `Jobs.of`. A monitor of another session starts at once, also in a turn.
+   */
+  of(session: string): Monitors;
 }
 
 const SPEC: Known<MonitorSpec> = {
@@ -121,7 +131,7 @@ const ID_MAX = 256;
 const LABEL_MAX = 1_000;
 const COMMAND_MAX = 100_000;
 
-/** A monitor with all that was left out. */
+/** A monitor with all defaults. */
 export type CheckedMonitor = MonitorSpec & {
   readonly label: string;
   readonly wake: JobWake;
@@ -137,23 +147,25 @@ export function checkedMonitor(spec: MonitorSpec): CheckedMonitor {
   };
   const isWords = (text: unknown, max: number): boolean =>
     typeof text === "string" && text.trim() !== "" && text.length <= max && !text.includes("\0");
-  if (!isObject(spec)) return wrong("it is no object with a command");
+  if (!isObject(spec)) return wrong("it must be an object with a command");
   requireKnown("monitors.start", spec, SPEC);
   const { command, id, label, cwd, env, wake = "notify", timeoutMs = TIMEOUT_MS } = spec;
   const { isPersistent = false, restarts = false } = spec;
-  if (!isWords(command, COMMAND_MAX)) wrong(`its command is a text of 1 to ${COMMAND_MAX} characters, without NUL`);
-  if (id !== undefined && !isWords(id, ID_MAX)) wrong(`its id is a text of 1 to ${ID_MAX} characters`);
-  if (label !== undefined && !isWords(label, LABEL_MAX)) wrong(`its label is a text of 1 to ${LABEL_MAX} characters`);
-  if (cwd !== undefined && !isWords(cwd, COMMAND_MAX)) wrong("its cwd is no directory");
+  if (!isWords(command, COMMAND_MAX))
+    wrong(`its command must be a text of 1 to ${COMMAND_MAX} characters, without NUL`);
+  if (id !== undefined && !isWords(id, ID_MAX)) wrong(`its id must be a text of 1 to ${ID_MAX} characters`);
+  if (label !== undefined && !isWords(label, LABEL_MAX))
+    wrong(`its label must be a text of 1 to ${LABEL_MAX} characters`);
+  if (cwd !== undefined && !isWords(cwd, COMMAND_MAX)) wrong("its cwd must be a directory");
   const isEnv =
     env === undefined ||
     (isObject(env) && Object.entries(env).every(([name, value]) => /^[^=\0]+$/.test(name) && isValue(value)));
-  if (!isEnv) wrong("its env is an object of texts");
-  if (!WAKES.includes(wake)) wrong("its wake is one of none, notify, wake");
+  if (!isEnv) wrong("its env must be an object of texts");
+  if (!WAKES.includes(wake)) wrong("its wake must be none, notify or wake");
   if (!(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= TIMEOUT_MAX_MS))
-    wrong(`its timeoutMs is a whole number from 1 to ${TIMEOUT_MAX_MS}; to watch for longer say isPersistent`);
-  if (typeof isPersistent !== "boolean") wrong("its isPersistent is neither true nor false");
-  if (typeof restarts !== "boolean") wrong("its restarts is neither true nor false");
+    wrong(`its timeoutMs must be a whole number from 1 to ${TIMEOUT_MAX_MS} (to watch for longer, use isPersistent)`);
+  if (typeof isPersistent !== "boolean") wrong("its isPersistent must be true or false");
+  if (typeof restarts !== "boolean") wrong("its restarts must be true or false");
   const given = defined({ id, cwd, env: env === undefined ? undefined : { ...env } });
   return { command, label: label ?? firstLine(command), wake, timeoutMs, isPersistent, restarts, ...given };
 }

@@ -16,7 +16,7 @@ export type OperationKind = "query" | "command" | "task";
 
 const READS = ["session", "catalog", "blobs", "jobs", "monitors", "triggers"] as const;
 const CHANGES = [...READS, "sessions", "graph", "membership", "trace"] as const;
-/** The services that each kind of operation is given. */
+/** The services that each kind of operation gets. */
 export const POWERS = {
   query: READS,
   command: CHANGES,
@@ -29,7 +29,7 @@ export interface PluginEvent {
   readonly payload: Json;
 }
 
-/** A field set to `undefined` falls back to the runtime's. */
+/** A field set to `undefined` gets the default of the runtime. */
 export type ConfigPatch = Optional<SessionConfig>;
 
 interface Common<I> {
@@ -40,23 +40,28 @@ interface Common<I> {
   read<Out>(point: Point<Any, Out>): Out;
 }
 interface Changing {
-  /** Emits an event that is kept in the session's history and returned to the caller. */
+  /** Emits an event. The session's history keeps it, and the caller gets it back. */
   emit(name: string, payload?: Json): void;
-  /** Queues a turn of this session for when the operation is done. The same key is queued once. */
+  /** Queues a turn of this session. It starts after the operation. The same key is queued once. */
   queueTurn(input: string, options?: { readonly key?: string | undefined }): void;
-  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  /**
+   * Changes the session's settings together with all other changes of the operation. The last call for a field counts.
+   */
   configure(patch: ConfigPatch): void;
 }
 interface Lasting {
   /**
-   * Runs `run` once under this name. A task that was called with an `operationId` and is run again, after a crash or a
-   * failure, gets the recorded value.
+   * Runs `run` once under this name. If a task with an `operationId` runs again after a crash or a failure, it gets the
+   * recorded value.
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
-  /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
+  /**
+   * Only when the task runs as a job: durable sleep, tool calls, signals. Such a task runs beside turns, and its
+   * changes are stored when it ends.
+   */
   readonly job?: TaskJob;
 }
-/** What queries are given of services that can change something. */
+/** The read-only part that queries get of services that can change something. */
 interface Views {
   readonly jobs: JobsView;
   readonly monitors: MonitorsView;
@@ -89,7 +94,7 @@ export interface Operation<K extends OperationKind = OperationKind, In = Any, Ou
   readonly "~types"?: { readonly input: In; readonly output: Out; readonly state: S };
 }
 
-/** Makes an operation whose `state` has the plugin's type; `setup` is given one maker of each kind. */
+/** Makes an operation whose `state` has the plugin's type. `setup` gets one maker of each kind. */
 export type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(
   spec: OperationSpec<K, I, O, S>,
 ) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
@@ -108,7 +113,7 @@ const SPEC: Known<OperationSpec<OperationKind, Schema, unknown, unknown>> = {
   run: true,
 };
 
-/** The types of a plugin's operations, for callers. They travel with the plugin value. */
+/** The types of a plugin's operations, for callers. They are part of the plugin's type. */
 export type SignaturesOf<Parts> = Parts extends { readonly operations: infer Ops }
   ? {
       readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any>
@@ -191,7 +196,7 @@ export function operationsOf(plugin: string, part: unknown): readonly OwnedOpera
   if (typeof part !== "object" || part === null || Array.isArray(part))
     return wrong("its operations must be an object");
   return Object.entries(part as { readonly [name: string]: Operation | undefined }).map(([name, operation]) => {
-    if (!isOperationName(name)) wrong(`${JSON.stringify(name)} cannot be an operation's name`);
+    if (!isOperationName(name)) wrong(`${JSON.stringify(name)} cannot be the name of an operation`);
     if (operation === undefined || !(operation.kind in POWERS) || typeof operation.spec?.run !== "function")
       return wrong(`the operation ${name} was not made with query, command or task`);
     return { plugin, name, operation };

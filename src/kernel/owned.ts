@@ -7,7 +7,7 @@ export interface Owned<T> {
 }
 
 /** A message with the plugin that it comes from. */
-export const saidBy = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
+export const messageFrom = ({ plugin, value: { role, parts } }: Owned<Draft>): Draft => ({
   role,
   parts,
   origin: { kind: "plugin", plugin },

@@ -2,7 +2,7 @@
 // session.
 // Not its job: putting the parts of several plugins together (`compose.ts`) and calling them (`hook-runner.ts`).
 
-import { type Awaitable, unheard } from "../model/awaitable.ts";
+import { type Awaitable, ignoreRejection } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionId } from "../model/ids.ts";
 import { describeThrown, frozen, idText, isObject, type Json, toJson } from "../model/json.ts";
@@ -13,7 +13,7 @@ import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./ho
 import type { MonitorDeclaration } from "./monitor.ts";
 import { isPluginId, makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
-import type { Authority, PluginOptions } from "./services.ts";
+import type { Permissions, PluginOptions } from "./services.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 
@@ -29,15 +29,15 @@ export interface SetupContext<Options, Shared, S> {
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
     /** Restrictions of the session; left out when there are none. */
-    readonly authority?: Authority;
+    readonly permissions?: Permissions;
   };
-  /** Makers of tools and operations that are given the plugin's own state. */
+  /** Makes a tool that gets the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(
     spec: ToolSpec<I, O, S, Writes> & { readonly name: Name },
   ): Tool<S, Name, InputOf<I>>;
   /**
-   * A handler for the calls of some tools. Returns it as it is: in a `setup` that takes its context, types can be
-   * inferred only so: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
+   * Returns the handler unchanged. Use it for a handler of some tools, because otherwise TypeScript cannot infer its
+   * types: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
    */
   gate<N extends GateName, T extends ToolRef>(hook: N, handler: Gate<N, S, T>): Gate<N, S, T>;
   readonly query: OperationMaker<"query", S>;
@@ -53,19 +53,19 @@ interface OtherParts<S> {
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
   readonly monitors?: readonly MonitorDeclaration[] | undefined;
-  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  /** The typed inputs of this plugin, for a turn or a session. Other plugins can read them too. */
   readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
-/** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
+/** The same with untyped gates, because `setup` types them by their tools (`Before` and `After`). */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown } & OtherParts<S>;
 
-/** Makes a key that is no hook a compile error that names the key. */
+/** Makes an unknown key a compile error that contains the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never]
   ? unknown
   : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook` };
 
-/** As methods: their parameters may be declared narrower, for example the state that an old version kept. */
+/** Methods, so that a plugin can declare narrower parameters, for example the state of an old version. */
 export interface PluginMethods<O, Shared> {
   migrate(state: Json, from: string): Json;
   open(context: { readonly options: OptionsOf<O>; readonly signal: AbortSignal }): Awaitable<Shared>;
@@ -84,8 +84,8 @@ export interface PluginSpec<
   /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string | undefined;
   /**
-   * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
-   * installation counts.
+   * Runs the plugin's handlers before or after the handlers of other plugins. Default: `normal`. Plugins of the same
+   * order run in the order of installation.
    */
   readonly order?: Order | undefined;
   /** The schema of the plugin's options. */
@@ -95,7 +95,7 @@ export interface PluginSpec<
    * values must be JSON.
    */
   readonly state?: S | undefined;
-  /** Brings state that another version of the plugin stored up to this one. */
+  /** Converts state of another version of the plugin to this version. */
   readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
   readonly open?: PluginMethods<O, Shared>["open"] | undefined;
@@ -112,7 +112,7 @@ export interface PluginSpec<
 
 const definition: unique symbol = Symbol.for("bowline.plugin");
 
-/** A plugin as `definePlugin` makes it. Install it with `createRuntime({ plugins: [plugin] })`. */
+/** A plugin, made by `definePlugin`. Install it with `createRuntime({ plugins: [plugin] })`. */
 export interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
@@ -120,9 +120,12 @@ export interface Plugin<Ops = unknown> {
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-/** Makes the options optional where nothing in them is required. */
+/** Makes the options optional if none of them is required. */
 type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
-/** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
+/**
+ * A plugin that can be installed without options, or called with options: `plugins: [audit, budget({ tokens: 1_000
+ * })]`.
+ */
 export interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
   /**
@@ -161,7 +164,7 @@ export function definePlugin<
   if (typeof spec.setup !== "function")
     throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "it has no setup function" });
   if (spec.order !== undefined && !["early", "normal", "late"].includes(spec.order))
-    throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "its order is not early, normal or late" });
+    throw new RuntimeError("plugin.invalid", { plugin: spec.id, problem: "its order must be early, normal or late" });
   requireKnown(`plugin ${spec.id}`, spec, SPEC);
   const version = spec.version ?? "1";
   const install = (given: unknown): Plugin => ({
@@ -205,14 +208,14 @@ function parseOptions(spec: AnySpec, given: unknown, of?: "stored"): unknown {
   return result.value;
 }
 
-/** Options of one session: the JSON to be stored, and what `setup` is given. */
+/** Options of one session: the JSON for the store, and the value for `setup`. */
 export interface CheckedOptions {
   /** Undefined for a plugin that takes no options. */
   readonly json: Json | undefined;
   readonly parsed: unknown;
 }
 
-/** It is the JSON that is parsed: what `setup` is given now is what it is given after a restart. */
+/** Parses the JSON and not the original value, so that `setup` gets the same value now and after a restart. */
 function sessionOptions(spec: AnySpec, given: unknown, of?: "stored"): CheckedOptions {
   const found = toJson(given ?? {});
   if ("problem" in found)
@@ -270,7 +273,7 @@ export async function installPlugins(plugins: readonly Plugin[], signal: AbortSi
   return installed;
 }
 
-/** Closes the plugins in reverse order. One that fails does not keep the others from closing. */
+/** Closes the plugins in reverse order. If one fails, the others are still closed. */
 export async function closePlugins(
   installed: readonly Installed[],
   failed: (plugin: string, error: unknown) => void,
@@ -316,8 +319,8 @@ export function setUp(
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: describeThrown(error) }, { cause: error });
   }
   if (!isObject(parts))
-    throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned no object of hooks" });
-  if (typeof parts.then === "function") unheard(parts);
+    throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it did not return an object of hooks" });
+  if (typeof parts.then === "function") ignoreRejection(parts);
   if (typeof parts.then === "function")
     throw new RuntimeError("plugin.setup", { plugin: plugin.id, problem: "it returned a promise; do I/O in `open`" });
   return parts;

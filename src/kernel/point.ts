@@ -9,8 +9,8 @@ export interface Contribution {
 }
 
 /**
- * A typed place to which plugins contribute and from which they read. Points are recognised by identity: the
- * contributor must import the very object that the reader uses. `combine([])` is the value when nobody contributes.
+ * A typed point: plugins contribute values to it, and others read the combined value. The object identifies the point,
+ * so the contributor must import the same object as the reader. Without contributions its value is `combine([])`.
  */
 export interface Point<In, Out = readonly In[]> {
   readonly id: string;
@@ -19,7 +19,7 @@ export interface Point<In, Out = readonly In[]> {
   combine(given: readonly Owned<In>[]): Out;
 }
 
-/** Makes a point. Without `combine` its value is the list of what was contributed. */
+/** Makes a point. Without `combine` its value is the list of all contributions. */
 export function point<In>(id: string): Point<In>;
 export function point<In, Out>(id: string, combine: (given: readonly Owned<In>[]) => Out): Point<In, Out>;
 export function point<In>(id: string, combine?: (given: readonly Owned<In>[]) => unknown): Point<In, unknown> {
@@ -61,7 +61,7 @@ export function contributionsOf(
   if (!Array.isArray(part) || !part.every(isContribution)) {
     throw new RuntimeError("plugin.invalid", {
       plugin,
-      problem: "its contributions must be a list of what `point.of` made",
+      problem: "its contributions must be a list, each made with `point.of`",
     });
   }
   return part.map(({ point: to, value }) => ({ plugin, point: to, value }));

@@ -11,36 +11,36 @@ import type { Point } from "./point.ts";
 import type { Services, SessionReading } from "./services.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 
-/** The session that a protocol is told of. */
+/** The session for which the protocol is called. */
 export interface ProtocolPlace {
   readonly sessionId: SessionId;
   readonly isRoot: boolean;
 }
 
-/** The durable options of a protocol in one session: JSON, which its driver is given as `view.options`. */
+/** The durable options of a protocol in one session, as JSON. The driver gets them as `view.options`. */
 export interface ProtocolOptions {
   get(): Json | undefined;
-  /** Sets them for the frame that is active and for frames that begin later. Counts from the next turn on. */
+  /** Sets them for the active frame and all later frames. They count from the next turn on. */
   set(value: Json): void;
-  /** Sets them for every frame, also for those that a fork goes back to. */
+  /** Sets them for every frame, also for earlier frames that a fork can return to. */
   setAll(value: Json): void;
 }
 
-/** What `beforeAsk` is given. */
+/** The argument of `beforeAsk`. */
 export interface BeforeAsk
   extends ProtocolPlace,
-    Pick<Services, "session" | "graph" | "jobs" | "triggers" | "complete"> {
+    Pick<Services, "session" | "membership" | "graph" | "jobs" | "triggers" | "complete"> {
   readonly turnId: TurnId;
   readonly round: number;
-  /** The request that would be sent, before `request` hooks. */
+  /** The next request, before `request` hooks. Changes by `membership` still affect this request. */
   readonly request: ModelRequest;
   readonly state: SessionReading;
-  /** What the latest model call used, if this process has made one in the active frame. */
+  /** The usage of the latest model call, in any process; left out if that call was in an earlier frame. */
   readonly latestUsage?: Usage;
   readonly signal: AbortSignal;
 }
 
-/** A fresh frame that the turn goes on in. */
+/** A new frame in which the turn continues. */
 export interface FrameSwitch {
   readonly task: string;
   readonly seed?: Json | undefined;
@@ -51,9 +51,9 @@ export interface FrameSwitch {
 export interface ProtocolSession {
   /** Called when a session is opened for the first time. */
   initialize?(context: ProtocolPlace): Awaitable<void>;
-  /** Called when a session is opened again, or was made as a fork, with what it holds. */
+  /** Called when an existing session or a new fork is opened, with the content of the session. */
   restore?(context: ProtocolPlace & { readonly state: SessionReading }): Awaitable<void>;
-  /** Called at every opening, after the above, with the options that plugins have in this session. */
+  /** Called at every opening, after `initialize` or `restore`, with the options of the plugins in this session. */
   configure?(
     context: ProtocolPlace & {
       readonly options: ProtocolOptions;
@@ -62,11 +62,11 @@ export interface ProtocolSession {
       readonly isFork: boolean;
     },
   ): Awaitable<void>;
-  /** Called when nodes were appended between turns while the session is open here. */
+  /** Called when nodes were appended between turns while the session is open in this process. */
   appended?(context: ProtocolPlace & { readonly nodes: readonly Addition[] }): Awaitable<void>;
-  /** Called before each model call. A result makes the turn go on in a fresh frame instead. */
+  /** Called before each model call. If it returns a frame, the turn continues in that new frame instead. */
   beforeAsk?(context: BeforeAsk): Awaitable<FrameSwitch | undefined | void>;
-  /** Takes an extension for the session, between turns: `session.extend(value)`. Without it there are none. */
+  /** Receives an extension for the session between turns, from `session.extend(value)`. Without it `extend` throws. */
   extend?(
     context: ProtocolPlace & {
       readonly extension: { readonly id: string; readonly value: Json };
@@ -75,7 +75,7 @@ export interface ProtocolSession {
   ): Awaitable<void>;
 }
 
-/** What a protocol makes its preamble from. */
+/** The argument of `preamble`. */
 export interface PreambleInput {
   /** The tools that the model may call. */
   readonly tools: readonly ToolDeclaration[];
@@ -84,49 +84,49 @@ export interface PreambleInput {
   /** The events that plugins declare. */
   readonly triggers: readonly TriggerDeclaration[];
   /**
-   * The prompt parts of the runtime, the session, the turn and `context` hooks. Those of `prompt` hooks are not among
-   * them: they are asked for when the tools are known.
+   * The prompt parts of the runtime, the session, the turn and `context` hooks. Parts of `prompt` hooks are not
+   * included, because these hooks run after the preamble.
    */
   readonly prompt: readonly PromptPart[];
 }
 
-/** What a protocol tells the model of the tools: declarations and prompt parts. */
+/** How the model sees the tools: declarations and prompt parts. */
 export interface Preamble {
   readonly tools: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
 }
 
-/** The machine's half of a protocol: how the model's replies are read. The value of the slot `protocolDriver`. */
+/** The part of a protocol that reads the model's replies. The value of the slot `protocolDriver`. */
 export interface ProtocolDriverSlot {
   /** Pure: the same replies give the same decisions in every run. */
   readonly driver: ProtocolDriver;
   /**
-   * Pure: what it answered is used again, in every turn and session with the same tools, as long as what it looked at
-   * in `input` is the same.
+   * Pure: the runtime reuses its result in every turn and session with the same tools, while the fields of `input` that
+   * it read stay the same.
    */
   preamble(input: PreambleInput): Preamble;
 }
 
 /**
- * Turns what a model says into what a person sees: previews, and `shown` of the text that is kept. Must not keep anything
- * between two texts.
+ * Turns the text of a model into the text for a person: in previews, and in `shown` of the stored text. It must not
+ * keep state between two texts.
  */
 export interface ProseProjector {
-  /** What is to be seen of a whole text. */
+  /** The visible part of a whole text. */
   text(raw: string): string;
   /**
-   * The same for a text that comes in pieces: what may be shown of it so far, and no more than that. All pieces together
-   * must give the same as `text`. Without it nothing is shown of a reply until it is whole.
+   * The same for a text that arrives in pieces. Each piece returns what can be shown so far. All pieces together must
+   * equal `text`. Without `stream`, a reply is shown only when it is complete.
    */
   stream?(): ProseStream;
 }
 export interface ProseStream {
   push(delta: string): string;
-  /** Nothing more comes: what was held back. */
+  /** The text has ended: returns what was held back. */
   end(): string;
   /**
-   * Set when the reply is over, whatever the model goes on to say: how much of the last piece belongs to it. The model's
-   * stream is ended then, and what is left over is not kept.
+   * Set it when the reply is complete before the model stops: how much of the last piece belongs to the reply. The
+   * runtime then ends the model's stream and drops the rest.
    */
   readonly keeps?: number | undefined;
 }

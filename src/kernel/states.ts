@@ -1,29 +1,22 @@
 // Job: the states of a session's plugins while turns run. Holds them, checks changes, migrates what older versions
 // stored.
 // Not its job: writing them to the store, which the journal and the commit do.
-// S1. A change belongs to the serial effect that makes it: it is pending until that effect answers (`take`), then
-//     journaled with the answer, and counts when the answer is folded (`apply`); if the effect fails it is forgotten.
-// S2. A cell is good for the effect it was made in (`epoch`). A handler that comes back later finds it closed.
-// S3. States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
-// S4. The state of a plugin that is not installed is kept as it is.
+// states-1: A change belongs to its serial effect. It is pending until the effect answers (`take`), is journaled with
+//    the answer, and
+//     counts when the answer is folded (`apply`). If the effect fails, the change is dropped.
+// states-2: A cell works only during its effect (`epoch`). A handler that uses it later gets `state.parallel`.
+// states-3: States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
+// states-4: The state of a plugin that is not installed is kept as it is.
 
-import { type Awaitable, isThenable, unheard, unwaited } from "../model/awaitable.ts";
+import { type Awaitable, ignoreRejection, isThenable, unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { BlobHash } from "../model/ids.ts";
 import { describeThrown, frozen, type Json, toJson } from "../model/json.ts";
 import { check, type Schema } from "../model/schema.ts";
 import type { BlobsView, StateCell, StateView } from "../model/tool.ts";
 import type { Changes, PluginState } from "../turn/event.ts";
+import type { SavedState, SavedStates } from "./created.ts";
 import type { Installed } from "./plugin.ts";
-
-/** A plugin's state as the session stores it. */
-export interface Snapshot extends PluginState {
-  /** The version of the plugin that wrote it, for `migrate`. */
-  readonly version: string;
-  /** The number of changes of this state so far. */
-  readonly revision: number;
-}
-export type Snapshots = { readonly [plugin: string]: Snapshot };
 
 /** Where the bytes of a plugin's named blobs are kept. */
 export interface Blobs {
@@ -39,18 +32,18 @@ interface Slot {
 
 /** The part of `PluginStates` that a hook call needs. */
 export interface StateAccess {
-  /** Another number once the effect that is under way has ended. */
+  /** Changes when the current effect ends. */
   readonly epoch?: number;
   cell(plugin: string, where: string): StateCell<Json>;
   readOnly(plugin: string, where: string): StateCell<Json>;
-  unheard(): StateAccess;
+  discarding(): StateAccess;
 }
 
-const isBlobName = (name: unknown): boolean =>
+export const isBlobName = (name: unknown): boolean =>
   typeof name === "string" && name !== "__proto__" && /^[\w.@/-]{1,128}$/.test(name);
 
 /** The list of blobs is written with every change, so it must stay short. */
-const BLOBS_MAX = 256;
+export const BLOBS_MAX = 256;
 
 /** The bound for the state of `bowline/tools`: choices for hundreds of tools need more room than a plugin's state. */
 const LATE_BYTES_MAX = 1_048_576;
@@ -58,22 +51,22 @@ const LATE_BYTES_MAX = 1_048_576;
 const NOTHING_KEPT: PluginState = { state: null };
 
 export class PluginStates implements StateAccess {
-  /** Undefined when no plugin keeps anything. */
+  /** Undefined while no plugin has state. */
   #slots: Map<string, Slot> | undefined;
   readonly #plugins: readonly Installed[];
-  /** A plugin that keeps something in few sessions only: its slot is filled when it is first asked for. */
+  /** A plugin with state in few sessions only: its slot is filled on first use. */
   readonly #late: Installed | undefined;
   readonly #bytesMax: number;
   readonly #blobs: Blobs;
-  /** The states as stored, including those of plugins that are no longer installed (S4). */
-  #base: Snapshots;
+  /** The states as stored, including those of plugins that are no longer installed (states-4). */
+  #base: SavedStates;
   #pending: Map<string, PluginState> | undefined;
-  /** What plugins that are no longer installed had changed in a turn that is being resumed (S4). */
-  #unowned: Map<string, Snapshot> | undefined;
-  /** Counts effects (S2). */
+  /** Changes by uninstalled plugins in a turn that is being resumed (states-4). */
+  #unowned: Map<string, SavedState> | undefined;
+  /** Counts effects (states-2). */
   epoch = 0;
 
-  constructor(plugins: readonly Installed[], base: Snapshots, bytesMax: number, blobs: Blobs, late?: Installed) {
+  constructor(plugins: readonly Installed[], base: SavedStates, bytesMax: number, blobs: Blobs, late?: Installed) {
     this.#plugins = plugins;
     this.#late = late;
     this.#base = base;
@@ -95,7 +88,7 @@ export class PluginStates implements StateAccess {
     return this.#slots?.get(id) ?? (this.#late?.id === id ? this.#fill(this.#late) : undefined);
   }
 
-  /** Returns a check that throws once the effect now under way has ended (S2). */
+  /** Returns a check that throws once the effect now under way has ended (states-2). */
   untilEnd(plugin: string, where: string): () => void {
     const epoch = this.epoch;
     return () => {
@@ -132,7 +125,7 @@ export class PluginStates implements StateAccess {
                 problem: "a blob needs a name of 1 to 128 letters, digits and . _ - / @, and a Uint8Array",
               });
             if (Object.keys(this.#get(plugin).blobs ?? {}).length >= BLOBS_MAX)
-              throw new RuntimeError("state.invalid", { plugin, problem: `it keeps ${BLOBS_MAX} blobs already` });
+              throw new RuntimeError("state.invalid", { plugin, problem: `it already has ${BLOBS_MAX} blobs` });
             const hash = await this.#blobs.put(data);
             withBlobs((blobs) => {
               blobs[name] = hash;
@@ -190,8 +183,8 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** For a second look at a call: changes are checked and then dropped, so that nothing counts twice. */
-  unheard(): StateAccess {
+  /** For a second check of a call: changes are validated and then dropped, so that nothing counts twice. */
+  discarding(): StateAccess {
     const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
     return {
       cell: (plugin) => ({
@@ -200,7 +193,7 @@ export class PluginStates implements StateAccess {
         blobs: { ...this.#blobsView(() => this.#get(plugin)), put: async () => {}, remove: () => {} },
       }),
       readOnly,
-      unheard() {
+      discarding() {
         return this;
       },
     };
@@ -226,7 +219,7 @@ export class PluginStates implements StateAccess {
     return this.#plugins.map(({ id, version }) => `${id}@${version}#${this.#slots?.get(id)?.revision ?? 0}`).join("\n");
   }
 
-  /** Ends an effect that answered: returns its changes, which count once its answer is folded (S1). */
+  /** Ends an effect that answered: returns its changes, which count once its answer is folded (states-1). */
   take(): Changes | undefined {
     this.epoch++;
     if (this.#pending === undefined) return undefined;
@@ -247,7 +240,7 @@ export class PluginStates implements StateAccess {
       const slot = this.#slot(id);
       const version = versions.get(id);
       if (slot === undefined) {
-        // The plugin is gone; keep its state for when it comes back (S4).
+        // The plugin is gone; keep its state for when it comes back (states-4).
         const before = this.#unowned?.get(id) ?? this.#base[id];
         const kept = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
         (this.#unowned ??= new Map()).set(id, kept);
@@ -273,10 +266,10 @@ export class PluginStates implements StateAccess {
     }
   }
 
-  snapshots(changed: Changes): Snapshots {
+  snapshots(changed: Changes): SavedStates {
     const ids = Object.keys(changed);
     if (ids.length === 0) return this.#base;
-    const next: { [plugin: string]: Snapshot } = { ...this.#base };
+    const next: { [plugin: string]: SavedState } = { ...this.#base };
     for (const id of ids) {
       const slot = this.#slot(id);
       const kept = this.#unowned?.get(id);
@@ -286,7 +279,7 @@ export class PluginStates implements StateAccess {
     return next;
   }
 
-  committed(base: Snapshots): void {
+  committed(base: SavedStates): void {
     this.#base = base;
   }
 
@@ -301,30 +294,33 @@ export class PluginStates implements StateAccess {
 
   #checked(id: string, value: unknown): Json {
     if (isThenable(value as Awaitable<unknown>)) {
-      unheard(value);
+      ignoreRejection(value);
       throw new RuntimeError("state.invalid", { plugin: id, problem: "an update must not be asynchronous" });
     }
     const slot = this.#slot(id);
     if (slot === undefined)
       throw new RuntimeError("state.invalid", { plugin: id, problem: "the plugin declares no state" });
     const json = parse(slot.plugin, value);
-    const bytes = Buffer.byteLength(JSON.stringify(json));
-    const max = id === this.#late?.id ? Math.max(this.#bytesMax, LATE_BYTES_MAX) : this.#bytesMax;
-    if (bytes > max) throw new RuntimeError("state.too-large", { plugin: id, bytes, max });
+    requireSize(id, json, id === this.#late?.id ? Math.max(this.#bytesMax, LATE_BYTES_MAX) : this.#bytesMax);
     return json;
   }
 }
 
-function parse(plugin: Installed, value: unknown): Json {
+export function requireSize(plugin: string, state: Json, max: number): void {
+  const bytes = Buffer.byteLength(JSON.stringify(state));
+  if (bytes > max) throw new RuntimeError("state.too-large", { plugin, bytes, max });
+}
+
+export function parse(plugin: Installed, value: unknown): Json {
   const result = check(plugin.spec.state as Schema, value, `the state of plugin ${plugin.id}`);
   if (!result.ok) throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: result.problem });
   const json = toJson(result.value);
   if ("problem" in json)
     throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
-  return frozen(json.json); // Handed out without a copy, so it must not be changeable (S3).
+  return frozen(json.json); // Handed out without a copy, so it must not be changeable (states-3).
 }
 
-function migrated(plugin: Installed, stored: Snapshot): Json {
+export function migrated(plugin: Installed, stored: SavedState): Json {
   const fail = (problem: string, cause?: unknown): never => {
     throw new RuntimeError(
       "plugin.migrate",

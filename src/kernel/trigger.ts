@@ -5,7 +5,7 @@ import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { documentOf, type InputOf, type JsonSchema, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { MissedRuns, Occurrence, Subscription } from "../model/trigger.ts";
 
-/** An event that work can be subscribed to. */
+/** An event that a session can subscribe to. */
 export interface TriggerDeclaration {
   /** `resource.event`, such as `mail.received`. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface TriggerDeclaration {
   readonly payload?: JsonSchema | undefined;
 }
 
-/** A declaration that knows the type of its payload, as `defineTrigger` makes it. */
+/** A declaration with the type of its payload, made by `defineTrigger`. */
 export interface Trigger<Payload = Json> extends TriggerDeclaration {
   /** Types only. */
   readonly "~payload"?: (payload: Payload) => void;
@@ -45,7 +45,7 @@ export function defineTrigger<P extends ToolSchema = JsonSchema>(
   };
 }
 
-/** The name of an event, by itself or in its declaration. */
+/** The name of an event, from a name or a declaration. */
 export function triggerName(event: unknown, field = "event"): string {
   const name = isObject(event) ? event.name : event;
   if (typeof name === "string") return name;
@@ -54,29 +54,29 @@ export function triggerName(event: unknown, field = "event"): string {
 
 /** What a subscription waits for. */
 export type TriggerOn =
-  /** An event, by its name or declaration; with `source` only from there. */
+  /** An event, by its name or declaration. With `source`, only events of this source. */
   | { readonly event: string | Trigger<never>; readonly source?: string | undefined }
   /** A cron pattern of 5 fields, or 6 with seconds. `timeZone` is a name such as `Europe/Berlin`. Default: UTC. */
   | { readonly cron: string; readonly timeZone?: string | undefined; readonly missed?: MissedRuns | undefined }
-  /** At least 1,000. */
+  /** An interval of at least 1,000 ms. */
   | { readonly everyMs: number; readonly missed?: MissedRuns | undefined }
-  /** The turns of the session that are committed. What opens turns itself is not told of those that triggers opened. */
+  /** Commits of the session's turns. A subscription that opens turns ignores turns that triggers opened. */
   | { readonly commits: true };
 
-/** What a subscription is made from. It starts a turn (`send`) or a job (`operation`). */
+/** Options of a new subscription. It starts a turn (`send`) or a job (`operation`). */
 export interface SubscribeOptions {
-  /** Its name in the session. Default: a generated one; in a turn, one that a rerun after a crash has again. */
+  /** Its name in the session. Default: a generated name; in a turn, a name that a rerun after a crash repeats. */
   readonly id?: string | undefined;
-  /** What it is for, in a few words. Default: the id. */
+  /** A short description. Default: the id. */
   readonly label?: string | undefined;
   readonly on: TriggerOn;
-  /** Opens a turn with these words; what happened is told after them. */
+  /** Opens a turn with this text. A description of the event follows it. */
   readonly send?: string | undefined;
-  /** Begins a job with this task, as in `jobs.spawn`. */
+  /** Starts a job with this task, as in `jobs.spawn`. */
   readonly operation?: string | undefined;
   /** Allows a task whose plugin is not installed in this process, as in `jobs.spawn`. Default: false. */
   readonly isElsewhere?: boolean | undefined;
-  /** The input of the task. Default: what happened. */
+  /** The input of the task. Default: the payload of the occurrence. */
   readonly input?: Json | undefined;
   /** What the end of the job does to the session. Default: `none`. */
   readonly wake?: JobWake | undefined;
@@ -84,21 +84,21 @@ export interface SubscribeOptions {
   readonly isEnabled?: boolean | undefined;
 }
 
-/** What to change. What is left out stays. */
+/** Fields to change. A field that is left out stays as it is. */
 export type SubscriptionPatch = Optional<Omit<SubscribeOptions, "id">>;
 
 export interface RevisionOptions {
-  /** The change is refused with `trigger.conflict` unless the subscription is at this revision. Default: whatever it is. */
+  /** Throws `trigger.conflict` if the subscription has another revision. Default: no such check. */
   readonly revision?: number | undefined;
 }
 
 export interface EmitOptions {
   /**
-   * Names what happened: the same key again is the same occurrence, and starts nothing. Default: a new one; in a turn, one
-   * that a rerun after a crash has again.
+   * Identifies the event: a second call with the same key returns the same occurrence and starts nothing. Default: a
+   * new key; in a turn, a key that a rerun after a crash repeats.
    */
   readonly key?: string | undefined;
-  /** Where it happened, for subscriptions that name a source. */
+  /** Where the event happened, for subscriptions that name a source. */
   readonly source?: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export interface OccurrencesFilter {
   readonly event?: string | Trigger<never> | undefined;
   /** Only what was delivered to this subscription of the session. */
   readonly subscription?: string | undefined;
-  /** Only older ones than this occurrence. */
+  /** Only occurrences before this one. */
   readonly before?: string | undefined;
   /** Default: 100. */
   readonly max?: number | undefined;
@@ -121,18 +121,21 @@ export interface TriggersView {
   list(): Promise<readonly Subscription[]>;
   /** Throws `trigger.missing`. */
   get(id: string): Promise<Subscription>;
-  /** What has happened and was delivered to the session, newest first, and what it started there. */
+  /** Occurrences that were delivered to the session, newest first, with the work that they started there. */
   occurrences(filter?: OccurrencesFilter): Promise<readonly Occurrence[]>;
 }
 
-/** What starts work of a session by itself. */
+/** Subscriptions that start work of a session, and the events that they wait for. */
 export interface Triggers extends TriggersView {
-  /** Subscribes the session. The same again is answered as it stands; other content under an id is `trigger.conflict`. */
+  /**
+   * Subscribes the session. A second call with the same options returns the existing subscription. Other options with
+   * the same id throw `trigger.conflict`.
+   */
   subscribe(options: SubscribeOptions): Promise<Subscription>;
   /** Changes a subscription, which adds 1 to its revision. */
   update(id: string, patch: SubscriptionPatch, options?: RevisionOptions): Promise<Subscription>;
-  /** Removes a subscription, and answers whether there was one. What it has started goes on. */
+  /** Removes a subscription and returns whether it existed. Work that it started continues. */
   remove(id: string, options?: RevisionOptions): Promise<boolean>;
-  /** Says that an event has happened. All enabled subscriptions to it, of whatever session, start their work. */
+  /** Records an event. All enabled subscriptions to it, in all sessions, start their work. */
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
 }

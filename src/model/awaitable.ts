@@ -12,13 +12,13 @@ export function inOrder<T, R>(items: readonly T[], run: (item: T, index: number)
   const results: R[] = [];
   for (let index = 0; index < items.length; index++) {
     const result = run(items[index] as T, index);
-    if (isThenable(result)) return rest(items, run, results, result, index);
+    if (isThenable(result)) return continueInOrder(items, run, results, result, index);
     results.push(result);
   }
   return results;
 }
 
-async function rest<T, R>(
+async function continueInOrder<T, R>(
   items: readonly T[],
   run: (item: T, index: number) => Awaitable<R>,
   results: R[],
@@ -35,7 +35,7 @@ export const andThen = <T, R>(value: Awaitable<T>, next: (value: T) => Awaitable
   isThenable(value) ? value.then(next) : next(value);
 
 /** Swallows the rejection of a promise that nobody waits for: an unhandled rejection would end the process. */
-export function unheard(value: unknown): void {
+export function ignoreRejection(value: unknown): void {
   try {
     if (isThenable(value as Awaitable<unknown>)) (value as PromiseLike<unknown>).then(undefined, () => {});
   } catch {

@@ -1,11 +1,25 @@
 // long: one table of errors
 import { FAILURE_HINTS } from "./request.ts";
+import type { Usage } from "./usage.ts";
 
 /**
  * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
  * state first; `reopen`, make a new handle or runtime.
  */
 export type Retry = "never" | "unchanged" | "reload" | "reopen";
+
+/** The result of a turn that was stopped or failed. Its outcome is written out, because `outcome.ts` imports this file. */
+interface Unanswered {
+  readonly turnId: string;
+  readonly outcome: {
+    readonly kind: "stopped" | "failed";
+    readonly by: string;
+    readonly code: string;
+    readonly reason: string;
+    readonly text: string;
+  };
+  readonly usage: Usage;
+}
 
 interface Said {
   readonly message: string;
@@ -16,29 +30,29 @@ interface Said {
 const said = (message: string, hint: string, retry: Retry = "never"): Said => ({ message, hint, retry });
 const list = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
-/** What to write for an option of `createRuntime`, a session or a turn that cannot be used. */
-const OPTION_HINTS: { readonly [option: string]: string } = {
+/** What to write for an option of `createRuntime`, a session or a turn. */
+export const OPTION_HINTS: { readonly [option: string]: string } = {
   store: 'Pass a store, for example sqlite("agent.db") of bowline/stores/sqlite.',
   model: 'Pass an AI SDK model, for example anthropic("claude-sonnet-4-5"), or a name together with `models`.',
   models: "Pass `models: installed()` of bowline/providers/ai-sdk, or a model object as `model`.",
-  tools: "Pass a list of what defineTool or defineToolProvider returned.",
+  tools: "Pass a list of tools, each made with defineTool or defineToolProvider.",
   plugins: "Pass a list, for example [plan(), memory({ notesMax: 50 })].",
-  recover: 'Pass "auto", "manual", or, on a store that other processes share, "never"; or leave it out for "auto".',
-  prices: 'Pass what a million tokens cost, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
+  recover: 'Pass "auto" (the default), "manual", or, on a store that other processes share, "never".',
+  prices: 'Pass prices per million tokens, for example { "anthropic/claude-sonnet-4-5": { input: 3, output: 15 } }.',
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
   extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
   signal: "Pass the `signal` of an AbortController.",
-  wait: "Pass a wait of runtime.waits.list() as it is, its id, or only its key: { key }.",
+  wait: "Pass a wait of runtime.waits.list() unchanged, its id, or only its key: { key }.",
 };
 const optionHint = (option: string): string => {
   if (option.startsWith("limits.")) return "Write a number above 0, or Infinity; docs/defaults.md lists the limits.";
-  return OPTION_HINTS[option] ?? "Write what the message asks for, or leave the option out.";
+  return OPTION_HINTS[option] ?? "Correct the value, or leave the option out.";
 };
 
 const EVENT_HINT =
-  'Write the name of a declared event, for example "mail.received", or pass what defineTrigger returned.';
+  'Write the name of a declared event, for example "mail.received", or pass a trigger made with defineTrigger.';
 /** What to write for a field of `triggers.subscribe`, `triggers.update` or `defineTrigger`. */
-const TRIGGER_HINTS: { readonly [field: string]: string } = {
+export const TRIGGER_HINTS: { readonly [field: string]: string } = {
   on: 'Write exactly one of `event`, `cron`, `everyMs` and `commits` in `on`, for example `on: { event: "mail.received" }`.',
   event: EVENT_HINT,
   "on.event": EVENT_HINT,
@@ -50,511 +64,632 @@ const TRIGGER_HINTS: { readonly [field: string]: string } = {
   "on.everyMs": "Write a whole number of milliseconds, at least 1,000: for example 3_600_000 for every hour.",
   "on.missed": 'Write "skip", "once" or "all", only together with `cron` or `everyMs`. Default: "once".',
   "on.commits": "Write `commits: true`, or use `event`, `cron` or `everyMs` instead.",
-  send: "Write the text that opens a turn in `send`, or the name of a task in `operation`, and not both.",
+  send: "Write either the text that opens a turn in `send`, or the name of a task in `operation`.",
   isElsewhere: "Write true or false, only together with `operation`. Default: false.",
   operation: 'Write the name of a task with its plugin, for example "acme/mail.file".',
-  input: "Write a JSON value in `input`, only together with `operation`. Without it the task gets what happened.",
+  input: "Write a JSON value in `input`, only together with `operation`. Default: the event itself.",
   wake: 'Write "none", "notify" or "wake", only together with `operation`. Default: "none".',
   isEnabled: "Write true or false. Default: true.",
   name: 'Write a text, for example `defineTrigger({ name: "mail.received" })`.',
 };
 
-// One row per error: its code, the details to log, a message, a hint to act on, and whether a retry can help. An
-// expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises are thrown.
+// One row per error: when it happens, its code, the details to log, a message, a hint to act on, and whether a retry can
+// help. An expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises
+// are thrown. `npm run docs` makes docs/errors.md of the table and of the comment above each row.
 const ERRORS = {
   // Runtime, sessions and inputs
+  /** An option has a value that it cannot have. */
   "options.invalid": (d: { option: string; problem: string }) =>
-    said(`The option \`${d.option}\` is not right: ${d.problem}.`, optionHint(d.option)),
+    said(`Invalid option \`${d.option}\`: ${d.problem}.`, optionHint(d.option)),
+  /** An option has a name that does not exist, for example because it is misspelled. */
   "options.unknown": (d: { where: string; name: string; nearest?: string }) =>
     said(
-      `There is no option \`${d.name}\` in ${d.where}.`,
+      `Unknown option \`${d.name}\` in ${d.where}.`,
       d.nearest === undefined
         ? "Leave it out, or look its name up in the type of the options."
         : `Did you mean \`${d.nearest}\`? If not, leave it out.`,
     ),
+  /** Something is called on a runtime or a store after it was closed. */
   "runtime.closed": (_: object) =>
     said(
       "The runtime is closed.",
-      "Create a new runtime with createRuntime(…). On a durable store, inputs that were accepted are taken up by it.",
+      "Create a new runtime with createRuntime(…). On a durable store it resumes the inputs that were accepted.",
       "reopen",
     ),
+  /** A runtime with `recover: "never"` is asked for work that only a process that runs turns can do. */
   "runtime.passive": (d: { call: string; turnId?: string; isOrphaned?: boolean; hasFunction?: true }) => {
-    const refused = `This runtime has \`recover: "never"\`, so it refuses ${d.call}`;
+    const refused = `This runtime has \`recover: "never"\` and refuses ${d.call}`;
     const elsewhere = "Call it in a process whose runtime has another `recover`";
     if (d.turnId !== undefined)
       return said(
         `${refused} while turn ${d.turnId} is ${d.isOrphaned === true ? "orphaned: no process runs it" : "parked"}.`,
-        `${elsewhere}, or when the turn has ended.`,
+        `${elsewhere}, or after the turn has ended.`,
       );
     return said(
       `${refused}.`,
       d.hasFunction === true
-        ? "Name a task of a plugin in `operation` in place of the function: another process runs it."
+        ? "Replace the function by `operation` with the name of a task: another process runs it."
         : `${elsewhere}.`,
     );
   },
+  /** A session is opened or made with an id that cannot be used. */
   "session.id": (d: { id: string; problem: string }) =>
     said(
-      `${JSON.stringify(d.id.slice(0, 80))} cannot be a session id: ${d.problem}.`,
+      `Invalid session id ${JSON.stringify(d.id.slice(0, 80))}: ${d.problem}.`,
       "Use a text of 1 to 256 bytes without control characters, for example user-42.",
     ),
+  /** The session is needed and was never made. */
   "session.unknown": (d: { id: string }) =>
     said(
-      `There is no session ${d.id}.`,
-      "List the sessions with runtime.sessions.list(); runtime.session(id) makes one that is not there.",
+      `Session ${d.id} does not exist.`,
+      "Take an id from runtime.sessions.list(), or make the session with runtime.session(id).",
     ),
+  /** A plugin uses jobs or monitors of a session out of its reach. */
+  "session.foreign": (d: { id: string; from: string; plugin: string }) =>
+    said(
+      `${d.plugin === "app" ? "A tool of the app" : `Plugin ${d.plugin}`} cannot reach jobs and monitors of session ${d.id} from session ${d.from}.`,
+      `Use a descendant of ${d.from}, or add "${d.plugin}" to \`sessionAccess\` of createRuntime: \`tree\` for the same tree, \`all\` for every session.`,
+    ),
+  /** Plugin states that are given to a new session cannot be used. */
+  "session.states": (d: { plugin: string; problem: string }) =>
+    said(
+      `Invalid saved state of ${d.plugin}: ${d.problem}.`,
+      "Pass what session.states() returned, to a runtime on the same store.",
+    ),
+  /** The session was deleted, here or by another process. */
   "session.deleted": (d: { id: string }) =>
     said(
-      `The session ${d.id} was deleted, and ids are used once.`,
-      "Use an id that no session has had, or none: runtime.session().",
+      `Session ${d.id} was deleted. Its id cannot be used again.`,
+      "Use a new id, or let the runtime choose one: runtime.session().",
     ),
+  /** A session is made under the id of another one. */
   "session.exists": (d: { id: string }) =>
-    said(
-      `There is a session ${d.id} already.`,
-      "Use another id, or open the one that is there with runtime.session(id).",
-    ),
+    said(`Session ${d.id} already exists.`, "Use another id, or open the existing session with runtime.session(id)."),
+  /** The turn of the session is parked on a wait, and the call needs a session without a turn. */
   "session.waiting": (d: { id: string; what: string }) =>
     said(
-      `The turn of session ${d.id} waits for an answer, and until it has ended the session cannot ${d.what}.`,
-      "Answer what it waits for (runtime.waits.list({ session: id })), or cancel the turn; then try again.",
+      `Session ${d.id} cannot ${d.what}: its turn waits for an answer.`,
+      "Answer the wait (runtime.waits.list({ session: id })) or cancel the turn, then try again.",
       "unchanged",
     ),
+  /** A handle is used after its `close()`. */
   "session.closed": (d: { id: string }) =>
     said(`This handle of session ${d.id} is closed.`, "Open the session again: await runtime.session(id).", "reopen"),
+  /** The session runs a turn, and the call needs a session without one, for example to delete it. */
   "session.busy": (d: { id: string; holder: string }) =>
     said(
-      `Session ${d.id} is held by ${d.holder}.`,
-      "Try again when that turn has ended. If its process died, its lease lapses within 30 seconds.",
+      `Session ${d.id} is in use by ${d.holder}.`,
+      "Try again after that turn has ended. If its process died, the lease expires within 30 seconds.",
       "unchanged",
     ),
+  /** The input of a turn, or another value that a call takes, cannot be used. */
   "input.invalid": (d: { problem: string }) =>
     said(
-      `The input is not right: ${d.problem}.`,
-      "Pass what the message asks for. The input of a turn is text, or a list of texts and attach(bytes, { mediaType }).",
+      `Invalid input: ${d.problem}.`,
+      "Correct what the message names. A turn takes a text, or a list of texts and attach(bytes, { mediaType }).",
     ),
+  /** An idempotency key is used a second time, with another input. */
   "input.conflict": (d: { key: string }) =>
     said(
-      `The key ${JSON.stringify(d.key)} was used before with other content.`,
-      "Use a new key for a new input. The same key with the same input joins the turn that is there.",
+      `The key ${JSON.stringify(d.key)} already belongs to another input.`,
+      "Use a new key for a new input. The same key with the same input returns the existing turn.",
     ),
+  /** The result of an input is awaited that was withdrawn from the queue. */
   "input.withdrawn": (d: { turnId: string }) =>
     said(
-      `The input of turn ${d.turnId} was withdrawn before it had its turn.`,
-      "Send the input again, with a new key, if it is still wanted.",
+      `The input of turn ${d.turnId} was withdrawn before the turn began.`,
+      "Send the input again, with a new key, if you still need it.",
     ),
+  /** The queue of the session is at `limits.pendingInputsMax`. */
   "input.full": (d: { max: number }) =>
     said(
-      `${d.max} inputs already wait in this session.`,
-      "Wait for turns to end, withdraw inputs with session.inputs, or raise limits.pendingInputsMax.",
+      `The session already has ${d.max} waiting inputs.`,
+      "Wait until turns end, withdraw inputs with session.inputs, or raise limits.pendingInputsMax.",
       "unchanged",
     ),
+  /** A turn or a session gets an extension that none of its plugins declares. */
   "extension.unknown": (d: { extension: string; known: readonly string[] }) =>
     said(
-      `No plugin of this session takes the extension ${d.extension.slice(0, 128)}.`,
-      `Add the plugin that declares it to \`plugins\`; the plugins here take ${list(d.known)}.`,
+      `No plugin of this session declares the extension ${d.extension.slice(0, 128)}.`,
+      `Add the plugin that declares it to \`plugins\`. Declared here: ${list(d.known)}.`,
     ),
+  /** The value of an extension does not fit the schema, or one extension is given twice. */
   "extension.invalid": (d: { extension: string; plugin: string; problem: string }) =>
     said(
-      `The extension ${d.extension} of plugin ${d.plugin} is not right: ${d.problem}.`,
-      "Give it once, made with its `of(value)`; the value fits its schema and is JSON.",
+      `Invalid extension ${d.extension} of plugin ${d.plugin}: ${d.problem}.`,
+      "Pass it once, made with its `of(value)`, with a JSON value that fits its schema.",
     ),
+  /** Extensions are passed with an input that may join a running turn. */
   "extension.refused": (d: { where: string }) =>
     said(
-      `${d.where} takes no extensions: its input may join a running turn, which has those it began with.`,
-      "Give them with an input that opens a turn: session.turn(input, { extensions }).",
+      `${d.where} takes no extensions: its input may join a running turn, whose extensions cannot change.`,
+      "Pass them with an input that opens a turn: session.turn(input, { extensions }).",
     ),
+  /** The id belongs to no turn of this session. */
   "turn.unknown": (d: { turnId: string }) =>
     said(
-      `There is no turn ${d.turnId}.`,
+      `Turn ${d.turnId} does not exist.`,
       "Take the id from `await turn.id`, from the answer of session.send(), or from an event.",
     ),
 
   // Plugins and hooks
+  /** `plugins` has two plugins with one id. */
   "plugin.duplicate": (d: { plugin: string }) =>
-    said(
-      `The plugin ${d.plugin} is installed twice.`,
-      "Leave one of the two out of `plugins`, or give yours another id.",
-    ),
+    said(`Plugin ${d.plugin} is installed twice.`, "Remove one of the two from `plugins`, or give one another id."),
+  /** A plugin, or what its `setup` returns, has a wrong shape. */
   "plugin.invalid": (d: { plugin: string; problem: string }) =>
     said(
-      `The plugin ${d.plugin} is not right: ${d.problem}.`,
-      "Make it with definePlugin({ id, setup }) and put what that returns into `plugins`.",
+      `Invalid plugin ${d.plugin}: ${d.problem}.`,
+      "Correct what the message names. Make every plugin with definePlugin({ id, setup }).",
     ),
-  /** `of`: options that are given for one session, or that are stored with it. */
+  /**
+   * The options of a plugin do not fit its schema. `of`: options of one session, or options that are stored with a
+   * session and do not fit this version of the plugin.
+   */
   "plugin.options": (d: { plugin: string; problem: string; of?: "session" | "stored" }) =>
     said(
-      `The ${d.of === "stored" ? "stored " : ""}options of plugin ${d.plugin} are not right: ${d.problem}.`,
+      `Invalid ${d.of === "stored" ? "stored " : ""}options of plugin ${d.plugin}: ${d.problem}.`,
       d.of === "stored"
         ? "Replace them: open the session with `runtime.session(id, { plugins: [plugin.options({ … })] })`."
         : d.of === "session"
-          ? "Give small JSON: it is stored with the session. Functions and secrets belong where the plugin is installed."
+          ? "Pass small JSON: it is stored with the session. Pass functions and secrets where you install the plugin."
           : "Correct what the message names; docs/defaults.md lists the options of the bundled plugins.",
     ),
+  /** The `open` of a plugin throws. */
   "plugin.open": (d: { plugin: string; problem: string }) =>
     said(
-      `The plugin ${d.plugin} could not open: ${d.problem}`,
-      "Provide what its `open` needs (a file, a server, a key), or leave the plugin out of `plugins`.",
+      `Plugin ${d.plugin} could not open: ${d.problem}`,
+      "Provide what its `open` needs (a file, a server, a key), or remove the plugin from `plugins`.",
     ),
+  /** The `close` of a plugin takes too long. */
   "plugin.close": (d: { plugin: string; ms: number }) =>
     said(
-      `The plugin ${d.plugin} did not close within ${d.ms} ms.`,
-      "The runtime closed without it. End in `close` whatever it waits for: timers, connections, child processes.",
+      `Plugin ${d.plugin} did not close within ${d.ms} ms. The runtime closed without it.`,
+      "End in `close` everything that the plugin waits for: timers, connections, child processes.",
     ),
+  /** The `setup` of a plugin throws, or returns something else than an object of hooks. */
   "plugin.setup": (d: { plugin: string; problem: string }) =>
     said(
       `The setup of plugin ${d.plugin} failed: ${d.problem}`,
-      "`setup` must return its hooks at once, without a promise; do I/O in `open`.",
+      "Return an object of hooks from `setup`, without a promise; do I/O in `open`.",
     ),
+  /** A session has state of another version of the plugin, and `migrate` is missing or fails. */
   "plugin.migrate": (d: { plugin: string; from: string; to: string; problem: string }) =>
     said(
-      `Plugin ${d.plugin} could not bring its state from version ${d.from} to ${d.to}: ${d.problem}`,
-      "Write a `migrate(state, from)` that returns a state for this version, or install the version that wrote it.",
+      `Plugin ${d.plugin} could not migrate its state from version ${d.from} to ${d.to}: ${d.problem}`,
+      "Write a `migrate(state, from)` that returns a state of this version, or install the version that wrote it.",
     ),
+  /** `setup` returns a key that is the name of no hook. */
   "hook.unknown": (d: { plugin: string; hook: string; known: readonly string[]; nearest?: string }) =>
     said(
-      `\`${d.hook}\` of plugin ${d.plugin} is not a hook.`,
+      `Unknown hook \`${d.hook}\` in plugin ${d.plugin}.`,
       `${d.nearest === undefined ? "" : `Did you mean \`${d.nearest}\`? `}Use one of the hooks ${list(d.known)}.`,
     ),
+  /** A hook returns a directive that this hook does not allow. */
   "hook.directive": (d: { plugin: string; hook: string; directive: string; allowed: readonly string[] }) =>
     said(
-      `Plugin ${d.plugin} answered ${d.directive} to ${d.hook}, which may not.`,
-      `Answer with one of ${list(d.allowed)}, or with nothing.`,
+      `Plugin ${d.plugin} returned the directive ${d.directive} from ${d.hook}, which does not allow it.`,
+      `Return one of ${list(d.allowed)}, or nothing.`,
     ),
+  /** A hook returns something that the runtime cannot use. */
   "hook.answer": (d: { plugin: string; hook: string; problem: string }) =>
     said(
-      `Plugin ${d.plugin} gave ${d.hook} an answer it cannot use: ${d.problem}.`,
+      `Plugin ${d.plugin} returned an invalid answer from ${d.hook}: ${d.problem}.`,
       "Return what docs/hooks.md lists for this hook, or nothing.",
     ),
+  /** Two plugins fill a slot that holds one, for example two protocols. */
   "hook.exclusive": (d: { hook: string; plugins: readonly string[] }) =>
     said(
-      `Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} do.`,
-      "Leave all but one of them out of `plugins`.",
+      `Only one plugin may fill ${d.hook}, but ${d.plugins.join(" and ")} both do.`,
+      "Remove all but one of them from `plugins`.",
     ),
+  /** Two gates replace the same thing of a call with different values. The call is denied. */
   "hook.contested": (d: { hook: string; plugins: readonly [string, string]; tool: string; what: string }) =>
     said(
       `In ${d.hook}, ${d.plugins.join(" and ")} replace each other's ${d.what} of the call of ${d.tool}: it is denied.`,
-      "Let one of them keep what the other gave, or install one of them.",
+      "Change one of them so that it keeps the value of the other, or install only one.",
     ),
+  /** A gate is bound to a tool object, and the session has another tool of that name. */
   "hook.other-tool": (d: { plugin: string; hook: string; tool: string }) =>
     said(
-      `Plugin ${d.plugin} cannot judge this call in ${d.hook}: ${d.tool} is another tool here than the one it names.`,
-      "Rename one of the two tools, or let the handler take all calls and look at `call.name`.",
+      `Plugin ${d.plugin} cannot judge this call in ${d.hook}: its tool ${d.tool} is not the session's tool ${d.tool}.`,
+      "Rename one of the two tools, or let the handler take all calls and check `call.name`.",
     ),
+  /** A session gets an extension that its protocol takes only with a turn. */
   "protocol.extension": (d: { protocol: string; extension: string }) =>
     said(
-      `The protocol ${d.protocol} does not take the extension ${d.extension} for a session.`,
-      "Give it with each turn: session.turn(input, { extensions }). Or install a protocol whose `protocolSession.extend` takes it.",
+      `Protocol ${d.protocol} does not take the extension ${d.extension} for a session.`,
+      "Pass it with each turn: session.turn(input, { extensions }). Or install a protocol whose `protocolSession.extend` takes it.",
     ),
+  /** A slot that every session needs is empty. */
   "hook.missing": (d: { hook: string }) =>
     said(
       `No plugin fills ${d.hook}.`,
       "Add a protocol to `plugins`, for example toolCalls() of bowline/protocols/tool-calls.",
     ),
+  /** A hook takes longer than its deadline. */
   "hook.deadline": (d: { plugin: string; hook: string; ms: number }) =>
     said(
       `Plugin ${d.plugin} did not answer ${d.hook} within ${d.ms} ms.`,
-      "Do less in it, or give the handler more time: { deadlineMs: 60_000, run: … }.",
+      "Do less in the handler, or give it more time: { deadlineMs: 60_000, run: … }.",
     ),
+  /** A hook throws. */
   "hook.failed": (d: { plugin: string; hook: string; problem: string }) =>
     said(
       `Plugin ${d.plugin} failed in ${d.hook}: ${d.problem}`,
-      "Catch in the handler what may fail, or leave the plugin out of `plugins`.",
+      "Catch the error in the handler, or remove the plugin from `plugins`.",
     ),
+  /** A plugin writes a state that does not fit its schema or is not JSON. */
   "state.invalid": (d: { plugin: string; problem: string }) =>
     said(
-      `The state of plugin ${d.plugin} is not right: ${d.problem}.`,
+      `Invalid state of plugin ${d.plugin}: ${d.problem}.`,
       "Return JSON that fits the plugin's state schema; the schema must accept {}.",
     ),
+  /** A plugin writes its state where other calls may run at the same time. */
   "state.parallel": (d: { plugin: string; where: string }) =>
     said(
-      `Plugin ${d.plugin} changed its state in ${d.where}, where it is read only.`,
+      `Plugin ${d.plugin} changed its state in ${d.where}, where the state is read-only.`,
       'Declare `writes: true` on the tool, or change it in a hook whose state docs/hooks.md calls "read and write".',
     ),
+  /** A state grows over `limits.stateBytesMax`. */
   "state.too-large": (d: { plugin: string; bytes: number; max: number }) =>
     said(
-      `The state of plugin ${d.plugin} has ${d.bytes} bytes; ${d.max} are allowed.`,
-      "Keep big values with state.blobs.put(name, bytes), or raise limits.stateBytesMax.",
+      `The state of plugin ${d.plugin} has ${d.bytes} bytes, and the limit is ${d.max}.`,
+      "Store big values with state.blobs.put(name, bytes), or raise limits.stateBytesMax.",
     ),
+  /** A hook or a tool uses a service that it does not have there. */
   "service.unavailable": (d: { service: string; plugin: string }) =>
     said(
-      `The service ${d.service}, asked for by ${d.plugin}, is not available here.`,
+      `Plugin ${d.plugin} cannot use the service ${d.service} here.`,
       "Use a service that docs/hooks.md lists for this hook.",
     ),
 
   // Operations
+  /** No installed plugin has a query, command or task of this name. */
   "operation.unknown": (d: { name: string; known: readonly string[]; nearest?: string; plugin?: string }) =>
     said(
       d.plugin === undefined
-        ? `There is no operation ${String(d.name).slice(0, 200)}.`
-        : `This process has no task ${d.name}: the plugin ${d.plugin} is not installed here.`,
-      `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}The operations of this kind are ${list(d.known)}.${
+        ? `Operation ${String(d.name).slice(0, 200)} does not exist.`
+        : `This process does not have the task ${d.name}: plugin ${d.plugin} is not installed here.`,
+      `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}Use one of the operations of this kind: ${list(d.known)}.${
         d.plugin === undefined ? "" : " If another process has the plugin, pass `isElsewhere: true`."
       }`,
     ),
+  /** An operation that needs a session is called with `{ session: null }`. */
   "operation.missing-session": (d: { name: string }) =>
     said(
-      `${d.name} runs on a session, and none was given.`,
-      "Leave out { session: null }: session.command(…) runs it on that session.",
+      `${d.name} needs a session, and the call has none.`,
+      "Remove { session: null }: session.command(…) runs it on that session.",
     ),
+  /** An operation that has no session is called on one. */
   "operation.unexpected-session": (d: { name: string }) =>
-    said(`${d.name} runs without a session, and one was given.`, "Pass { session: null }, or leave it out."),
+    said(`${d.name} takes no session, and the call has one.`, "Pass { session: null } as the option of the call."),
+  /** The input of an operation does not fit its schema. */
   "operation.input": (d: { name: string; problem: string }) =>
     said(
-      `The input of ${d.name} is not right: ${d.problem}`,
-      "Pass an input that fits its schema, which session.operations() lists.",
+      `Invalid input of ${d.name}: ${d.problem}`,
+      "Pass an input that fits the schema. session.operations() lists it.",
     ),
+  /** The `run` of an operation throws, or its output does not fit its schema. */
   "operation.failed": (d: { name: string; problem: string }) =>
     said(
       `${d.name} failed: ${d.problem}`,
-      "Correct what the message names, or catch it in the operation's `run`; `cause` has the error that it threw.",
+      "Correct what the message names. If `run` threw, the error is in `cause`; catch it there.",
     ),
+  /** A turn or an operation awaits something that can only run after itself. */
   "operation.reentrant": (d: { name: string }) =>
     said(
-      `${d.name} cannot be waited for inside a turn or an operation of the same session, or of one below it: each would wait for the other.`,
-      "Do not await it there. Let it return first, use the services that it is given (graph, membership, state), or another session.",
+      `${d.name} cannot be awaited inside a turn or an operation of the same session, or of a session below it: each would wait for the other.`,
+      "Do not await it there. Return first, use the services of the hook or operation (graph, membership, state), or use another session.",
     ),
+  /** The `signal` of an operation is aborted before the operation begins. */
   "operation.cancelled": (d: { name: string }) =>
-    said(`${d.name} was withdrawn by its signal before it began.`, "Call it again if it is still wanted."),
+    said(`The signal of ${d.name} was aborted before it began.`, "Call it again if you still need it."),
 
   // Tools
+  /** A tool is defined with a name that models cannot call. */
   "tool.name": (d: { name: string }) =>
     said(
-      `${JSON.stringify(d.name)} cannot be a tool's name.`,
-      "Use 1 to 64 of A-Z a-z 0-9 _ and -; submit_output is taken.",
+      `Invalid tool name ${JSON.stringify(d.name)}.`,
+      "Use 1 to 64 of A-Z a-z 0-9 _ and -. The name submit_output is reserved.",
     ),
+  /** `defineTool` or `defineToolProvider` gets a wrong definition. */
   "tool.invalid": (d: { name: string; problem: string }) =>
-    said(
-      `The tool ${d.name} is not right: ${d.problem}.`,
-      "Correct what the message names, in the call of defineTool.",
-    ),
+    said(`Invalid definition of ${d.name}: ${d.problem}.`, "Correct what the message names in the definition."),
+  /** Two sources give a session tools of one name. */
   "tool.duplicate": (d: { name: string; sources: readonly string[] }) =>
-    said(`The tool ${d.name} is given by ${d.sources.join(" and by ")}.`, "Rename one of them, or leave one out."),
+    said(
+      `Tool ${d.name} is defined twice: by ${d.sources.join(" and by ")}.`,
+      "Rename one of the tools, or remove it.",
+    ),
+  /** The session has no tool of this name. */
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
-    said(`There is no tool ${d.name}.`, `Use the name of a tool that is there: ${list(d.known)}.`),
+    said(`Tool ${d.name} does not exist.`, `Use the name of an existing tool: ${list(d.known)}.`),
+  /** A tool is called that the session has and does not offer now. */
   "tool.unavailable": (d: { name: string; availability: string }) =>
     said(
-      `The tool ${d.name} cannot be called now: it is ${d.availability}.`,
+      `Tool ${d.name} cannot be called now: it is ${d.availability}.`,
       'Make it callable first: session.tools.set(name, "callable").',
     ),
+  /** A source of tools cannot be added. */
   "tool.source": (d: { source: string; problem: string }) =>
-    said(`The tool source ${d.source} cannot be used: ${d.problem}.`, "Give every source an id of its own."),
+    said(`Invalid tool source ${d.source}: ${d.problem}.`, "Give every source a unique id."),
+  /** The tools of the session changed after the state that is imported was exported. */
   "tool.generation": (d: { expected: number; actual: number }) =>
     said(
       `The tools are at generation ${d.actual}, not ${d.expected}.`,
-      "Export the state again and edit that, or use session.tools.restore(state), which takes any.",
+      "Export the state again and edit that, or use session.tools.restore(state), which takes any generation.",
       "reload",
     ),
+  /** The arguments of a call do not fit the schema of the tool. */
   "tool.arguments": (d: { name: string; problem: string }) =>
-    said(`The arguments of ${d.name} are not right: ${d.problem}`, "Call it with arguments that fit its schema."),
+    said(`Invalid arguments of ${d.name}: ${d.problem}`, "Call the tool with arguments that fit its schema."),
+  /** The `execute` of a tool throws. */
   "tool.failed": (d: { name: string; problem: string }) =>
     said(
-      `${d.name} failed: ${d.problem}`,
-      "Catch in `execute` what may fail; throw ToolError to tell the model what to do.",
+      `Tool ${d.name} failed: ${d.problem}`,
+      "Catch the error in `execute`; throw ToolError to advise the model what to do next.",
     ),
+  /** A call takes longer than `timeoutMs` of the tool or `limits.toolMs`. */
   "tool.timeout": (d: { name: string; ms: number }) =>
     said(
-      `${d.name} did not finish within ${d.ms} ms.`,
+      `Tool ${d.name} did not finish within ${d.ms} ms.`,
       "Give the tool a larger timeoutMs, call progress() while it works, or raise limits.toolMs.",
     ),
-  "tool.cancelled": (d: { name: string }) => said(`${d.name} was cancelled.`, "Send the input again to have it done."),
+  /** The turn is cancelled while a call runs or waits to run. */
+  "tool.cancelled": (d: { name: string }) =>
+    said(`The call of tool ${d.name} was cancelled.`, "Send the input again if you still need the result."),
+  /** A gate or a person denies a call. */
   "tool.denied": (d: { name: string; reason: string }) =>
     said(
-      `${d.name} was not allowed: ${d.reason}`,
+      `The call of tool ${d.name} was denied: ${d.reason}`,
       "Change the gate (beforeToolCall) that denied it, or approve the call.",
     ),
+  /** A process ends while a call runs, and the tool does not allow a rerun. */
   "tool.interrupted": (d: { name: string }) =>
     said(
-      `${d.name} was interrupted; whether it took effect is not known.`,
-      "Check what it did before it is called again; use idempotencyKey where a call must not act twice.",
+      `The call of tool ${d.name} was interrupted. It may or may not have had its effect.`,
+      "Check its effect before you call it again; use idempotencyKey where a call must not act twice.",
     ),
+  /** A tool returns something that cannot be a result. */
   "tool.result": (d: { name: string; problem: string }) =>
     said(
-      `${d.name} gave a result that cannot be used: ${d.problem}.`,
-      "Return text, JSON or attach(bytes, { mediaType }) from `execute`, and what its output schema says.",
+      `Tool ${d.name} returned an invalid result: ${d.problem}.`,
+      "Return text, JSON or attach(bytes, { mediaType }) from `execute`, and a value that fits the output schema.",
     ),
+  /** A reply has more calls than `limits.callsPerRoundMax`. */
   "tool.too-many": (d: { max: number }) =>
     said(
-      `More than ${d.max} calls in one reply.`,
-      "Raise limits.callsPerRoundMax, or tell the model to make fewer calls at a time.",
+      `The reply has more than ${d.max} calls.`,
+      "Raise limits.callsPerRoundMax, or instruct the model to make fewer calls at a time.",
     ),
+  /** A schema cannot be used: it is neither a Standard Schema nor JSON Schema, it is asynchronous, or it is wrong. */
   "schema.invalid": (d: { of: string; problem: string }) =>
-    said(`The schema of ${d.of} is not right: ${d.problem}.`, "Give JSON Schema draft 2020-12 without remote $ref."),
+    said(
+      `Invalid schema of ${d.of}: ${d.problem}.`,
+      "Pass a Standard Schema, or JSON Schema draft 2020-12 without remote $ref.",
+    ),
+  /** A model needs the schema as JSON Schema, and its library cannot make that. */
   "schema.undescribed": (d: { of: string }) =>
-    said(`The schema of ${d.of} cannot describe itself to a model.`, "Wrap it: described(schema, jsonSchemaDocument)."),
+    said(
+      `The schema of ${d.of} cannot be shown to a model as JSON Schema.`,
+      "Wrap it: described(schema, jsonSchemaDocument).",
+    ),
 
   // Model calls
+  /** Traced when a session is opened whose earlier turns used another model than the runtime's default of now. */
+  "model.changed": (d: { expected: string; actual: string }) =>
+    said(
+      `Earlier turns of this session used the model ${d.expected}. The next turn uses the default ${d.actual}.`,
+      `To keep the model, call session.configure({ model: "${d.expected}" }).`,
+    ),
+  /** A session names a model, and the runtime has another one and no `models` that finds models by their names. */
   "provider.mismatch": (d: { expected: string; actual: string }) =>
     said(
-      `The session was made with ${d.expected}, but the model is ${d.actual}.`,
-      "Call session.configure({ model }) with the new model, or run it with the old one.",
+      `The session is configured with the model ${d.expected}, and the runtime only has ${d.actual}.`,
+      "Call session.configure({ model }) with a model that the runtime has, or pass `models` to createRuntime.",
     ),
+  /** A model is named, and the runtime has no `models` that finds a model by its name. */
   "provider.unconfigured": (d: { name: string }) =>
     said(
-      `Nothing resolves the model name ${JSON.stringify(d.name)}.`,
+      `The runtime cannot find a model by the name ${JSON.stringify(d.name)}.`,
       "Pass `models: installed()` of bowline/providers/ai-sdk to createRuntime, or a model object as `model`.",
     ),
+  /** `models` finds no model of this name, or the package or the key of its provider is missing. */
   "provider.unavailable": (d: { name: string; problem: string }) =>
     said(
       `The model ${d.name} cannot be used: ${d.problem}`,
       "Check its name, install its package, for example npm install @ai-sdk/anthropic, and set its key.",
     ),
+  /** The model call failed, after all retries. The message names the class of the failure. */
   "provider.failed": (d: { route: string; class: string; problem: string }) =>
     said(
       `${d.route} failed (${d.class}): ${d.problem}`,
       FAILURE_HINTS[d.class] ?? "Do what the provider's message asks for, or use another model.",
       "unchanged",
     ),
+  /** A reply has neither text nor calls. */
   "provider.empty": (d: { route: string }) =>
-    said(`${d.route} replied with nothing.`, "Send the input again, or use another model.", "unchanged"),
+    said(`${d.route} returned an empty reply.`, "Send the input again, or use another model.", "unchanged"),
 
   // Stores, leases and waits
+  /** An optional package is missing, or cannot be loaded. */
   "package.unavailable": (d: { package: string; problem: string }) =>
     said(`The package ${d.package} ${d.problem}.`, `Install it: npm install ${d.package}.`),
+  /** The session got other commits during the turn, so the turn is kept as a branch. */
   "store.stale": (d: { expected: string; actual: string }) =>
     said(
-      `The session moved from ${d.expected} to ${d.actual} during this turn.`,
-      "The turn was kept beside the session's history. Send the input again to have it in there.",
+      `The session moved from ${d.expected} to ${d.actual} during this turn. The turn was kept as a branch.`,
+      "Send the input again to have it in the session's history.",
       "reload",
     ),
+  /** A host commits a turn twice, with different endings. The first one is kept. */
   "store.conflict": (d: { turnId: string }) =>
     said(
-      `Turn ${d.turnId} was committed before with other content.`,
-      "The first commit stands. This is a defect of the host: report it.",
+      `Turn ${d.turnId} is already committed with other content.`,
+      "Report this: it is a defect of the host. The first commit is kept.",
     ),
+  /** What the store reads is incomplete, or its checksum is wrong. Nothing is changed. */
   "store.corrupt": (d: { item: string; problem: string }) =>
     said(
       `${d.item} is damaged: ${d.problem}.`,
-      "Restore it from a backup; nothing was changed. bowline doctor --db <file> lists what is damaged.",
+      "Restore the database from a backup; bowline doctor --db <file> lists what is damaged.",
     ),
+  /** The file of a store cannot be opened or made. */
   "store.path": (d: { path: string; problem: string }) =>
     said(
       `The database ${d.path} cannot be opened: ${d.problem}.`,
-      'Pass the path of a file in a folder that exists and can be written, for example sqlite("agent.db").',
+      'Pass the path of a file in a writable folder, for example sqlite("agent.db").',
     ),
+  /** The file or the schema belongs to another program. Nothing is changed. */
   "store.foreign": (d: { path: string }) =>
     said(
-      `${d.path} is the database of something else.`,
-      "Give the store a file of its own, under another path, or another schema; nothing was changed.",
+      `${d.path} is a database of another program.`,
+      "Use another path or another schema that only Bowline uses; nothing was changed.",
     ),
+  /** A later version of Bowline wrote the database. Nothing is changed. */
   "store.newer": (d: { path: string; found: number; known: number }) =>
     said(
-      `${d.path} has schema ${d.found}, and this version knows schemas up to ${d.known}.`,
-      "Nothing was changed. Update bowline, or open it with the version that wrote it.",
+      `${d.path} has schema version ${d.found}, and this version of Bowline supports versions up to ${d.known}.`,
+      "Update bowline, or open it with the version that wrote it.",
     ),
+  /** The server is too old. Nothing is changed. */
   "store.old": (d: { store: string; found: number; needed: number }) =>
     said(
       `The server of ${d.store} is PostgreSQL ${Math.floor(d.found / 10_000)}, which is too old.`,
-      `Nothing was changed. Use PostgreSQL ${Math.floor(d.needed / 10_000)} or later.`,
+      `Use PostgreSQL ${Math.floor(d.needed / 10_000)} or later.`,
     ),
+  /** `postgres(…)` gets something else than a usable URL or a pool. */
   "store.url": (d: { problem: string }) =>
     said(
-      `This is no address of a Postgres database: ${d.problem}.`,
+      `Invalid address of a Postgres database: ${d.problem}.`,
       'Pass a URL such as postgres("postgres://user:password@host:5432/database"), or a pool of pg.',
     ),
+  /** The server cannot be reached, or a connection breaks, for longer than `retryMs`. */
   "store.unreachable": (d: { store: string; problem: string; ms: number }) =>
     said(
       `${d.store} could not be reached for ${d.ms} ms: ${d.problem}.`,
-      "Check that the server runs and that host and port are right. What was not acknowledged may not be kept: try again, or read the session again.",
+      "Check that the server runs and that host and port are right, then read the session again: the last write may or may not be stored.",
       "reload",
     ),
+  /** All connections are in use. Nothing is written. */
   "store.exhausted": (d: { store: string; problem: string }) =>
     said(
-      `No connection to ${d.store} was free: ${d.problem}.`,
-      "Nothing was written. Let the store open more connections (`connections`), or the server accept more (max_connections).",
+      `${d.store} has no free connection: ${d.problem}.`,
+      "Let the store open more connections (`connections`), or the server accept more (max_connections). Nothing was written.",
       "unchanged",
     ),
+  /** The server refuses the connection, or the user lacks permissions that the store needs. Nothing is written. */
   "store.refused": (d: { store: string; problem: string; isSocket?: true }) =>
     said(
-      `${d.store} refused: ${d.problem}.`,
+      `${d.store} cannot be used: ${d.problem}.`,
       d.isSocket === true
-        ? "Nothing was written. Allow the user of this process to enter the socket's folder and to write to the socket, or connect by host and port."
-        : "Nothing was written. Check user, password, database and TLS (sslmode), and that the user may create and use the schema.",
+        ? "Allow the user of this process to enter the socket's folder and to write to the socket, or connect by host and port. Nothing was written."
+        : "Check user, password, database and TLS (sslmode), and that the user may create and use the schema. Nothing was written.",
       "unchanged",
     ),
+  /** Another connection holds the database for longer than `busyTimeoutMs`. Nothing is written. */
   "store.locked": (d: { path: string; ms: number }) =>
     said(
       `${d.path} was locked by another connection for ${d.ms} ms.`,
-      "Nothing was written. Try again; if it stays locked, end the program that holds the file open.",
+      "Try again. If it stays locked, end the program that holds the file open. Nothing was written.",
       "unchanged",
     ),
+  /** The store removes bytes that nothing refers to; a reference to them came too late. Nothing is written. */
   "store.swept": (d: { hash: string }) =>
     said(
-      `The bytes ${d.hash} were swept before anything named them.`,
-      "Nothing was written. Put the bytes again, then write again.",
+      `Blob ${d.hash} was garbage-collected before anything referenced it.`,
+      "Upload it again, then repeat the write. Nothing was written.",
       "reload",
     ),
+  /** The database is to be compacted while other processes work on it. Nothing is changed. */
   "store.in-use": (d: { path: string; turns: number }) =>
     said(
-      `Other processes run ${d.turns} turns or jobs on ${d.path}, and would have to wait until it is rewritten.`,
-      "Nothing was changed. Compact when they are done, or leave `compact` out: pages are then given back in slices.",
+      `Other processes run ${d.turns} turns or jobs on ${d.path}, and compacting would block them.`,
+      "Compact after they have ended, or leave `compact` out: the store then frees pages in small steps. Nothing was changed.",
       "unchanged",
     ),
+  /** The disk or the quota is full. Nothing is written. */
   "store.full": (d: { path: string }) =>
     said(
-      `There is no room left for ${d.path}.`,
-      "Nothing was written. Free space on its disk, then try again.",
+      `${d.path} cannot grow: the disk is full.`,
+      "Free space on its disk, then try again. Nothing was written.",
       "unchanged",
     ),
+  /** The file, its folder or the server allows no writes. */
   "store.readonly": (d: { path: string }) =>
     said(
-      `${d.path} cannot be written.`,
-      "Let this user write it: a file and its folder, for example with chmod or chown, or a server that is no standby and not set to default_transaction_read_only.",
+      `${d.path} is read-only.`,
+      "Allow this user to write the file and its folder, for example with chmod or chown. On a server, connect to the primary, not to a standby, and without default_transaction_read_only.",
     ),
+  /** The disk, the file system or the server fails in another way. */
   "store.failed": (d: { path: string; problem: string }) =>
     said(
       `${d.path} failed: ${d.problem}.`,
-      "Check the disk and its file system. What was not acknowledged may not be kept: read the session again.",
+      "Check the disk and its file system, then read the session again: the last write may or may not be stored.",
       "reload",
     ),
+  /** This process stood still for so long that another one took over its session or job. What it still does is not stored. */
   "lease.lost": (d: { sessionId: string; generation: number }) =>
     said(
-      `Another worker has taken session ${d.sessionId} over from generation ${d.generation}.`,
-      "Open the session again: await runtime.session(id). The turn goes on at the other worker.",
+      `Another worker has taken over ${d.sessionId} from generation ${d.generation}.`,
+      "Open the session again: await runtime.session(id). The other worker resumes the turn.",
       "reopen",
     ),
+  /** An operation id is used a second time, with other content. */
   "append.conflict": (d: { operation: string }) =>
     said(
-      `The operation ${d.operation} was called before with other content.`,
+      `Operation ${d.operation} was already called with other content.`,
       "Use a new operation id for another append, command or task, or for another input.",
     ),
+  /** A fork, a branch or a page of the history begins at a node that this session does not have. */
   "fork.unknown": (d: { node: string }) =>
     said(
-      `There is no node ${d.node} in this session.`,
+      `Node ${d.node} does not exist in this session.`,
       "Take the id of a message from session.read().messages, or of a node from session.history().",
     ),
+  /** A fork is made between a tool call and its result. */
   "fork.unpaired": (d: { node: string; legal: readonly string[] }) =>
     said(
-      `A fork at ${d.node} would part a tool call from its result.`,
+      `A fork at ${d.node} would separate a tool call from its result.`,
       `Pass another \`at\`: ${d.legal.join(" or ")}.`,
     ),
+  /** A cursor of one session is used to read another one. */
   "cursor.foreign": (d: { session: string }) =>
     said(
-      `The cursor belongs to another session than ${d.session}.`,
+      `The cursor does not belong to session ${d.session}.`,
       "Use a cursor of an event of this session, or leave it out.",
     ),
+  /** A cursor is malformed, or points to nothing. */
   "cursor.unknown": (d: { cursor: string }) =>
-    said(`${JSON.stringify(d.cursor)} is not a cursor.`, "Use the `cursor` of an event as it is, or leave it out."),
+    said(
+      `Invalid cursor ${JSON.stringify(d.cursor)}.`,
+      "Use the `cursor` of an event without changes, or leave it out.",
+    ),
+  /** The id or the key belongs to no open wait. */
   "wait.unknown": (d: { id?: string; event?: string }) => {
     if (d.event !== undefined)
       return said(`This is an event of kind ${d.event}, not a wait.`, "Pass the id of its wait, `event.wait`.");
     if (d.id !== undefined)
       return said(
         `${d.id.slice(0, 40)} is the id of a wait, and \`{ key }\` takes its key.`,
-        "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
+        "Pass the id itself: runtime.waits.resolve(id, …). Your code must then check who answers.",
       );
     return said(
       "No open turn or job has a wait with this id or key.",
       "List the open waits with runtime.waits.list(). A wait ends with its turn.",
     );
   },
+  /** An answer comes after the deadline of its wait. */
   "wait.expired": (_: object) =>
     said(
-      "The answer came after the deadline of the wait.",
-      "Its turn goes on without it. Send the input again to ask anew.",
+      "The answer came after the deadline of the wait. The turn continued without it.",
+      "Send the input again to ask again.",
     ),
+  /** An answer has the wrong shape, or does not fit the schema of the wait. */
   "wait.answer": (d: { wants: string; problem: string }) =>
     said(
-      `This is no answer to a wait for ${d.wants === "interrupted" ? "a decision" : `${d.wants === "approval" ? "an" : "a"} ${d.wants}`}: ${d.problem}.`,
+      `Invalid answer to a wait for ${d.wants === "interrupted" ? "a decision" : `${d.wants === "approval" ? "an" : "a"} ${d.wants}`}: ${d.problem}.`,
       d.wants === "approval" || d.wants === "interrupted"
         ? 'Answer with { approved: true }, or { approved: false, reason: "Too much." }.'
         : 'Answer with { value: … }, or { error: "It could not be done." }.',
@@ -562,10 +697,13 @@ const ERRORS = {
     ),
 
   // The command line
+  /** `--app` names a file that does not exist. */
   "app.missing": (d: { path: string }) =>
-    said(`There is no app ${d.path}.`, "Pass the path of a module, for example --app agent.ts."),
+    said(`The app ${d.path} does not exist.`, "Pass the path of a module, for example --app agent.ts."),
+  /** The module of `--app` throws while it is loaded. */
   "app.failed": (d: { path: string; problem: string }) =>
-    said(`The app ${d.path} cannot be loaded: ${d.problem}`, "BOWLINE_DEBUG=1 shows where it failed."),
+    said(`The app ${d.path} cannot be loaded: ${d.problem}`, "Set BOWLINE_DEBUG=1 to see where it failed."),
+  /** The module of `--app` exports something else than a runtime. */
   "app.invalid": (d: { path: string; found: string }) =>
     said(
       `The default export of ${d.path} must be a runtime, or a function that makes one. It is ${d.found}.`,
@@ -573,164 +711,197 @@ const ERRORS = {
     ),
 
   // Jobs
+  /** The id belongs to no job. */
   "job.unknown": (d: { id: string }) =>
     said(
-      `There is no job ${JSON.stringify(d.id.slice(0, 80))}.`,
-      "Take an id from jobs.list(), or from what spawn returned.",
+      `Job ${JSON.stringify(d.id.slice(0, 80))} does not exist.`,
+      "Take an id from jobs.list(), or from the answer of spawn.",
     ),
+  /** A job of another session is used. */
   "job.foreign": (d: { id: string; session: string }) =>
     said(
-      `The job ${d.id} does not belong to the session ${d.session}.`,
-      "Use it in its own session, or hand it over first with jobs.transfer.",
+      `Job ${d.id} does not belong to session ${d.session}.`,
+      "Use it in its own session, or transfer it first with jobs.transfer.",
     ),
+  /** A job that has ended is changed, awaited by a signal, or transferred. */
   "job.over": (d: { id: string; state: string }) =>
-    said(`The job ${d.id} is over: it was ${d.state}.`, "Read its result with jobs.get(id), or begin another job."),
+    said(`Job ${d.id} has ended with the state ${d.state}.`, "Read its result with jobs.get(id), or start a new job."),
+  /** A job is started under the id of another one. */
   "job.conflict": (d: { id: string }) =>
-    said(`There is another job with the id ${d.id}.`, "Leave the id out, or take one that is new."),
+    said(`Another job already has the id ${d.id}.`, "Leave the id out, or use a new one."),
+  /** The session is at `limits.jobsMax`. */
   "job.full": (d: { max: number }) =>
     said(
-      `The session has ${d.max} jobs that are not over.`,
-      "Wait for some of them, cancel what is not needed, or raise limits.jobsMax.",
+      `The session already has ${d.max} jobs that have not ended.`,
+      "Wait for some of them, cancel those you do not need, or raise limits.jobsMax.",
       "unchanged",
     ),
+  /** A job with a function is completed, or its state is changed, in another process than the one that runs it. */
   "job.bound": (d: { id: string }) =>
     said(
-      `The job ${d.id} is bound to the process that began it.`,
-      "Cancel it, or begin a job with `operation` instead of a function: such a job can go on anywhere.",
+      `Job ${d.id} runs a function and is bound to the process that started it.`,
+      "Cancel it, or start a job with `operation` instead of a function: any process can run that one.",
     ),
+  /** A job is awaited in the hook or tool that started it. It starts when that one has returned. */
   "job.unstarted": (d: { id: string }) =>
     said(
-      `The job ${d.id} begins with the answer of the hook or tool that waits for it.`,
+      `Job ${d.id} has not started: it starts after the hook or tool that spawned it returns.`,
       "Await it in a later hook or tool, or return defer({ jobs: [id] }) from the tool.",
     ),
+  /** A signal is not declared by the job, or its payload does not fit. */
   "job.signal": (d: { id: string; signal: string; problem: string }) =>
     said(
-      `The signal ${JSON.stringify(d.signal)} cannot be sent to the job ${d.id}: ${d.problem}.`,
+      `The signal ${JSON.stringify(d.signal)} cannot be sent to job ${d.id}: ${d.problem}.`,
       "Send a signal that the job declares in `signals`, with a payload that fits its schema.",
     ),
+  /** `spawn`, or a call inside a job, gets something that it cannot use. */
   "job.invalid": (d: { problem: string }) =>
     said(
-      `This cannot be a job: ${d.problem}.`,
-      "Give it a label, and either a function or `operation`, for example `acme/reports.write`, with a JSON `input`.",
+      `Invalid job: ${d.problem}.`,
+      "Correct what the message names. A job has a label, and a function or an `operation` (for example `acme/reports.write`) with a JSON `input`.",
     ),
+  /** The work of a job throws. */
   "job.failed": (d: { id: string; problem: string }) =>
-    said(`The job ${d.id} failed: ${d.problem}`, "Look at the cause; what it had done before is in its steps."),
+    said(`Job ${d.id} failed: ${d.problem}`, "Look at `cause`. The steps of the job show what it did before."),
+  /** A job is cancelled. */
   "job.cancelled": (d: { id: string; reason: string }) =>
-    said(`The job ${d.id} was cancelled: ${d.reason}`, "Begin it again if it is still wanted."),
+    said(`Job ${d.id} was cancelled: ${d.reason}`, "Start it again if you still need it."),
+  /** A job waits durably, and its promise in this process ends. */
   "job.parked": (d: { id: string }) =>
     said(
-      `The job ${d.id} only waits, and was given up here.`,
-      "It goes on when what it waits for has come.",
+      `Job ${d.id} is parked: it is waiting and no longer runs in this process.`,
+      "Let this error pass. The job resumes when its wait ends.",
       "unchanged",
     ),
+  /** The process that ran the function of a job is gone. */
   "job.abandoned": (d: { id: string }) =>
     said(
-      `The job ${d.id} was abandoned: the process that did the work is gone.`,
-      "Begin it again, or name a task (`operation`): such a job goes on in another process.",
+      `Job ${d.id} was abandoned: the process that ran it is gone.`,
+      "Start it again, or start a task (`operation`): another process can resume it.",
     ),
+  /** A job ends its process again and again. */
   "job.crash-loop": (d: { id: string; max: number }) =>
     said(
-      `The job ${d.id} was begun again ${d.max} times and did not get on.`,
-      "Look at what its task does to the process: it may end it. Then begin the job again.",
+      `Job ${d.id} was restarted ${d.max} times without completing a step.`,
+      "Find out whether its task ends the process, correct that, then start the job again.",
     ),
+  /** A job is at the limit of recorded steps. */
   "job.steps": (d: { max: number }) =>
     said(
-      `The job has recorded ${d.max} steps, and may record no more.`,
-      "Let it begin another job that goes on, or raise limits.jobStepsMax.",
+      `The job has recorded ${d.max} steps and cannot record more.`,
+      "Start another job for the rest of the work, or raise limits.jobStepsMax.",
     ),
+  /** A job that was resumed takes another path than the one it recorded. */
   "job.diverged": (d: { id: string; step: string }) =>
     said(
-      `The job ${d.id} asks for the step ${d.step} in another way than when it was recorded.`,
-      "Keep the order of steps in the task's code, and make what differs between two runs a step itself (`once`).",
+      `Job ${d.id} repeats step ${d.step} differently from the recorded run.`,
+      "Keep the order of steps in the task's code, and do in a step (`once`) everything that can differ between two runs.",
     ),
 
   // Triggers
+  /** An event is used that no installed plugin declares. */
   "trigger.unknown": (d: { event: string; known: readonly string[] }) =>
     said(
       `No plugin here declares the event ${JSON.stringify(d.event.slice(0, 80))}.`,
       d.known.length === 0
         ? "Declare it: `triggers: [{ name, payload }]` in the `setup` of a plugin."
-        : `Declared are ${d.known.join(", ")}. Declare it in the \`triggers\` of a plugin, or install that plugin.`,
+        : `Declare it in the \`triggers\` of a plugin, or install that plugin. Declared here: ${d.known.join(", ")}.`,
     ),
+  /** The payload of an event is not JSON, or does not fit the schema of the event. */
   "trigger.payload": (d: { event: string; problem: string }) =>
-    said(
-      `The payload does not fit the event ${d.event}: ${d.problem}.`,
-      "Send JSON that fits the schema of the event.",
-    ),
+    said(`Invalid payload of event ${d.event}: ${d.problem}.`, "Send JSON that fits the schema of the event."),
+  /** A field of a subscription or of `defineTrigger` cannot be used. */
   "trigger.invalid": (d: { field: string; problem: string }) =>
     said(
       `Invalid trigger: \`${d.field}\` ${d.problem}.`,
-      TRIGGER_HINTS[d.field] ?? "Write what the message asks for, or leave the field out.",
+      TRIGGER_HINTS[d.field] ?? "Correct the value, or leave the field out.",
     ),
+  /** Another call changed or removed the subscription in the meantime, or made another one with its id. */
   "trigger.conflict": (d: { id: string; revision?: number }) =>
     d.revision === undefined
-      ? said(`There is no subscription ${d.id} at that revision: it was removed.`, "Subscribe again.", "unchanged")
+      ? said(
+          `Subscription ${d.id} was removed in the meantime.`,
+          "Subscribe again: triggers.subscribe(…).",
+          "unchanged",
+        )
       : said(
-          `There is a subscription ${d.id} at revision ${d.revision}, which is not what was asked for.`,
-          "Read it again and decide again, change it with triggers.update, or take another id.",
+          `Subscription ${d.id} is at revision ${d.revision}, and its content is not the expected one.`,
+          "Read it again and decide again, change it with triggers.update, or use another id.",
           "unchanged",
         ),
+  /** The session is at `limits.subscriptionsMax`. */
   "trigger.full": (d: { max: number }) =>
     said(
-      `The session has ${d.max} subscriptions.`,
+      `The session already has ${d.max} subscriptions.`,
       "Remove some of them, or raise limits.subscriptionsMax.",
       "unchanged",
     ),
+  /** The session has no subscription of this id. */
   "trigger.missing": (d: { id: string; session: string }) =>
     said(
-      `The session ${d.session} has no subscription ${JSON.stringify(d.id.slice(0, 80))}.`,
+      `Session ${d.session} does not have the subscription ${JSON.stringify(d.id.slice(0, 80))}.`,
       "Take an id from triggers.list().",
     ),
+  /** One key is used for two different events. */
   "trigger.occurred": (d: { event: string; key: string }) =>
     said(
-      `The event ${d.event} has occurred under the key ${JSON.stringify(d.key.slice(0, 80))} with another payload.`,
-      "Take a key of its own for everything that happens.",
+      `Event ${d.event} already occurred under the key ${JSON.stringify(d.key.slice(0, 80))}, with another payload.`,
+      "Use a unique key per event.",
     ),
+  /** The subscriptions change so often that an event cannot be stored. */
   "trigger.busy": (d: { event: string }) =>
     said(
-      `The subscriptions to ${d.event} changed again and again, and nothing was kept.`,
+      `Event ${d.event} was not stored: its subscriptions changed during every attempt.`,
       "Emit it again, with the same key.",
       "unchanged",
     ),
+  /** A webhook gets a request that is not a POST. */
   "webhook.method": (d: { method: string }) =>
     said(`A webhook takes POST, not ${d.method.slice(0, 20)}.`, "Send the event with POST to the same address."),
+  /** The signature of a request to a webhook is missing or wrong. */
   "webhook.signature": (_: object) =>
     said(
-      "The request is not signed as it must be.",
-      "Check that both sides have the same secret and scheme, and that the body is passed on as it came.",
+      "The signature of the request is missing or wrong.",
+      "Check that both sides have the same secret and scheme, and that no proxy changes the body.",
     ),
+  /** The body of a request to a webhook cannot be read as an event. */
   "webhook.body": (d: { problem: string }) =>
-    said(
-      `The body cannot be used: ${d.problem}.`,
-      "Send what the event's payload is made from, as JSON unless agreed otherwise.",
-    ),
+    said(`Invalid body: ${d.problem}.`, "Send the body that the webhook expects. Default: JSON."),
+  /** The body of a request is longer than `bytesMax` of the webhook. */
   "webhook.bytes": (d: { max: number }) =>
     said(`The body has more than ${d.max} bytes.`, "Send less, or raise `bytesMax` of the webhook."),
+  /** The event of a webhook could not be stored. */
   "webhook.failed": (_: object) =>
     said(
-      "The event could not be kept.",
-      "Send it again, with the same key; the trace of the runtime says what failed.",
+      "The event could not be stored.",
+      "Send it again, with the same key; the runtime's trace shows what failed.",
       "unchanged",
     ),
 
   // Monitors
+  /** The session has no monitor of this id. */
   "monitor.unknown": (d: { id: string; session: string }) =>
     said(
-      `The session ${d.session} has no monitor ${JSON.stringify(d.id.slice(0, 80))}.`,
+      `Session ${d.session} does not have the monitor ${JSON.stringify(d.id.slice(0, 80))}.`,
       "Take an id from monitors.snapshot(), or start one with a command.",
     ),
+  /** The options of a monitor cannot be used. */
   "monitor.invalid": (d: { problem: string }) =>
-    said(`This cannot be a monitor: ${d.problem}.`, "Give it a command, and options as MonitorSpec has them."),
+    said(`Invalid monitor: ${d.problem}.`, "Pass a command, and options that fit the type MonitorSpec."),
+  /** A monitor is started under the id of another one, or again with other options. */
   "monitor.conflict": (d: { id: string }) =>
     said(
-      `The name ${d.id} is that of another monitor, or of this one with other options.`,
-      "Stop it first, or take another id.",
+      `The id ${d.id} already belongs to a monitor with other options.`,
+      "Stop that monitor first, or use another id.",
       "unchanged",
     ),
+  /** The session runs as many monitors as it may. */
   "monitor.full": (d: { max: number }) =>
-    said(`${d.max} monitors of the session run already.`, "Stop some of them with monitors.stop.", "unchanged"),
+    said(`The session already runs ${d.max} monitors.`, "Stop some of them with monitors.stop.", "unchanged"),
+  /** The command of a monitor cannot start, or ends with an error. */
   "monitor.failed": (d: { problem: string }) =>
-    said(`The command failed: ${d.problem}.`, "Its last lines say more; start the monitor again."),
+    said(`The command failed: ${d.problem}.`, "Read its last lines, then start the monitor again."),
+  /** The command of a monitor runs longer than `timeoutMs`. */
   "monitor.timeout": (d: { ms: number }) =>
     said(
       `The command was stopped after ${d.ms} ms.`,
@@ -738,137 +909,182 @@ const ERRORS = {
     ),
 
   // Endings of a turn
+  /** The turn made as many model calls as `limits.roundsMax` allows. */
   "limit.rounds": (d: { max: number }) =>
     said(
-      `The turn reached its ${d.max} rounds.`,
+      `The turn reached its limit of ${d.max} rounds.`,
       "Raise limits.roundsMax, ask for less in one turn, or set budget.keepsAnswer to get an answer in the last round.",
     ),
+  /** In `limits.noProgressMax` rounds in a row, no call succeeded. */
   "limit.no-progress": (d: { max: number }) =>
     said(
-      `${d.max} rounds in a row achieved nothing.`,
-      "Look at the results of the last calls in session.read().messages: the tool or its description may be at fault.",
+      `The turn made no progress in ${d.max} rounds in a row.`,
+      "Look at the last results in session.read().messages: the tool or its description may be wrong.",
     ),
+  /** The turn was compacted as often as `limits.framesMax` allows. */
   "limit.frames": (d: { max: number }) =>
-    said(`The turn opened ${d.max} frames.`, "Raise limits.framesMax, or split the task into several turns."),
+    said(
+      `The turn reached its limit of ${d.max} frames.`,
+      "Raise limits.framesMax, or split the task into several turns.",
+    ),
+  /** The conversation is longer than the model's context window, and no plugin could shorten it. */
   "limit.context": (_: object) =>
     said(
       "The conversation no longer fits the model's context window.",
-      "Install rollingHistory() of bowline/plugins/rolling-history, call session.compact(), or begin a new session.",
+      "Install rollingHistory() of bowline/plugins/rolling-history, call session.compact(), or open a new session.",
     ),
+  /** A turn or a session used more tokens than its budget allows. */
   "limit.tokens": (d: { of: string; spent: number; max: number }) =>
-    said(`The ${d.of} has spent ${d.spent} tokens of ${d.max}.`, `Raise budget.${d.of}.tokens, or ask for less.`),
+    said(
+      `The ${d.of} has used ${d.spent} tokens, and its budget is ${d.max}.`,
+      `Raise budget.${d.of}.tokens, or ask for less.`,
+    ),
+  /** A turn or a session cost more than its budget allows. */
   "limit.money": (d: { of: string; spent: number; max: number }) =>
-    said(`The ${d.of} has cost ${d.spent} of ${d.max}.`, `Raise budget.${d.of}.cost, or ask for less.`),
+    said(`The ${d.of} has cost ${d.spent}, and its budget is ${d.max}.`, `Raise budget.${d.of}.cost, or ask for less.`),
+  /** A budget with `unknown: "stop"` meets a model that reports no usage. */
   "limit.usage-unknown": (d: { calls: number }) =>
     said(
-      `The usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is not known, so the budget cannot be kept.`,
+      `The budget cannot be checked: the usage of ${d.calls} model ${d.calls === 1 ? "call" : "calls"} is unknown.`,
       'Make the provider report usage (openai-compatible: `includeUsage: true`), or leave out `unknown: "stop"`.',
     ),
+  /** An issue, not an ending: a gate is bound to a tool name that the session does not have. */
   "gate.tool": (d: { tool: string; nearest?: string }) =>
     said(
-      `A gate names the tool ${d.tool}, and the session has no tool of that name.`,
+      `A gate names the tool ${d.tool}, which the session does not have.`,
       d.nearest === undefined
-        ? "Correct the name if it is misspelled: the gate does not hold for calls of other tools. Ignore this if the tool is added later."
-        : `Did you mean ${d.nearest}? The gate does not hold for its calls. Ignore this if ${d.tool} is added later.`,
+        ? "Correct the name if it is misspelled: the gate does not apply to other tools. Ignore this if the tool is added later."
+        : `Did you mean ${d.nearest}? The gate does not apply to its calls. Ignore this if ${d.tool} is added later.`,
     ),
+  /** An issue, not an ending: the budget counts with an estimate. */
   "usage.estimated": (d: { model: string }) =>
     said(
-      `${d.model} does not say what its calls use: tokens are estimated from the bytes sent and received.`,
+      `${d.model} does not report its usage. Tokens are estimated from the bytes sent and received.`,
       "Make the provider report usage; for an openai-compatible one pass `includeUsage: true`.",
     ),
+  /** A budget in money meets a model without a price. */
   "price.unknown": (d: { model: string }) =>
     said(
-      `There is no price for ${d.model}, so what it costs cannot be limited.`,
+      `The cost of ${d.model} cannot be limited: its price is unknown.`,
       "Add the model to `prices` of createRuntime, or leave out the budget's cost.",
     ),
+  /** A plugin compacts a conversation to at least its old size. */
   "compact.useless": (d: { plugin: string; before: number; after: number }) =>
     said(
-      `Plugin ${d.plugin} made ${d.after} bytes of ${d.before}, which is no smaller.`,
+      `Plugin ${d.plugin} compacted ${d.before} bytes to ${d.after}, which is not smaller.`,
       "Return a shorter `seed` from `compact`, or a later `tail`.",
     ),
+  /** An input, a reply, a result or a prompt is longer than its limit. */
   "limit.bytes": (d: { what: string; bytes: number; max: number }) =>
     said(
-      `${d.what} has ${d.bytes} bytes; ${d.max} are allowed.`,
-      "Send or return less, or raise the limit of that name in `limits`; docs/defaults.md lists them.",
+      `${d.what} has ${d.bytes} bytes, and the limit is ${d.max}.`,
+      "Send or return less, or raise the matching limit in `limits`; docs/defaults.md lists them.",
     ),
+  /** The model stopped in the middle of its reply, because the reply was too long. */
   "reply.truncated": (_: object) =>
     said("The reply reached the model's output limit.", "Ask for a shorter answer, or raise settings.maxOutputTokens."),
+  /** A `stream` hook returned `{ abort: true }`. */
   "reply.aborted": (_: object) =>
     said(
-      "A plugin ended the reply before anything was said.",
+      "A plugin aborted the reply before it had any text.",
       "Look at the plugins with a `stream` hook: one of them returned { abort: true }.",
     ),
+  /** The provider reports that the model refused, or that a content filter stopped it. */
   "reply.refused": (_: object) => said("The model refused to answer.", "Ask in another way, or use another model."),
+  /** The turn has an output schema, and the model gave nothing that fits it. */
   "output.invalid": (d: { problem: string }) =>
     said(
-      `The model did not give the output that was asked for: ${d.problem}`,
+      `The model did not return the requested output: ${d.problem}`,
       "Simplify the output schema, describe its fields, or use a stronger model.",
     ),
+  /** The runtime is closed while the result of a turn is awaited. */
   "turn.left": (d: { turnId: string }) =>
     said(
-      `The runtime was closed before turn ${d.turnId} ended. The turn is kept: it waits, or goes on elsewhere.`,
+      `The runtime was closed before turn ${d.turnId} ended. The turn is stored and can be resumed.`,
       "Open a runtime on the same store and follow the turn there: session.follow(turnId).result().",
       "reopen",
     ),
+  /** `text()` is called for a turn that ended without an answer. */
+  "turn.unanswered": (d: Unanswered) => {
+    const { turnId, outcome } = d;
+    const how = outcome.kind === "stopped" ? "was stopped by" : "failed in";
+    return said(
+      `Turn ${turnId} has no answer: it ${how} ${outcome.by} (${outcome.code}). ${outcome.reason}`,
+      "Call `result()` to get every ending as a value. Here it is `details.outcome`, with the text so far.",
+    );
+  },
+  /** `cancel()` or an aborted signal ended the turn. */
   "turn.cancelled": (d: { reason: string }) =>
     said(`The turn was cancelled: ${d.reason}`, "Send the input again to start over."),
+  /** The recorded events of a turn do not fit this version of the protocol or the runtime. */
   "turn.diverged": (d: { effect: string; kind: string }) =>
     said(
-      `The event ${d.kind} answers ${d.effect}, which is not open.`,
-      "The journal was written by another version. What the turn had done is kept; send the input again.",
+      `The recorded event ${d.kind} does not fit ${d.effect}: another version recorded the turn.`,
+      "Send the input again. The session keeps what the turn did before.",
     ),
+  /** A turn ends its process again and again. */
   "turn.crash-loop": (d: { max: number }) =>
     said(
-      `The turn was resumed ${d.max} times and did not get through.`,
-      "Look at what its tools do to the process: one of them may end it. Then send the input again.",
+      `The turn was resumed ${d.max} times without completing.`,
+      "Find out whether one of its tools ends the process, correct that, then send the input again.",
     ),
+  /** A turn was not resumed for longer than `limits.turnAgeMs`. */
   "turn.expired": (d: { days: number }) =>
     said(
-      `The turn was left ${d.days} days ago, which is too long.`,
-      "What it had done is kept. Send the input again, or raise limits.turnAgeMs.",
+      `The turn is too old to resume: it stopped ${d.days} days ago.`,
+      "Send the input again, or raise limits.turnAgeMs. The session keeps what the turn did before.",
     ),
+  /** A turn cannot be resumed in this process, because its model is missing here. */
   "turn.model": (d: { turnId: string; model: string; problem: string }) =>
     said(
       `This process does not have the model ${d.model} of the open turn ${d.turnId}: ${d.problem}`,
-      "The turn stays open for a process that has the model. To resume it here, pass the model to createRuntime, for example with `models`. To end it, call session.cancel(turnId).",
+      "Pass the model to createRuntime, for example with `models`. Any process that has the model can resume the turn. To end it, call session.cancel(turnId).",
       "unchanged",
     ),
+  /** A turn cannot be resumed in this process, because another kind of host began it. */
   "turn.host": (d: { expected: string; actual: string }) =>
     said(
-      `The turn was begun on the host ${d.expected}, not on ${d.actual}.`,
-      "Open the session with the host that began the turn: pass it as `host` to createRuntime.",
+      `The turn began on the host ${d.expected}, and this runtime has the host ${d.actual}.`,
+      "Pass the host that began the turn as `host` to createRuntime.",
     ),
+  /** The protocol throws, or breaks its contract. */
   "protocol.failed": (d: { protocol: string; problem: string }) =>
     said(
-      `The protocol ${d.protocol} failed: ${d.problem}`,
-      "This is a defect of the protocol: report it with the message, or install another protocol.",
+      `Protocol ${d.protocol} failed: ${d.problem}`,
+      "Report this with the message, because it is a defect of the protocol, or install another protocol.",
     ),
+  /** A turn is to run code, and the session has no executor. */
   "code.unavailable": (_: object) =>
     said(
-      "Code cannot be run in this session: no plugin fills the slot codeExecutor.",
-      "Add `code` of bowline/plugins/code to `plugins`, or a plugin with an executor of your own.",
+      "This session cannot run code: no plugin fills the slot codeExecutor.",
+      "Add `code` of bowline/plugins/code to `plugins`, or your own plugin with an executor.",
     ),
+  /** The executor that runs code fails. The session keeps the conversation. */
   "code.stopped": (d: { problem: string }) =>
     said(
-      `The code executor broke down: ${d.problem}`,
-      "What was said is kept. Look into the plugin that fills codeExecutor, then start another turn.",
+      `The code executor failed: ${d.problem}`,
+      "Check the plugin that fills codeExecutor, then start another turn.",
     ),
+  /** The heap of the session's code was written by another version of the sandbox. */
   "code.engine": (d: { expected: string; actual: string }) =>
     said(
-      `What the code of this session keeps was made by the engine ${d.expected.slice(0, 12)}; this one is ${d.actual.slice(0, 12)}.`,
-      'Use the version of Bowline that made it, or begin with nothing: `session.command(code, "reset")`.',
+      `The stored heap of this session's code needs the engine ${d.expected.slice(0, 12)}; this one is ${d.actual.slice(0, 12)}.`,
+      'Use the version of Bowline that wrote it, or start with an empty heap: `session.command(code, "reset")`.',
     ),
+  /** The heap of the session's code is incomplete, or its checksum is wrong. */
   "code.damaged": (d: { problem: string }) =>
     said(
-      `What the code of this session keeps is damaged: ${d.problem}.`,
-      'Restore the file from a copy, or begin with nothing: `session.command(code, "reset")`.',
+      `The stored heap of this session's code is damaged: ${d.problem}.`,
+      'Restore the database from a backup, or start with an empty heap: `session.command(code, "reset")`.',
     ),
+  /** A sandbox ended while code ran in it. */
   "code.lost": (_: object) =>
-    said("What this code ran in is gone.", "Nothing to do: the executor opens another guest and repeats the segments."),
+    said("The sandbox of this code is gone.", "Do nothing: the executor opens another sandbox and repeats the code."),
+  /** Code that was resumed takes another path than the one it recorded. */
   "code.diverged": (d: { cell: string; problem: string }) =>
     said(
-      `The code of ${d.cell} ran differently when it was run again: ${d.problem}`,
-      "What was said is kept, and what the code keeps is as it was before the turn. Report it with the cell's code.",
+      `The code of ${d.cell} ran differently when it was repeated: ${d.problem}`,
+      "Report this with the code of the cell. The heap is the one from before the turn.",
     ),
 } as const satisfies { readonly [code: string]: (details: never) => Said };
 

@@ -31,16 +31,15 @@ interface Fact {
 }
 
 /**
- * Streams while a turn runs, so that a screen can show it. Only the commit is a fact: a preview may be retracted or
- * lost.
+ * Streams while a turn runs, so that a screen can show it. A preview is not a fact: it can be retracted or lost.
  */
 export type Preview = Previewed &
   (
     | { readonly kind: "text"; readonly delta: string }
     | { readonly kind: "reasoning"; readonly delta: string }
-    /** Discard everything shown under this key: the attempt is being tried again. */
+    /** Discard everything shown under this key, because the attempt is repeated. */
     | { readonly kind: "retracted" }
-    /** A model call failed and is made again after `waitMs`. `attempt` is the one that failed, from 1. */
+    /** A model call failed and is repeated after `waitMs`. `attempt` is the failed attempt, from 1. */
     | {
         readonly kind: "retrying";
         readonly class: ProviderFailureClass;
@@ -50,9 +49,9 @@ export type Preview = Previewed &
     | { readonly kind: "toolStarted"; readonly call: ToolCall }
     /** What a running tool printed, by `output` of its context. Bounded, and never part of the call's result. */
     | { readonly kind: "toolOutput"; readonly callId: CallId; readonly delta: string }
-    /** How far a running tool is, by `progress` of its context. Only the newest one counts. */
+    /** The progress of a running tool, by `progress` of its context. Only the newest value counts. */
     | { readonly kind: "toolProgress"; readonly callId: CallId; readonly value: Json }
-    /** The call's own work is over; hooks may still look at its result, which comes with `toolEnded`. */
+    /** The tool has returned. Hooks can still change its result, which comes with `toolEnded`. */
     | {
         readonly kind: "toolReturned";
         readonly callId: CallId;
@@ -91,8 +90,8 @@ export type FactEvent = Fact &
     /** A fresh context window begins at this node. */
     | { readonly kind: "frame"; readonly frame: NodeId }
     /**
-     * Previews were lost because the reader was too slow or came too late. `view` is the session as it stands: draw it
-     * anew.
+     * Previews were lost, because the reader was too slow or joined too late. Redraw the session from `view`, its
+     * current state.
      */
     | { readonly kind: "gap"; readonly view: SessionView }
   );
@@ -103,14 +102,14 @@ interface TurnCommitted {
   readonly nodes: readonly NodeId[];
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-  /** Set when the session had moved meanwhile: the turn was kept as a branch, and the head stayed where it was. */
+  /** Set when the session had changed meanwhile: the turn was stored as a branch, and the head did not move. */
   readonly branch?: NodeId;
 }
 
 /** A turn or a job waits for an answer. `runtime.waits.resolve(wait, answer)` answers it. */
 interface Waiting {
   readonly kind: "waiting";
-  /** Either of these two. */
+  /** Either `turnId` or `jobId` is set. */
   readonly turnId?: TurnId;
   readonly jobId?: JobId;
   readonly wait: WaitId;
@@ -118,13 +117,13 @@ interface Waiting {
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
   readonly effect: EffectName;
   readonly callId: CallId;
-  /** As it is made if it is approved: hooks may have replaced the arguments of `toolStarted`. */
+  /** The call that runs after an approval. Hooks can have replaced the arguments of `toolStarted`. */
   readonly call: ToolCall;
   readonly reason: string;
   /** When it can no longer be answered: milliseconds since 1970. */
   readonly until: number;
 }
-/** A wait was answered, or its time is up, or it was revoked. */
+/** A wait was answered, has expired, or was revoked. */
 interface Resolved {
   readonly kind: "resolved";
   readonly turnId?: TurnId;
@@ -136,8 +135,8 @@ interface Resolved {
   readonly by?: string;
 }
 
-/** Everything an observer of a session is told. `fact` tells previews from facts. */
+/** All events of `observe()`. `fact` distinguishes facts from previews. */
 export type SessionEvent = Preview | FactEvent;
 
-/** Everything a reader of one turn is told: its previews, what it waits for, and at last its `committed` fact. */
+/** All events of one turn: its previews, its waits, and at the end its `committed` fact. */
 export type TurnProgress = Preview | (Fact & (TurnCommitted | Waiting | Resolved));

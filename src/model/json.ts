@@ -42,8 +42,8 @@ export function toJson(value: unknown, max = 2_000_000): { readonly json: Json }
     if (Array.isArray(item))
       return item.map((each, index) => copy(each === undefined ? null : each, `${path}[${index}]`));
     if (typeof (item as { toJSON?: unknown }).toJSON === "function") {
-      const said: unknown = (item as { toJSON(key: string): unknown }).toJSON("");
-      return said === item ? fail(path, "its toJSON returns itself") : copy(said, path);
+      const converted: unknown = (item as { toJSON(key: string): unknown }).toJSON("");
+      return converted === item ? fail(path, "its toJSON returns itself") : copy(converted, path);
     }
     const prototype: unknown = Object.getPrototypeOf(item);
     if (prototype !== null && prototype !== Object.prototype && !isPlainElsewhere(prototype)) {
@@ -188,3 +188,19 @@ type Defined<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K
 /** The same fields without those that are undefined: an optional field is left out, as it is in JSON. */
 export const defined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+
+/** A copy for JSON, quicker than `structuredClone`, that keeps a key named `__proto__` an own field. */
+export function copyOf(input: Json): Json {
+  if (typeof input !== "object" || input === null) return input;
+  if (Array.isArray(input)) return input.map(copyOf);
+  const copy: Record<string, Json> = {};
+  const keys = Object.keys(input);
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index] as string;
+    const field = copyOf((input as JsonObject)[key] as Json);
+    if (key === "__proto__") Object.defineProperty(copy, key, { value: field, ...OWN });
+    else copy[key] = field;
+  }
+  return copy;
+}
+const OWN = { enumerable: true, writable: true, configurable: true };

@@ -1,5 +1,5 @@
 /**
- * Everything that could grow without bound has a limit here; write `Infinity` to lift one.
+ * Everything that could grow without bound has a limit here. `Infinity` removes a limit.
  * `Ms` is milliseconds, `BytesMax` bytes of UTF-8, `Max` a count. Limits are recorded when a turn opens: a resumed turn
  * keeps those it began with.
  */
@@ -10,23 +10,25 @@ export interface Limits {
   readonly noProgressMax: number;
   /** New context windows (frames) in a turn. Default: 16. */
   readonly framesMax: number;
-  /** Tool calls in one reply; further ones are refused, and the model is told. Default: 128. */
+  /** Tool calls in one reply. Further calls fail, and the model reads why. Default: 128. */
   readonly callsPerRoundMax: number;
   /** Tool calls that run at the same time. Default: 8. */
   readonly parallelCallsMax: number;
-  /** How long running calls may still finish after a cancel. Default: 1 second. */
+  /** How long running calls can still finish after a cancel. Default: 1 second. */
   readonly cancelGraceMs: number;
-  /** Resumes in a row without an event recorded; one more ends the turn as `turn.crash-loop`. Default: 5. */
+  /** Resumes in a row without a recorded event. One more ends the turn as `turn.crash-loop`. Default: 5. */
   readonly resumesMax: number;
-  /** A turn that was left longer ago ends as `turn.expired` instead of being resumed. Default: 30 days. */
+  /** An orphaned turn that is older ends as `turn.expired` and is not resumed. Default: 30 days. */
   readonly turnAgeMs: number;
-  /** How long a turn that only waits stays in memory before it is parked; `Infinity` keeps it there. Default: 1 second. */
+  /**
+   * How long a turn that only waits stays in memory before it is parked. `Infinity` never parks it. Default: 1 second.
+   */
   readonly parkAfterMs: number;
-  /** Time for one tool attempt, unless the tool has its own `timeoutMs`. Default: 10 minutes. */
+  /** Time for one tool attempt. `timeoutMs` of a tool replaces it. Default: 10 minutes. */
   readonly toolMs: number;
-  /** How long a model may send nothing before the attempt counts as failed. Default: 5 minutes. */
+  /** How long a model can send nothing before the attempt fails. Default: 5 minutes. */
   readonly modelIdleMs: number;
-  /** Attempts at one model call. Those refused for a rate limit or overload do not count. Default: 4. */
+  /** Attempts at one model call. Attempts that a rate limit or overload refuses do not count. Default: 4. */
   readonly modelAttemptsMax: number;
   /** Total time that one model call may wait for rate limits and overload. Default: 2 minutes. */
   readonly throttleMs: number;
@@ -40,25 +42,28 @@ export interface Limits {
   readonly replyBytesMax: number;
   /** Size of one plugin's state. Default: 64 KiB. */
   readonly stateBytesMax: number;
-  /** Inputs that may wait in one session; a further one is refused with `input.full`. Default: 1,000. */
+  /** Inputs that can wait in one session. A further input throws `input.full`. Default: 1,000. */
   readonly pendingInputsMax: number;
-  /** Jobs of one session that are not over; a further one is refused with `job.full`. Default: 10,000. */
+  /** Live jobs of one session. A further job throws `job.full`. Default: 10,000. */
   readonly jobsMax: number;
-  /** Jobs with a task that run in this process at the same time; those that only wait do not count. Default: 64. */
+  /** Jobs with a task that run in this process at the same time. A parked job does not count. Default: 64. */
   readonly parallelJobsMax: number;
   /** Steps that one job may record. Default: 10,000. */
   readonly jobStepsMax: number;
-  /** How often one job may tell its session something; more is lost, and its record says so. Default: 1,000. */
+  /**
+   * Messages that one job can send to its session. Further messages are lost, and its events record that. Default:
+   * 1,000.
+   */
   readonly jobWakesMax: number;
-  /** Subscriptions of one session; a further one is refused with `trigger.full`. Default: 1,000. */
+  /** Subscriptions of one session. A further subscription throws `trigger.full`. Default: 1,000. */
   readonly subscriptionsMax: number;
-  /** Occurrences that are kept of each event and each schedule, with the jobs that they started. Default: 1,000. */
+  /** Occurrences that the store keeps of each event and each schedule, with their jobs. Default: 1,000. */
   readonly occurrencesMax: number;
-  /** Events kept for one reader that is behind; beyond that it gets a `gap`. Default: 10,000. */
+  /** Events that wait for one slow reader. Beyond that the reader gets a `gap`. Default: 10,000. */
   readonly unreadEventsMax: number;
 }
 
-/** The limits that hold unless `createRuntime({ limits })` says otherwise. */
+/** The default limits. `createRuntime({ limits })` changes them. */
 export const DEFAULT_LIMITS: Limits = {
   roundsMax: 50,
   noProgressMax: 12,

@@ -1,4 +1,4 @@
-import { definePlugin, hasCode, optionsSchema, type Schema } from "bowline";
+import { definePlugin, hasCode, optionsSchema, type Schema } from "bowline/plugin";
 import { expect, expectTypeOf, test } from "vitest";
 import { check } from "./schema.ts";
 

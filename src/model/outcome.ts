@@ -1,4 +1,4 @@
-import type { Code } from "./errors.ts";
+import { type Code, type Details, RuntimeError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { Message } from "./message.ts";
 
@@ -10,25 +10,35 @@ export type TurnOutcome<Value = Json> =
   | Failed;
 
 /**
- * The turn was ended on purpose: by a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
- * take.
+ * Something stopped the turn: a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
+ * process.
  */
 export interface Stopped {
   readonly kind: "stopped";
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** All that the model had said until then; it stays in history. */
+  /** The text of the model until then. It stays in history. */
   readonly text: string;
 }
 
-/** The turn ended because something broke. What was done until then stays in history. */
+/** The turn ended because of an error. Its messages until then stay in history. */
 export interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";
   readonly code: Code | (string & {});
   readonly reason: string;
   readonly text: string;
+}
+
+/** The text of an answer, or the value of a finished turn: a string as it is, any other value as JSON. */
+export function textOf(
+  result: Omit<Details<"turn.unanswered">, "outcome"> & { readonly outcome: TurnOutcome },
+): string {
+  const { outcome } = result;
+  if (outcome.kind === "answered") return outcome.text;
+  if (outcome.kind !== "finished") throw new RuntimeError("turn.unanswered", { ...result, outcome });
+  return typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
 }
 
 /** An ending that still lacks `text`, which the machine adds from the log. */
@@ -39,7 +49,7 @@ export interface CancelRequest {
   readonly reason: string;
   readonly at: number;
 }
-/** What a cancel met: a turn that will stop, one that was asked to before, one that had ended, or no such turn. */
+/** The result of a cancel: the turn will stop, was already cancelled, had already ended, or is unknown. */
 export type CancelAnswer =
   | { readonly kind: "requested"; readonly request: CancelRequest }
   | { readonly kind: "already-requested"; readonly request: CancelRequest }

@@ -56,7 +56,7 @@ export function check<Out>(schema: Schema<Any, Out>, value: unknown, of: string)
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
     result.catch(() => {});
-    throw new RuntimeError("schema.invalid", { of, problem: "it validates asynchronously" });
+    throw new RuntimeError("schema.invalid", { of, problem: "it is asynchronous" });
   }
   return checked(result);
 }

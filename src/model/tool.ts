@@ -1,14 +1,14 @@
-// Job: the words for tools that everyone shares: calls, outputs, policies, manifests, and what a tool may return or
-// throw.
+// Job: the shared types of tools: calls, outputs, policies, manifests, and what a tool can return or throw.
 // Not its job: making tools (`tools/define.ts`) and running them (`tools/dispatch.ts`).
 
+import { RuntimeError } from "./errors.ts";
 import type { CallId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { type Known, requireKnown } from "./known.ts";
 import type { Attachment, TextPart, ToolStatus } from "./message.ts";
 import { documentOf, type ToolSchema } from "./schema.ts";
 
-/** A tool call as the runtime carries it out. */
+/** A tool call as the runtime runs it. */
 export interface ToolCall {
   readonly id: CallId;
   /** The call of the `batch` tool that this call is part of. */
@@ -19,10 +19,17 @@ export interface ToolCall {
   readonly malformed?: string;
 }
 
+/** A call of a turn, and its result. */
+export interface MadeCall extends Pick<ToolCall, "id" | "parentId" | "name" | "input"> {
+  readonly status: ToolStatus;
+  /** The time of all attempts and waits; left out if the call was not made. */
+  readonly durationMs?: number;
+}
+
 /**
- * The kind of a failure. `arguments`: they do not fit; `unavailable`: no such tool, or not callable; `denied`: by a
- * plugin or a person; `timeout`; `failed`: the tool threw; `limit`: too many calls or too large; `internal`: a fault of
- * the tool's code or of the runtime.
+ * The kind of a failure. `arguments`: the arguments are invalid. `unavailable`: the tool does not exist or is not
+ * callable. `denied`: a plugin or a person denied the call. `timeout`: the time is over. `failed`: the tool threw.
+ * `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
  */
 export type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 
@@ -41,12 +48,12 @@ export interface ToolFailure {
   readonly class: FailureClass;
   readonly code: string;
   readonly message: string;
-  /** The tool said that trying again is safe (`retryable`). */
+  /** The tool threw `retryable`, so a retry is safe. */
   readonly isRetryable?: boolean;
   readonly retryAfterMs?: number;
 }
 
-/** What became of a call: a value, a failure, a cancel, or unknown. */
+/** The result of a call: a value, a failure, a cancel, or unknown. */
 export type ToolOutput =
   | {
       readonly kind: "value";
@@ -56,9 +63,7 @@ export type ToolOutput =
     }
   | { readonly kind: "failure"; readonly failure: ToolFailure; readonly control?: Control }
   | { readonly kind: "cancelled"; readonly reason: string }
-  /**
-   * The call may or may not have taken effect: it was interrupted, or did not return within the grace after a cancel.
-   */
+  /** The call may have taken effect or not: it was interrupted, or did not return within the grace after a cancel. */
   | { readonly kind: "unknown"; readonly reason: string };
 
 /** A tool's decision about the turn. If several calls of a round decide, the first in call order counts. */
@@ -67,10 +72,10 @@ export type Control =
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
   | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json };
 
-/** The tool with which a model hands in the typed result of a turn. No other tool may have this name. */
+/** The tool by which a model returns the typed result of a turn. No other tool can have this name. */
 export const OUTPUT_TOOL = "submit_output";
 
-/** The tool that makes many calls at once. Only where the model can call it are calls inside a batch made. */
+/** The tool that makes many calls at once. Calls inside a batch run only if the model can call this tool. */
 export const BATCH_TOOL = "batch";
 
 /**
@@ -102,7 +107,7 @@ export function statusOf(output: ToolOutput): ToolStatus {
 }
 
 /**
- * How a result is shown to the model unless a plugin decides: text as it is, other JSON compact, failures as one line.
+ * How the model sees a result by default: text unchanged, other JSON compact, a failure as one line.
  */
 export function projectOutput(output: ToolOutput): readonly ResultPart[] {
   switch (output.kind) {
@@ -125,8 +130,8 @@ export function projectOutput(output: ToolOutput): readonly ResultPart[] {
 export type RetryPolicy = "never" | "safe" | "idempotent";
 
 /**
- * What the turn machine needs to know of a tool to schedule its calls. A field is journaled only where it differs from
- * the default.
+ * The fields of a tool by which the turn machine schedules its calls. A field is journaled only if it differs from the
+ * default.
  */
 export interface CallPolicy {
   readonly isSerial?: true;
@@ -141,9 +146,8 @@ export interface CallPolicy {
 }
 
 /**
- * How far a tool is open to the model, each level including the one before: `off`, not there; `searchable`, found by
- * the search tool, which may make it callable; `callable`, declared; `documented`, declared and described in the
- * prompt.
+ * How available a tool is to the model; each level includes the one before. `off`: hidden. `searchable`: the search
+ * tool finds it and can make it callable. `callable`: declared. `documented`: declared and described in the prompt.
  */
 export type Availability = "off" | "searchable" | "callable" | "documented";
 export const AVAILABILITIES: readonly Availability[] = ["off", "searchable", "callable", "documented"];
@@ -154,13 +158,13 @@ export interface ToolManifest {
   readonly description: string;
   /** Default: `callable`. */
   readonly availability?: Availability | undefined;
-  /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
+  /** `runtime` hides the tool: the model can call it only by a grant. Default: `model`. */
   readonly audience?: "model" | "runtime" | undefined;
   /** Data for the code that runs the tool; it receives them as `context.bindings`. */
   readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[] | undefined;
-  /** Where code calls the tool, such as `files.read`. Default: by its name, see `toolPaths`. */
+  /** The path by which code calls the tool, such as `files.read`. Default: its name, see `toolPaths`. */
   readonly path?: string | undefined;
 }
 
@@ -180,8 +184,8 @@ export interface BlobsView {
   get(name: string): Promise<Uint8Array | undefined>;
 }
 /**
- * Write access to a plugin's state. Changes are kept together with the answer of the hook or call that made them, or
- * not at all.
+ * Write access to a plugin's state. Changes are stored together with the answer of the hook or call that made them:
+ * both or neither.
  */
 export interface StateCell<S> extends StateView<S> {
   /** Replaces the state. `change` runs once; its result is journaled, so a replay does not run it again. */
@@ -201,7 +205,7 @@ export const finish = (value: Json): ControlResult => new ControlResult({ kind: 
 /** Return this from a tool to end the turn as failed. */
 export const fail = (code: string, message: string): ControlResult =>
   new ControlResult({ kind: "fail", code, message });
-/** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
+/** Return this from a tool to continue with this task in a new context window. The model sees `seed` with it. */
 export const switchFrame = (task: string, seed?: Json): ControlResult =>
   new ControlResult({ kind: "switchFrame", task, ...(seed === undefined ? {} : { seed }) });
 
@@ -210,31 +214,31 @@ export interface DeferTurns {
   readonly turns?: readonly { readonly session: string; readonly turn: string }[] | undefined;
   /** The ids of jobs. One that is idle counts as ended. */
   readonly jobs?: readonly string[] | undefined;
-  /** Go on when all of them have ended, or one. Default: `all`. */
+  /** Wait until all of them have ended, or any. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
-  /** Cancel them when this turn is stopped while it waits. Default: false. */
+  /** Cancels them if this turn is stopped while it waits. Default: false. */
   readonly cancels?: boolean | undefined;
   /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
   readonly ifStopped?: ToolError | undefined;
-  /** Go on then at the latest. Default: in seven days. */
+  /** When the wait ends at the latest. Default: in seven days. */
   readonly until?: Date | number | undefined;
-  /** The same, from now on, in milliseconds. */
+  /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;
 }
 export interface DeferOptions {
-  /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
+  /** The schema of the value. `resolve` checks it. Default: the tool's `output`, if it has one. */
   readonly schema?: ToolSchema | undefined;
-  /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
+  /** When the wait expires: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
   readonly until?: Date | number | undefined;
-  /** The same, from now on, in milliseconds. */
+  /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;
 }
 export interface QuestionOptions extends DeferOptions {
-  /** What the person is asked. */
+  /** The question for the person. */
   readonly text: string;
 }
 
-/** A value that a tool returns to let its call wait. Make one with `defer` or `question`. */
+/** A value that a tool returns to make its call wait. Make one with `defer` or `question`. */
 export class Deferral {
   /** Milliseconds since 1970; undefined for the default. */
   readonly until: number | undefined;
@@ -270,8 +274,8 @@ const DEFER: Known<DeferOptions & DeferTurns> = {
 };
 
 /**
- * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
- * `turns` or `jobs`, the call is made again when those have ended: the tool then finds out what they have come to.
+ * Return this from a tool whose result comes later: `runtime.waits.resolve` passes it, in any process. With `turns` or
+ * `jobs`, the tool runs again when these have ended, and reads their results itself.
  */
 export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
   requireKnown("defer", options, DEFER);
@@ -287,7 +291,7 @@ export function defer(options: DeferOptions | DeferTurns = {}): Deferral {
 
 const QUESTION: Known<QuestionOptions> = { text: true, schema: true, until: true, waitMs: true };
 
-/** Return this from a tool to ask a person something; the answer is the result of the call. */
+/** Return this from a tool to ask a person a question. The answer is the result of the call. */
 export function question(schema: ToolSchema, options: Omit<QuestionOptions, "schema">): Deferral {
   requireKnown("question", options, QUESTION);
   if (typeof options.text !== "string" || options.text.trim() === "") throw new TypeError("A question needs a text.");
@@ -295,7 +299,8 @@ export function question(schema: ToolSchema, options: Omit<QuestionOptions, "sch
 }
 
 /**
- * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.
+ * Throw this from a tool for a temporary failure. The call is retried if the tool's retry policy is `safe` or
+ * `idempotent`.
  */
 export class RetryableError extends Error {
   readonly retryAfterMs?: number;
@@ -306,7 +311,7 @@ export class RetryableError extends Error {
     if (options.afterMs !== undefined) this.retryAfterMs = options.afterMs;
   }
 }
-/** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
+/** Wraps an error so that the call is retried. `afterMs`: the delay in milliseconds. */
 export const retryable = (error: unknown, options: { readonly afterMs?: number | undefined } = {}): RetryableError =>
   new RetryableError(error instanceof Error ? error.message : String(error), { ...options, cause: error });
 
@@ -328,11 +333,11 @@ export class ToolError extends Error {
   }
 }
 
-/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
+/** The tools of a session as data, to show, store, edit and restore (`export`, `apply`, `restore`). */
 export interface ToolState {
-  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
+  /** The generation of the export. `apply` throws if the session's tools have changed since. */
   readonly generation: number;
-  /** A hash of the names and sources that were there, checked by `apply` too. */
+  /** A hash of the names and sources at the export. `apply` checks it too. */
   readonly surface?: string;
   readonly tools: { readonly [name: string]: ToolStateEntry };
 }
@@ -340,15 +345,24 @@ export interface ToolStateEntry {
   readonly source: string;
   readonly availability: Availability;
   /**
-   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
-   * offers it.
+   * The source is missing. The choice stays, but the tool cannot be called until the source offers it again.
    */
   readonly isOrphan?: true;
 }
 
+/** A tool of a session, as `list` returns it. Without schemas if `raw` is set or the tool is not loaded. */
 export interface ToolListing extends ToolStateEntry {
   readonly name: string;
   readonly description: string;
+  readonly path?: string | undefined;
+  readonly inputSchema?: JsonObject;
+  readonly outputSchema?: JsonObject;
+}
+
+/** Options of `tools.list`. */
+export interface ToolListOptions {
+  /** Lists the registry: all tools, also tools that are off or whose source is missing. Default: false. */
+  readonly raw?: boolean | undefined;
 }
 
 interface About {
@@ -356,6 +370,20 @@ interface About {
   readonly name?: string | undefined;
 }
 const ABOUT: Known<About> = { mediaType: true, name: true };
+const MEDIA_TYPE_MAX = 255;
+const NAME_MAX = 1_024;
+
+/** What is wrong with the description of an attachment. Providers read it, and it does not count against limits of bytes. */
+export function aboutProblem({ mediaType, name }: { readonly mediaType?: unknown; readonly name?: unknown }) {
+  const isText = (words: unknown, max: number): boolean =>
+    typeof words === "string" && words !== "" && words.length <= max;
+  if (!isText(mediaType, MEDIA_TYPE_MAX))
+    return { option: "mediaType", problem: `it must be a text of 1 to ${MEDIA_TYPE_MAX} characters` };
+  if (name !== undefined && !isText(name, NAME_MAX))
+    return { option: "name", problem: `it must be a text of 1 to ${NAME_MAX} characters` };
+  return undefined;
+}
+
 /** Bytes in a tool's result or in an input. Stored once per content, by their hash. */
 export class Attachable {
   readonly data: Uint8Array;
@@ -364,9 +392,12 @@ export class Attachable {
   constructor(data: Uint8Array, about: About) {
     if (!(data instanceof Uint8Array)) throw new TypeError("attach() takes bytes: a Uint8Array.");
     requireKnown("attach", about, ABOUT);
+    const { mediaType, name } = about;
+    const problem = aboutProblem({ mediaType, name });
+    if (problem !== undefined) throw new RuntimeError("options.invalid", problem);
     this.data = new Uint8Array(data); // A copy: the caller may reuse its buffer.
-    this.mediaType = about.mediaType;
-    if (about.name !== undefined) this.name = about.name;
+    this.mediaType = mediaType;
+    if (name !== undefined) this.name = name;
   }
 }
 /** Attaches bytes, such as an image, to a tool's result or an input. */

@@ -1,4 +1,4 @@
-import { type Draft, type Part, shortened, transcriptText } from "bowline";
+import { type Draft, type Part, shortened, transcriptText } from "bowline/plugin";
 import { expect, test } from "vitest";
 
 const draft = (role: Draft["role"], ...parts: readonly Part[]): Draft => ({ role, parts });

@@ -7,9 +7,9 @@ export interface Usage {
   /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed without any usage being reported: cut off, killed, retried, or not told. */
+  /** Calls that can have been billed without a report of their usage: cut off, killed, retried, or not reported. */
   readonly unknownCalls: number;
-  /** What those calls may have used, guessed from the bytes sent and received. Left out when there is nothing. */
+  /** The estimated usage of those calls, from the bytes sent and received. Left out when it is zero. */
   readonly estimatedInput?: number;
   readonly estimatedOutput?: number;
 }
@@ -40,7 +40,7 @@ export const withEstimate = (usage: Usage, input: number, output: number): Usage
 
 /** What the calls of one source used on one model. */
 export interface Spent {
-  /** `turn` for the turn's own calls, else the label of a completion. */
+  /** `turn` for the calls of the turn itself, or the label of a completion. */
   readonly source: string;
   readonly model: string;
   readonly usage: Usage;
@@ -64,7 +64,7 @@ export function addSpent(ledger: readonly Spent[], spent: readonly Spent[]): rea
 export const totalOf = (spent: readonly Spent[]): Usage =>
   spent.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
 
-/** All tokens, those that are only estimated too. */
+/** All tokens, with estimated ones. */
 export function tokensIn(usage: Usage): number {
   const { input, cacheRead, cacheWrite, output, reasoning, estimatedInput = 0, estimatedOutput = 0 } = usage;
   return input + cacheRead + cacheWrite + output + reasoning + estimatedInput + estimatedOutput;
@@ -81,10 +81,10 @@ export interface Price {
   readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
 }
-/** Prices by `provider/model`, or by the name that the session's config has. */
+/** Prices by `provider/model`, or by the model name in the session's config. */
 export type PriceTable = { readonly [model: string]: Price };
 
-/** What this cost, or undefined when the price of any of the models is missing. */
+/** The cost, or undefined if the price of a model is missing. */
 export function costOf(spent: readonly Pick<Spent, "model" | "usage">[], prices: PriceTable): number | undefined {
   let sum = 0;
   for (const { model, usage } of spent) {

@@ -1,4 +1,4 @@
-// Job: the words for waits that everyone shares: what a turn waits for, and how it is answered.
+// Job: the shared types of waits: what a turn waits for, and its answer.
 // Not its job: rows of waits (`stores/`), checking an answer (`runtime/waits.ts`).
 import { hashOf } from "./hash.ts";
 import { asWaitId, type JobId, type SessionId, type TurnId, type WaitId, type WaitKey } from "./ids.ts";
@@ -6,34 +6,33 @@ import type { Json, JsonObject } from "./json.ts";
 import type { ToolCall } from "./tool.ts";
 
 /**
- * What somebody is asked for. `approval`: may the call run; `result`: what the call that was begun has come to;
- * `question`: something that the tool wants to know; `interrupted`: may a call run again that a crash broke off.
+ * What an answer decides. `approval`: whether the call can run. `result`: the result of a call that has started.
+ * `question`: an answer that the tool needs. `interrupted`: whether a call that a crash interrupted can run again.
  */
 export type WaitKind = "approval" | "result" | "question" | "interrupted";
 
 /** What a person or another program needs to know to answer. */
 export interface WaitAbout {
   readonly kind: WaitKind;
-  /** The call as it would be made: its arguments fit the tool's schema. */
+  /** The call as it would run: its arguments fit the tool's schema. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** JSON Schema: of edited arguments (`approval`), or of the value that is asked for. */
+  /** JSON Schema of edited arguments (`approval`), or of the requested value. */
   readonly schema?: JsonObject;
-  /** Of the call's arguments: an approval is for exactly these. */
+  /** A hash of the call's arguments: an approval is valid only for them. */
   readonly argsHash: string;
 }
 
 /**
- * Turns of other sessions, and jobs, whose ends are waited for. Nobody answers such a wait: it is not listed and is no
- * fact.
+ * A wait for the ends of jobs and of turns of other sessions. It needs no answer, so it is not listed and has no fact.
  */
 export interface WaitedTurns {
   readonly kind: "turns";
   readonly turns: readonly WaitedTurn[];
-  /** A job that is idle counts as ended, and so does one that is not there any more. */
+  /** An idle job and a deleted job count as ended. */
   readonly jobs?: readonly JobId[];
   readonly need: "any" | "all";
-  /** When the turn that waits is stopped, these are cancelled. */
+  /** Cancels these when the waiting turn is stopped. */
   readonly cancels?: true;
 }
 export interface WaitedTurn {
@@ -41,14 +40,18 @@ export interface WaitedTurn {
   readonly turnId: TurnId;
 }
 
-/** The answer to a wait. `by`: who gave it, as the app names them. */
+/** The answer to a wait. `by`: the app's name for the person or program that answered. */
 export type WaitAnswer =
   | { readonly kind: "value"; readonly value: Json; readonly by?: string }
   | { readonly kind: "timeout" }
   | { readonly kind: "revoked"; readonly by?: string };
 
-/** The public name of a wait. The key answers it, so events and facts carry this instead. */
-export const waitIdOf = (key: WaitKey): WaitId => asWaitId(`wai_${hashOf(key).slice(0, 26)}`);
+/** The public id of a wait. Events and facts contain the id and not the key, because the key can answer the wait. */
+export const waitIdOf = (key: WaitKey): WaitId =>
+  asWaitId(`wai_${hashOf(key.isWellFormed() ? key : unitsOf(key)).slice(0, 26)}`);
 
-/** Of the arguments of a call. */
+/** The units of a text that has no UTF-8: all of its lone surrogates would be one character there. No UTF-8 has a byte 255. */
+const unitsOf = (text: string): Uint8Array => Buffer.concat([Buffer.of(255), Buffer.from(text, "utf16le")]);
+
+/** A hash of the arguments of a call. */
 export const argsHashOf = (input: Json): string => hashOf(JSON.stringify(input));

@@ -7,15 +7,14 @@ import {
   defineTool,
   type Json,
   jsonSchema,
-  type NewSessionRequest,
   type Plugin,
   type Runtime,
-  type Schema,
   type Session,
   type Store,
   switchFrame,
   type Tool,
 } from "bowline";
+import type { NewSessionRequest, Schema } from "bowline/plugin";
 import { memory as inMemory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";

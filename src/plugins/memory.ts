@@ -12,7 +12,7 @@ import {
   optionsSchema,
   type StateCell,
   ToolError,
-} from "../index.ts";
+} from "../plugin.ts";
 import { RECALLED_MAX, TEXTS, TOPIC_CHARS_MAX } from "./memory/texts.ts";
 
 export interface MemoryOptions {
@@ -225,16 +225,16 @@ function recall(notes: readonly MemoryNote[], { query = "", topic }: RecallInput
     .map((note) => ({ note, score: scoreOf(note, asked) }))
     .filter(({ score }) => score > 0 || asked.size === 0)
     .sort((a, b) => b.score - a.score);
-  const told: RecalledNote[] = [];
+  const picked: RecalledNote[] = [];
   let room = RECALLED_BYTES_MAX;
   for (const { note } of ranked.slice(0, RECALLED_MAX)) {
     const each = recalled(note);
     room -= Buffer.byteLength(JSON.stringify(each));
-    if (room < 0 && told.length > 0) break;
-    told.push(each);
+    if (room < 0 && picked.length > 0) break;
+    picked.push(each);
   }
-  const hint = hintOf(notes, told.length, ranked.length);
-  return { notes: told, ...(hint === undefined ? {} : { hint }) };
+  const hint = hintOf(notes, picked.length, ranked.length);
+  return { notes: picked, ...(hint === undefined ? {} : { hint }) };
 }
 
 const recalled = ({ id, topic, note, at }: MemoryNote): RecalledNote => ({
@@ -244,8 +244,8 @@ const recalled = ({ id, topic, note, at }: MemoryNote): RecalledNote => ({
   at: new Date(at).toISOString(),
 });
 
-function hintOf(notes: readonly MemoryNote[], told: number, fit: number): string | undefined {
-  if (told < fit) return TEXTS.moreFit(fit - told);
+function hintOf(notes: readonly MemoryNote[], shown: number, fit: number): string | undefined {
+  if (shown < fit) return TEXTS.moreFit(fit - shown);
   if (fit > 0) return undefined;
   if (notes.length === 0) return TEXTS.nothingSaved;
   const topics = [...new Set(notes.toReversed().flatMap(({ topic }) => topic ?? []))];

@@ -8,14 +8,13 @@ import {
   finish,
   type Json,
   jsonSchema,
-  type NewSessionRequest,
   type Plugin,
   type Runtime,
-  type Schema,
   type Store,
   switchFrame,
   type Tool,
 } from "bowline";
+import type { NewSessionRequest, Schema } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";

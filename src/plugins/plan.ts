@@ -1,4 +1,4 @@
-import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchema, ToolError } from "../index.ts";
+import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchema, ToolError } from "../plugin.ts";
 import { EXPLANATION_CHARS_MAX, NAME, STEP_CHARS_MAX, TEXTS } from "./plan/texts.ts";
 
 export interface PlanOptions {
@@ -31,11 +31,11 @@ export const plan = definePlugin({
     const isHere = session.isRoot || inChildren;
     // An update of the plan that no event has told yet. Not state: events of a turn are previews, and an observer that
     // missed one asks for `current`.
-    let untold: { readonly explanation?: string } | undefined;
-    const tell = (now: Plan) => {
-      if (untold === undefined) return;
-      const { explanation } = untold;
-      untold = undefined;
+    let pending: { readonly explanation?: string } | undefined;
+    const emitPlan = (now: Plan) => {
+      if (pending === undefined) return;
+      const { explanation } = pending;
+      pending = undefined;
       return emitEvent("updated", { ...payloadOf(now), ...(explanation === undefined ? {} : { explanation }) });
     };
     return {
@@ -56,7 +56,7 @@ export const plan = definePlugin({
                   if (hasCode(error, "state.too-large")) throw tooLong(error.details.bytes, error.details.max);
                   throw error;
                 }
-                untold = explanation === undefined ? {} : { explanation };
+                pending = explanation === undefined ? {} : { explanation };
                 const done = steps.filter(({ status }) => status === "completed").length;
                 return TEXTS.updated(done, steps.length);
               },
@@ -71,9 +71,9 @@ export const plan = definePlugin({
           ]
         : [],
       // Told here and not in `afterToolCall`: a hook there would cost every call of every tool a record in the journal.
-      checkpoint: isHere ? ({ state }) => tell(state.get()) : [],
+      checkpoint: isHere ? ({ state }) => emitPlan(state.get()) : [],
       // A turn that is stopped, or finished by a tool, passes no checkpoint after its last round.
-      afterTurn: isHere ? ({ state }) => tell(state.get()) : [],
+      afterTurn: isHere ? ({ state }) => emitPlan(state.get()) : [],
       operations: {
         current: query({ description: "The plan as it is.", run: ({ state }): Plan => state.get() }),
         clear: command({

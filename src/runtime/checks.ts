@@ -17,6 +17,7 @@ import { APP } from "../tools/catalog.ts";
 import { NO_CHOICES, Registry } from "../tools/registry.ts";
 import { staticSource } from "../tools/source.ts";
 import type { RuntimeOptions } from "./runtime.ts";
+import type { SessionAccess } from "./services/session-service.ts";
 
 const invalid = (option: string, problem: string): never => {
   throw new RuntimeError("options.invalid", { option, problem });
@@ -32,6 +33,7 @@ const RUNTIME: Known<RuntimeOptions> = {
   trace: true,
   tools: true,
   plugins: true,
+  sessionAccess: true,
   instructions: true,
   prompt: true,
   template: true,
@@ -45,28 +47,28 @@ const RUNTIME: Known<RuntimeOptions> = {
 };
 
 export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
-  if (typeof options !== "object" || options === null) return invalid("options", "createRuntime takes an object");
+  if (typeof options !== "object" || options === null) return invalid("options", "it must be an object");
   requireKnown("createRuntime", options, RUNTIME);
   if (typeof options.store?.accept !== "function")
-    invalid("store", "it is no store; for example memory() of bowline/stores/memory");
+    invalid("store", "it must be a store, for example memory() of bowline/stores/memory");
   if (options.model === undefined || options.model === null) invalid("model", "it is missing");
   if (typeof options.model === "string" && options.models === undefined)
-    invalid("models", "a model's name needs a resolver, for example installed()");
+    invalid("models", "it is missing, and `model` is a name");
   const { recover = "auto" } = options;
-  if (!["auto", "manual", "never"].includes(recover)) invalid("recover", "it is none of auto, manual and never");
+  if (!["auto", "manual", "never"].includes(recover)) invalid("recover", "it must be auto, manual or never");
   if (recover === "never" && !options.store.isDurable)
-    invalid("recover", "with never, another process must run the turns, and no other process can use this store");
+    invalid("recover", "never needs another process that runs the turns, and no other process can use this store");
   for (const list of ["tools", "plugins"] as const)
-    if (options[list] !== undefined && !Array.isArray(options[list])) invalid(list, "it is no list");
+    if (options[list] !== undefined && !Array.isArray(options[list])) invalid(list, "it must be a list");
   for (const tool of options.tools ?? [])
     if (!isTool(tool) && !isToolProvider(tool))
-      invalid("tools", "one was made with neither defineTool nor defineToolProvider");
+      invalid("tools", "every item must be made with defineTool or defineToolProvider");
   const { world } = options;
   if (
     world !== undefined &&
     [world?.now, world?.sleep, world?.rest, world?.id, world?.secret].some((it) => typeof it !== "function")
   )
-    invalid("world", "it is no world; for example simulatedWorld() of bowline/testing");
+    invalid("world", "it must be a world, for example simulatedWorld() of bowline/testing");
   return options;
 }
 
@@ -93,14 +95,24 @@ export function requirePrices(prices: PriceTable): void {
     for (const [model, price] of Object.entries(prices))
       if (isObject(price)) requireKnown(`prices.${model}`, price, PRICE);
   if (!isObject(prices) || !Object.values(prices).every(isRight))
-    invalid("prices", "a price says what a million tokens cost: input and output at least");
+    invalid("prices", "a price must have the cost of a million tokens, at least `input` and `output`");
+}
+
+const SESSION_ACCESS: Known<SessionAccess> = { tree: true, all: true };
+
+export function requireSessionAccess(access: unknown): void {
+  if (!isObject(access)) return invalid("sessionAccess", "it must be an object");
+  requireKnown("sessionAccess", access, SESSION_ACCESS);
+  for (const [field, ids] of Object.entries(access))
+    if (ids !== undefined && !(Array.isArray(ids) && ids.every((id) => typeof id === "string")))
+      invalid(`sessionAccess.${field}`, "it must be a list of plugin ids");
 }
 
 const LIMITS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((limit) => [limit, true] as const));
 
 /** The limits as turns record them. Journals are JSON, so Infinity is recorded as the largest whole number. */
 export function checkedLimits(given: Optional<Limits>): Limits {
-  if (!isObject(given)) return invalid("limits", "it is no object");
+  if (!isObject(given)) return invalid("limits", "it must be an object");
   requireKnown("limits", given, LIMITS);
   const limits: { [limit: string]: number } = { ...DEFAULT_LIMITS };
   for (const [limit, value] of Object.entries(given)) {
@@ -128,8 +140,8 @@ const isBudget = (value: unknown): boolean =>
 
 const WORDS: { readonly [field: string]: string } = {
   budget:
-    "it has turn and tree, each with tokens and cost above 0, keepsAnswer, which is true or false, and unknown, which is estimate or stop",
-  label: `it must be text of at most ${LABEL_MAX} characters`,
+    "it can have `turn` and `tree` (each with `tokens` and `cost` above 0), `keepsAnswer` (true or false) and `unknown` (estimate or stop)",
+  label: `it must be a text of at most ${LABEL_MAX} characters`,
 };
 
 const FIELDS: { readonly [K in keyof SessionConfig]-?: (value: unknown) => boolean } = {
@@ -168,12 +180,13 @@ function requireKnownWithin({ budget, settings, prompt }: { readonly [field: str
 
 export function requireConfig(config: unknown, option = "config"): void {
   const wrong = (field: string, problem: string): never => invalid(`${option}.${field}`, problem);
-  if (!isObject(config)) return invalid(option, "it is no object");
+  if (!isObject(config)) return invalid(option, "it must be an object");
   requireKnown(option, config, CONFIG);
   requireKnownWithin(config, option);
   for (const [field, value] of Object.entries(config)) {
-    if (!Object.hasOwn(FIELDS, field)) wrong(field, "there is no such field"); // Of a class; a config is stored whole.
-    if (!FIELDS[field as keyof SessionConfig](value)) wrong(field, WORDS[field] ?? "it is not what its type says");
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "this field does not exist"); // Of a class; a config is stored whole.
+    if (!FIELDS[field as keyof SessionConfig](value))
+      wrong(field, WORDS[field] ?? "it does not fit the type SessionConfig");
     if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
   }
 }
@@ -197,12 +210,13 @@ export function requireTemplate(template: readonly Section[] | undefined): void 
 
 /** The options of a call, which `where` names: an object, with no other fields than these. */
 export function requireOptions(where: string, options: unknown, names: { readonly [name: string]: true }): void {
-  if (!isObject(options)) return invalid("options", "it is no object");
+  if (!isObject(options)) return invalid("options", "it must be an object");
   requireKnown(where, options, names);
 }
 
 export function requireSignal(signal: AbortSignal | undefined): void {
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") invalid("signal", "it is no AbortSignal");
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    invalid("signal", "it must be an AbortSignal");
 }
 
 export const REASON_MAX = 4_096;
@@ -218,7 +232,7 @@ export const KEY_MAX = 256;
 
 export function requireKey(name: "key" | "id", key: unknown): void {
   if (typeof key !== "string" || key === "" || key.length > KEY_MAX)
-    throw new RuntimeError("input.invalid", { problem: `its ${name} must be text of 1 to ${KEY_MAX} characters` });
+    throw new RuntimeError("input.invalid", { problem: `\`${name}\` must be a text of 1 to ${KEY_MAX} characters` });
 }
 
 /** A session id of the caller's own: anything readable, up to 256 bytes. */
@@ -226,11 +240,11 @@ export function checkedId(id: string): string {
   const wrong = (problem: string): never => {
     throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
   };
-  if (typeof id !== "string" || id === "") wrong("it is empty");
+  if (typeof id !== "string" || id === "") wrong("it is empty or not a text");
   if (id.length > 256 || Buffer.byteLength(id) > 256) wrong("it is longer than 256 bytes");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000-\u001f\u007f-\u009f]/.test(id)) wrong("it has control characters");
-  if (!id.isWellFormed()) wrong("it is not well-formed Unicode");
+  if (!id.isWellFormed()) wrong("it is not valid Unicode");
   return id;
 }
 
@@ -238,6 +252,8 @@ export function requireRef(which: { readonly [field: string]: unknown }): InputR
   const [field, ...more] = isObject(which) ? Object.keys(which) : [];
   const value = field === undefined ? undefined : which[field];
   if (more.length > 0 || typeof value !== "string" || value === "" || !["id", "key", "from"].includes(field as string))
-    throw new RuntimeError("input.invalid", { problem: "an input is named by one of id, key and from" });
+    throw new RuntimeError("input.invalid", {
+      problem: "an input must be named with exactly one of `id`, `key` and `from`",
+    });
   return which as InputRef;
 }

@@ -6,7 +6,7 @@ import type { Installed } from "../kernel/plugin.ts";
 import type { Services } from "../kernel/services.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import type { Awaitable } from "../model/awaitable.ts";
-import { unheard } from "../model/awaitable.ts";
+import { ignoreRejection } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json } from "../model/json.ts";
@@ -17,14 +17,15 @@ import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
 import type { Listings } from "../tools/source.ts";
-import type { TraceSink } from "../trace/trace.ts";
+import type { TraceRecord, TraceSink } from "../trace/trace.ts";
 import type { Background } from "./background/background.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
-import type { LiveElsewhere } from "./readers/live.ts";
+import type { RemotePreviews } from "./readers/live.ts";
 import type { Readers } from "./readers/readers.ts";
+import type { SessionAccess } from "./services/session-service.ts";
 import type { OpenSessions } from "./session/open.ts";
-import type { Watch } from "./session/watch.ts";
+import type { SessionWatcher } from "./session/session-watcher.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
 
 /** Everything that the sessions of one runtime share. */
@@ -37,23 +38,24 @@ export interface Core {
   readonly owner: Owner;
   readonly limits: Limits;
   readonly prices: PriceTable;
-  /** The settings that hold where a session has none of its own. */
+  /** The default settings of sessions. */
   readonly config: SessionConfig;
-  /** Whether turns that other processes left are resumed without being asked for. */
+  /** Whether this process resumes orphaned turns without a call. */
   readonly recovers: boolean;
-  /** False with `recover: "never"`: no turn, job or schedule runs here. What is accepted here waits for other processes. */
+  /** False with `recover: "never"`: no turn, job or schedule runs here. Accepted inputs wait for other processes. */
   readonly runs: boolean;
 
   readonly sessions: OpenSessions;
   readonly readers: Readers;
-  /** What turns show that run in other processes, where the store tells it. */
-  readonly live: LiveElsewhere | undefined;
-  readonly watch: Watch;
+  /** Previews of turns in other processes, if the store passes them on. */
+  readonly live: RemotePreviews | undefined;
+  readonly watcher: SessionWatcher;
   /** Jobs, monitors and triggers. */
   readonly background: Background;
-  /** Running turns that count against a budget: what they have spent is in no ledger before their commit. */
+  /** Running turns that count against a budget, because their spending is in no ledger before their commit. */
   readonly spenders: Set<LiveTurn>;
 
+  readonly sessionAccess: SessionAccess;
   readonly plugins: readonly Installed[];
   /** The plugins as a turn records them. */
   readonly pluginList: readonly { readonly id: string; readonly version: string }[];
@@ -79,7 +81,7 @@ export interface Core {
 export type Trace = (
   name: string,
   about: { readonly [key: string]: Json },
-  where?: { readonly sessionId?: string; readonly turnId?: string },
+  where?: Pick<TraceRecord, "sessionId" | "turnId" | "context">,
 ) => void;
 
 export const tracer = (sink: TraceSink | undefined, world: World): Trace =>
@@ -87,25 +89,25 @@ export const tracer = (sink: TraceSink | undefined, world: World): Trace =>
     ? () => {}
     : (name, about, where) => {
         try {
-          unheard(sink({ at: world.now(), name, ...where, about }));
+          ignoreRejection(sink({ at: world.now(), name, ...where, about }));
         } catch {
-          // A sink that throws must not fail the turn that it hears of.
+          // A sink that throws must not fail the turn.
         }
       };
 
-/** Traces a handler that blocked past its deadline: it cannot be stopped. */
+/** Traces a handler that blocked past its deadline, because it cannot be stopped. */
 export const overran =
   (trace: Trace) =>
   (error: RuntimeError): void =>
     trace(error.code, { plugin: (error.details as { plugin?: string }).plugin ?? "", problem: error.message });
 
-/** The runtime's config with the session's own over it; without one, `core.config` itself, so that memos hit. */
+/** The runtime's config, overridden by the session's. Returns `core.config` itself if the session has none, so that memos hit. */
 export function effectiveConfig(core: Core, own: Partial<SessionConfig>): SessionConfig {
   for (const _ in own) return { ...core.config, ...own };
   return core.config;
 }
 
-/** Finds the provider for a model's name; the model given to the runtime is known from the start. */
+/** Finds the provider for a model's name. The model of the runtime is known from the start. */
 export class Models {
   readonly #found = new Map<string, Provider>();
   readonly #resolve: ModelResolver | undefined;

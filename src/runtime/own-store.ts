@@ -5,8 +5,8 @@ import type { Store } from "../stores/store.ts";
 type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
 
 /**
- * The store as one runtime uses it: the faults that it throws are known as this runtime's (`passingFault`). A plugin or
- * a tool may have a store of its own, and a fault of that one is an ordinary failure of the plugin or the tool.
+ * The store of one runtime. It marks the faults that it throws, so that `passingFault` recognizes them. A plugin or a tool
+ * may use a separate store, and a fault of that store is an ordinary failure of the plugin or the tool.
  */
 export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
 
@@ -40,7 +40,7 @@ function owned(part: object, whole: object | undefined): object {
     const found: unknown = methods[name];
     if (Object.hasOwn(GROUPS, name) && found !== undefined) own[name] = owned(found as object, owner);
     else if (typeof found !== "function") own[name] = found;
-    // Six is the most that a method of a store takes; a rest parameter would make a list for each call.
+    // No method of a store has more than six parameters. A rest parameter would allocate a list for each call.
     else
       own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown => {
         try {
@@ -54,7 +54,7 @@ function owned(part: object, whole: object | undefined): object {
   return own;
 }
 
-/** Names of its own and of its class. */
+/** The names of an object and of its class. */
 function namesOf(part: object): ReadonlySet<string> {
   const names = new Set<string>();
   for (let of: object | null = part; of !== null && of !== Object.prototype; of = Object.getPrototypeOf(of))

@@ -1,17 +1,18 @@
-// The front door: checks the options, builds what all sessions share (`core.ts`), answers calls that open no session,
-// and closes everything.
+// `createRuntime`: checks the options, builds what all sessions share (`core.ts`), answers calls that open no session, and
+// closes everything.
 // Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
-// R1 The door closes first: from then on every method throws `runtime.closed` and nothing new begins.
-// R2 The store closes last: turns that are stopped, and plugins that close, may still write.
+// runtime-1 The door closes first. From then on every method throws `runtime.closed`, and nothing new begins.
+// runtime-2 The store closes last, because stopping turns and closing plugins may still write.
 import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
+import type { CreatedSession, FirstInput } from "../kernel/created.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Monitors } from "../kernel/monitor.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
-import type { PluginOptions, SessionReading } from "../kernel/services.ts";
+import type { NewSessionRequest, PluginOptions, SessionReading } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
@@ -41,6 +42,8 @@ import {
   requireDistinct,
   requireOptions,
   requirePrices,
+  requireSessionAccess,
+  requireSignal,
   requireTemplate,
   requireWords,
 } from "./checks.ts";
@@ -50,16 +53,18 @@ import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
-import { cancel, INJECT } from "./services/sessions.ts";
+import type { SessionAccess } from "./services/session-service.ts";
+import { cancel, INJECT, takeFirstInput } from "./services/sessions.ts";
 import type { Session } from "./session/handle.ts";
-import { HintDesk } from "./session/hints.ts";
-import { FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
+import { HintListener } from "./session/hint-listener.ts";
+import { createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
-import { type Recovered, Watch } from "./session/watch.ts";
+import { type Recovered, SessionWatcher } from "./session/session-watcher.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import type { AppTriggers } from "./triggers/app.ts";
 import { type Waits, waitsOf } from "./waits.ts";
+import { attendSignals } from "./worker.ts";
 import { processName, realWorld } from "./world.ts";
 
 /** Options of `createRuntime`. Only `store` and `model` are required. */
@@ -82,6 +87,8 @@ export type RuntimeOptions = {
   readonly template?: readonly Section[] | undefined;
   /** Temperature, output limit and the like for every model call, unless a session has its own. */
   readonly settings?: ModelSettings | undefined;
+  /** Which plugins reach jobs and monitors beyond their session and its descendants. Default: none. */
+  readonly sessionAccess?: SessionAccess | undefined;
   /** Bounds on time, size and number; `Limits` names the default of each. */
   readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
@@ -112,6 +119,13 @@ export interface Runtime extends AsyncDisposable {
     list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
     /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
     get(id: string): Promise<SessionReading>;
+    /**
+     * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
+     * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
+     */
+    create(request?: NewSessionRequest): Promise<CreatedSession>;
+    /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
+    takeFirstInput(id: string): Promise<FirstInput | undefined>;
     /** Creates a session over the same history, with its own future. Default: at the head. */
     fork(id: string, options?: ForkOptions): Promise<Session>;
     /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
@@ -144,6 +158,11 @@ export interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
+   * Keeps the process alive as a worker until SIGTERM, SIGINT, `signal` or a call of `close()`, then closes the runtime.
+   * Resolves when it is closed. `recover` decides what runs; throws `runtime.passive` with `recover: "never"`.
+   */
+  run(options?: RunOptions): Promise<void>;
+  /**
    * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace (default: 5 seconds), closes
    * plugins in reverse order, then the store. The grace of the first call holds.
    */
@@ -153,6 +172,11 @@ export interface Runtime extends AsyncDisposable {
 export interface CloseOptions {
   /** How long running turns and jobs may still finish, in milliseconds. Default: 5,000. */
   readonly graceMs?: number | undefined;
+}
+
+export interface RunOptions extends CloseOptions {
+  /** Closes the runtime when it aborts. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface SessionOptions {
@@ -207,6 +231,7 @@ const SESSION: Known<SessionOptions> = { config: true, plugins: true };
 const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
 
 const CLOSE: Known<CloseOptions> = { graceMs: true };
+const RUN: Known<RunOptions> = { ...CLOSE, signal: true };
 
 const CLOSE_MS = 5_000;
 
@@ -214,17 +239,18 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
   const store = ownStore(options.store);
   await store.ready?.();
-  const { budget, prices = {}, probe } = options;
+  const { budget, prices = {}, sessionAccess = {}, probe } = options;
   const world = options.world ?? defaults.world ?? realWorld();
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : await models.add(model);
-  if (typeof model === "string") await models.require(model); // A missing package is told now, not by the first turn.
+  if (typeof model === "string") await models.require(model); // Throws here, not in the first turn, if a package is missing.
   const ofApp = (options.tools ?? []).map((value): Owned<Tool | ToolProvider> => ({ plugin: APP, value }));
   const tools = ofApp.filter((owned): owned is Owned<Tool> => !isToolProvider(owned.value));
   const providers = ofApp.filter((owned): owned is Owned<ToolProvider> => isToolProvider(owned.value));
   requireDistinct(tools, providers);
   requireConfig({ instructions, prompt, settings, budget }, "options");
   requirePrices(prices);
+  requireSessionAccess(sessionAccess);
   requireTemplate(template);
   const limits = checkedLimits(options.limits ?? {});
   const trace = tracer(options.trace, world);
@@ -233,7 +259,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
   const host = options.host ?? (await defaults.host(store));
   const sessions = new OpenSessions(() => core);
-  const live = await liveElsewhere(() => core, store);
+  const live = await remotePreviews(() => core, store);
   const every = { id: asSessionId("every"), isRoot: true };
   const core: Core = {
     door: { isClosed: false },
@@ -249,7 +275,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     sessions,
     readers: new Readers(store, limits.unreadEventsMax, () => sessions, trace, live),
     live,
-    watch: new Watch(
+    watcher: new SessionWatcher(
       () => core,
       (id) => sessions.takeUp(id),
     ),
@@ -258,6 +284,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
       () => compose(plugins, protocol, new Map(), every, makeTool, undefined, overran(trace)),
     ),
     spenders: new Set(),
+    sessionAccess,
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     protocol,
@@ -274,27 +301,27 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     trace,
   };
   for (const provider of providers) core.listings.take(provider); // Held until the runtime closes.
-  const hints = new HintDesk(() => core);
+  const hints = new HintListener(() => core);
   const runtime = new RuntimeHandle(core, closing, hints);
   hints.start();
-  if (store.isDurable && core.recovers) core.watch.start();
+  if (store.isDurable && core.recovers) core.watcher.start();
   return runtime;
 }
 
-/** Reads previews of other processes. A store that passes none on does not need the code. */
-async function liveElsewhere(core: () => Core, { live, hints }: Store): Promise<Core["live"]> {
+/** Loads the reader of previews from other processes, only for a store that passes them on. */
+async function remotePreviews(core: () => Core, { live, hints }: Store): Promise<Core["live"]> {
   if (live === undefined) return undefined;
-  const { LiveElsewhere } = await import("./readers/live.ts");
-  return new LiveElsewhere(core, live, hints !== undefined);
+  const { RemotePreviews } = await import("./readers/live.ts");
+  return new RemotePreviews(core, live, hints !== undefined);
 }
 
 class RuntimeHandle implements Runtime {
   readonly #core: Core;
   readonly #closing: AbortController;
-  readonly #hints: HintDesk;
-  #closed: Promise<void> | undefined;
+  readonly #hints: HintListener;
+  readonly #closed = Promise.withResolvers<void>();
 
-  constructor(core: Core, closing: AbortController, hints: HintDesk) {
+  constructor(core: Core, closing: AbortController, hints: HintListener) {
     this.#hints = hints;
     this.#core = core;
     this.#closing = closing;
@@ -318,19 +345,21 @@ class RuntimeHandle implements Runtime {
       const { after, max, parent, origin } = page;
       for (const [option, value] of Object.entries({ after, parent, origin }))
         if (value !== undefined && typeof value !== "string")
-          throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
-      if (max !== undefined && !(typeof max === "number" && max >= 1))
+          throw new RuntimeError("options.invalid", { option, problem: "it must be an id" });
+      if (max !== undefined && !(typeof max === "number" && max >= 1 && (max === Infinity || Number.isInteger(max))))
         throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
       const asked = defined({ after, max, parent, origin }) as Parameters<Store["list"]>[0];
       return (await store.list(asked)).map(summaryOf);
     },
     get: async (id: string): Promise<SessionReading> => snapshot(this.#open(), id),
+    create: async (request: NewSessionRequest = {}): Promise<CreatedSession> => createForApp(this.#open(), request),
+    takeFirstInput: async (id: string): Promise<FirstInput | undefined> => takeFirstInput(this.#open(), id),
     fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
       const core = this.#open();
       requireOptions("sessions.fork", options, FORK);
       const source = await requireStored(core, id);
       const parent = await parentOf(core.store, source.id, options.before);
-      return core.sessions.handle(await makeSession(core, forkRequest(options, parent), source));
+      return core.sessions.handle((await makeSession(core, forkRequest(options, parent), source)).id);
     },
     cancel: async (id: string, turnId?: string, reason = "It was cancelled."): Promise<CancelAnswer> => {
       const core = this.#open();
@@ -374,9 +403,28 @@ class RuntimeHandle implements Runtime {
   readonly triggers: AppTriggers = appTriggers(() => this.#open());
 
   async recover(): Promise<Recovered> {
-    const { watch, runs } = this.#open();
+    const { watcher, runs } = this.#open();
     if (!runs) throw new RuntimeError("runtime.passive", { call: "recover()" });
-    return watch.recover();
+    return watcher.recover();
+  }
+
+  async run(options: RunOptions = {}): Promise<void> {
+    const { runs } = this.#open();
+    requireOptions("runtime.run", options, RUN);
+    const { signal, graceMs } = options;
+    requireSignal(signal);
+    requireGrace(graceMs);
+    if (!runs) throw new RuntimeError("runtime.passive", { call: "run()" });
+    const stop = (): void => void this.close({ graceMs }).catch(() => {}); // The error is thrown below.
+    const leave = attendSignals(stop);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      if (signal?.aborted === true) stop();
+      await this.#closed.promise;
+    } finally {
+      leave();
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -389,20 +437,19 @@ class RuntimeHandle implements Runtime {
   async close(options: CloseOptions = {}): Promise<void> {
     requireOptions("runtime.close", options, CLOSE);
     const { graceMs = CLOSE_MS } = options;
-    if (!(typeof graceMs === "number" && graceMs >= 0))
-      throw new RuntimeError("options.invalid", { option: "graceMs", problem: "it must be a number of 0 or more" });
-    this.#closed ??= this.#close(graceMs);
-    return this.#closed;
+    requireGrace(graceMs);
+    if (!this.#core.door.isClosed) this.#close(graceMs).then(this.#closed.resolve, this.#closed.reject);
+    return this.#closed.promise;
   }
 
   async #close(graceMs: number): Promise<void> {
-    const { door, background, readers, live, sessions, listings, plugins, store, trace, watch } = this.#core;
+    const { door, background, readers, live, sessions, listings, plugins, store, trace, watcher } = this.#core;
     door.isClosed = true;
     this.#hints.close();
     readers.close();
     live?.close();
     await Promise.all([background.close(graceMs), sessions.close(graceMs)]);
-    for (const [, followers] of watch.close()) followers.left();
+    for (const [, followers] of watcher.close()) followers.left();
     this.#closing.abort();
     listings.close();
     await closePlugins(plugins, (plugin, error) => trace("plugin.close", { plugin, problem: String(error) }));
@@ -412,6 +459,11 @@ class RuntimeHandle implements Runtime {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function requireGrace(graceMs: number | undefined): void {
+  if (graceMs !== undefined && !(typeof graceMs === "number" && graceMs >= 0))
+    throw new RuntimeError("options.invalid", { option: "graceMs", problem: "it must be a number of 0 or more" });
 }
 
 const summaryOf = ({ id, parentId, origin, createdAt, turns, openTurn, config }: StoredSession): SessionSummary =>

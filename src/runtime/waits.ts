@@ -1,6 +1,7 @@
-// What turns wait for: listed, found and answered from any process, whether it has the tool or not.
-// Not its job: rows of waits (`stores/`), what an answer makes of a call (`turn/work.ts`).
-// An answer is checked here, by the kind and the schema in its row: the first one is final, so a wrong one must not count.
+// Lists, finds and answers waits, from any process, which need not have the tool.
+// Not its job: rows of waits (`stores/`), what follows from an answer (`turn/work.ts`).
+// An answer is checked here against the kind and the schema of its row. The first answer is final, so a wrong one must not
+// be stored.
 import { RuntimeError } from "../model/errors.ts";
 import {
   asSessionId,
@@ -124,7 +125,7 @@ export function waitsOf(open: () => Core): Waits {
       const { session, tree, after, max = LIST_MAX } = filter;
       for (const [option, value] of Object.entries({ session, tree, after }))
         if (value !== undefined && typeof value !== "string")
-          throw new RuntimeError("options.invalid", { option, problem: "it is no id" });
+          throw new RuntimeError("options.invalid", { option, problem: "it must be an id" });
       if (!(max === Infinity || (Number.isSafeInteger(max) && max >= 1)))
         throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
       const page = defined({
@@ -154,9 +155,9 @@ export function waitsOf(open: () => Core): Waits {
   };
 }
 
-/** Gives the answer, and wakes the turn. */
+/** Stores the answer and wakes the turn or the job. */
 async function give(core: Core, key: WaitKey, answer: WaitAnswer): Promise<"accepted" | "already-resolved"> {
-  const { store, watch, world } = core;
+  const { store, watcher, world } = core;
   const { said, sessionId, jobId } = await store.waits.resolve(key, answer, world.now());
   if (said === "unknown") throw new RuntimeError("wait.unknown", {});
   if (said === "expired") throw new RuntimeError("wait.expired", {});
@@ -169,7 +170,7 @@ async function give(core: Core, key: WaitKey, answer: WaitAnswer): Promise<"acce
   if (sessionId !== undefined) {
     const open = core.sessions.find(sessionId);
     if (open !== undefined) core.readers.moved(open);
-    watch.wake(sessionId);
+    watcher.wake(sessionId);
   }
   return said;
 }
@@ -181,12 +182,12 @@ function idOf(wait: unknown): WaitId | undefined {
   if (!isObject(wait)) return undefined;
   const id = typeof wait.id === "string" ? asWaitId(wait.id) : undefined;
   if (typeof wait.key !== "string") return id;
-  // Outsiders see ids in events. `{ key }` is the form for handlers of their links, so an id in it must not find the wait.
+  // Outsiders see ids in events. Handlers of their links pass `{ key }`, so an id in `key` must not find the wait.
   const found = waitIdOf(asWaitKey(wait.key));
   if (id !== undefined && id !== found)
     throw new RuntimeError("options.invalid", {
       option: "wait",
-      problem: "its `id` and its `key` name different waits",
+      problem: "its `id` and its `key` belong to different waits",
     });
   return found;
 }
@@ -216,9 +217,9 @@ const shown = (wait: StoredWait, now: number): AnyWait => {
   const { kind, call, reason, schema, argsHash } = about;
   const of = { callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
   const times = { askedAt: at, deadline: until, ageMs: Math.max(0, now - at) };
-  const told = { id, kind, sessionId, path, ...defined({ turnId, jobId }), ...of, ...defined({ schema }), ...times };
-  // Not listed among its fields: a list that is sent to a browser as JSON must not carry what answers it.
-  return Object.defineProperty(told, "key", { value: key, enumerable: false }) as unknown as AnyWait;
+  const view = { id, kind, sessionId, path, ...defined({ turnId, jobId }), ...of, ...defined({ schema }), ...times };
+  // Not enumerable, because a list that is sent to a browser as JSON must not contain the key.
+  return Object.defineProperty(view, "key", { value: key, enumerable: false }) as unknown as AnyWait;
 };
 
 // ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -236,7 +237,7 @@ async function checkedAnswer(core: Core, { about }: StoredWait, answer: unknown)
   const { kind: wants, schema } = about;
   const found = toJson(answer);
   if ("problem" in found) return wrong(wants, `${found.path}: ${found.problem}`);
-  if (!isObject(found.json)) return wrong(wants, "it is no object");
+  if (!isObject(found.json)) return wrong(wants, "it must be an object");
   const given = found.json as JsonObject;
   for (const field of Object.keys(given))
     if (!FIELDS[wants].includes(field))
@@ -256,16 +257,16 @@ async function requireApproval(wants: WaitKind, given: JsonObject, schema: JsonO
   if (remember !== undefined && remember !== true && !(typeof remember === "number" && remember > 0))
     wrong(wants, "remember must be true or a number of milliseconds");
   if (args === undefined) return;
-  if (approved !== true) wrong(wants, "args are for an approval");
+  if (approved !== true) wrong(wants, "args go only with an approval");
   await requireFit(wants, "args", args, schema);
 }
 
 async function requireDelivery(wants: WaitKind, given: JsonObject, schema: JsonObject | undefined): Promise<void> {
   const { value, error, code } = given;
-  if ((value === undefined) === (error === undefined)) wrong(wants, "it must have either value or error");
+  if ((value === undefined) === (error === undefined)) wrong(wants, "it must have exactly one of value and error");
   if (error !== undefined && typeof error !== "string") wrong(wants, "error must be text");
   if (code !== undefined && (typeof code !== "string" || error === undefined))
-    wrong(wants, "code goes with error, and is text");
+    wrong(wants, "code must be a text, and goes only with error");
   if (value !== undefined) await requireFit(wants, "value", value, schema);
 }
 

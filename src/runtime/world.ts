@@ -20,7 +20,7 @@ export function realWorld(): World {
   return {
     now: Date.now,
     sleep,
-    rest: (ms, signal) => nap(Math.min(ms, TIMER_MAX_MS), signal, true),
+    rest,
     id(prefix) {
       const now = Math.max(Date.now(), last);
       if (now !== last || count >= 32 ** 4) {
@@ -34,13 +34,20 @@ export function realWorld(): World {
   };
 }
 
-/** The longest delay that a timer takes; a longer sleep is several naps. */
+/** The longest delay of a timer. A longer sleep is several naps. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   for (let left = ms; left > 0 && signal?.aborted !== true; left -= TIMER_MAX_MS)
     await nap(Math.min(left, TIMER_MAX_MS), signal);
 }
+
+const rest: World["rest"] = (ms, signal) => nap(Math.min(ms, TIMER_MAX_MS), signal, true);
+
+export type Clock = Pick<World, "now" | "sleep" | "rest">;
+
+/** For polls that serve readers, because real time passes for readers in a simulated world too. */
+export const REAL_CLOCK: Clock = { now: () => performance.now(), sleep, rest };
 
 function nap(ms: number, signal?: AbortSignal, isUnref = false): Promise<void> {
   return new Promise((resolve) => {
@@ -56,8 +63,8 @@ function nap(ms: number, signal?: AbortSignal, isUnref = false): Promise<void> {
 }
 
 /**
- * A name that no other process ever has: `host/boot@table/pid/start`. With it a store on the same machine can prove that
- * the holder of a lease is dead. Outside of Linux the parts that cannot be found out are empty.
+ * The unique name of a process: `host/boot@table/pid/start`. With it a store on the same machine can prove that the holder
+ * of a lease is dead. Parts that cannot be read, for example outside Linux, are empty.
  */
 export function processName(pid = process.pid): string {
   const boot = read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());

@@ -1,43 +1,46 @@
 // Runs code that a model wrote, in guests that share nothing with this process. Only text, numbers and bytes cross this
-// port: no handle of a guest's value does.
+// interface: no handle of a guest value does.
 //
-// A cell runs in segments: `start`, then one `deliver` for each call that was answered and each sleep that is over. Each
-// ends when the guest has nothing more to do before the next delivery. What a guest does follows from its image and its
-// segments alone: the same ones give the same bytes, in every process, as long as the engine is the same.
+// A cell runs in segments: `start`, then one `deliver` for each answered call and each finished sleep. A segment ends
+// when the guest has nothing to do before the next delivery. What a guest does follows only from its image and its
+// segments: the same ones give the same bytes in every process with the same engine.
 
 import type { Json, JsonObject } from "../model/json.ts";
 
-/** Runs guests. Members: `quickjs`. Its promises are tested by `sandboxLaws` in `bowline/testing`. */
+/** Runs guests. Members: `quickjs`. `sandboxLaws` in `bowline/testing` tests its promises. */
 export interface Sandbox {
-  /** Names the engine's build and all else that decides about the bytes of a heap. Images of another one are refused. */
+  /**
+   * Identifies the engine's build and everything else that determines the bytes of a heap. Images of another engine are
+   * refused.
+   */
   engine(): Promise<string>;
-  /** A new guest, with an empty heap or that of an image. Throws `code.engine` for an image of another engine. */
+  /** Opens a guest with an empty heap or that of an image. Throws `code.engine` for an image of another engine. */
   open(image: Image | undefined, bounds: CellBounds): Promise<Guest>;
-  /** Ends all guests and what they run in. A guest that is opened later starts it again. */
+  /** Ends all guests and their threads. `open` starts them again. */
   close(): Promise<void>;
 }
 
 /**
- * A guest. One segment at a time. When what it runs in was lost through no fault of its own, every call rejects with
- * `code.lost`: open another, and repeat the segments.
+ * A guest. One segment at a time. If its thread was lost for another reason than its code, every call rejects with
+ * `code.lost`: open another guest and repeat the segments.
  */
 export interface Guest {
-  /** Begins a cell. Only between cells. */
+  /** Starts a cell. Only between cells. */
   start(cell: GuestCell): Promise<Progress>;
   /** Answers one call or one sleep of the cell. */
   deliver(delivery: Delivery): Promise<Progress>;
-  /** The heap as it is now, against the one that the guest was opened with. Only between cells. */
+  /** Returns the current heap as a difference from the one that the guest was opened with. Only between cells. */
   image(): Promise<NextImage>;
-  /** Gives back its memory. */
+  /** Frees its memory. */
   close(): Promise<void>;
 }
 
-/** A heap: how to come to it from an empty one, step by step. */
+/** A heap: the steps that lead to it from an empty one. */
 export interface Image {
   readonly engine: string;
   readonly deltas: readonly Uint8Array[];
 }
-/** The first `keeps` deltas of the image that the guest was opened with, and then `delta`. */
+/** The first `keeps` deltas of the image that the guest was opened with, then `delta`. */
 export interface NextImage {
   readonly engine: string;
   readonly keeps: number;
@@ -45,42 +48,42 @@ export interface NextImage {
 }
 
 /**
- * What a cell has around it, besides what its guest keeps. What the code does follows from it, so whoever replays the
- * cell must give the same.
+ * The surroundings of a cell, besides what its guest keeps. The behaviour of the code follows from them, so a replay
+ * must pass the same.
  */
 export interface Surroundings {
   /**
-   * Modules of tools: with `files`, `files.read(…)` calls `files.read`. They stay in the guest. A variable of its own by
-   * that name stays, too, and there is no such module then.
+   * Modules of tools: with `files`, `files.read(…)` calls `files.read`. They stay in the guest. If the guest has a
+   * variable with that name, the variable stays and the module does not exist.
    */
   readonly modules?: readonly string[] | undefined;
-  /** Read-only values that are given new names or contents. They stay until they are given again, or taken away. */
+  /** Read-only values with new names or contents. They stay until they are set again or removed. */
   readonly binds?: readonly GuestValue[] | undefined;
-  /** Names of such values that are taken away. */
+  /** Names of such values to remove. */
   readonly unbinds?: readonly string[] | undefined;
   /**
-   * What was said so far: how many messages, and of the newest, in their order, the content, or its length where that is
-   * for code to await. All others are awaited, too. Left out, there are none.
+   * The conversation so far: the number of messages, and for the newest, in order, the content, or its length if code
+   * must await it. All others must be awaited too. Default: no messages.
    */
   readonly history?: { readonly length: number; readonly newest?: readonly (JsonObject | number)[] } | undefined;
-  /** A tool is named `search`: `tools.search(…)` calls it, and does not search. */
+  /** A tool has the name `search`: `tools.search(…)` calls it instead of searching. */
   readonly hasSearch?: true | undefined;
 }
 
-/** A value that comes with the cell; or what is known of one that is for code to await. */
+/** A value that is sent with the cell, or a description of one that code must await. */
 export type GuestValue = { readonly name: string } & (
   | { readonly value: Json }
-  /** Characters, of its JSON if it is no text; and the length of a text or a list, as code would ask for it. */
+  /** Characters (of the JSON if it is not a text), and the length of a text or a list as code would see it. */
   | { readonly chars: number; readonly length?: number }
 );
 
-/** What code can name. A cell that means something else by it is refused before any of it runs. */
+/** The names that code can use. A cell that uses one for something else is refused before any of it runs. */
 export interface Surface {
   /** The operations of each module. */
   readonly modules: { readonly [module: string]: readonly string[] };
   /** Names that `tools` has. */
   readonly tools: readonly string[];
-  /** Read-only values, whose names a cell may not take. */
+  /** Read-only values, whose names a cell may not use. */
   readonly names: readonly string[];
 }
 
@@ -89,14 +92,14 @@ export interface GuestCell extends Surroundings {
   readonly code: string;
   /** Its name in stacks. */
   readonly file: string;
-  /** Decides about `Math.random` in this cell. */
+  /** Determines `Math.random` in this cell. */
   readonly seed: string;
-  /** The time in the guest, until the next delivery. */
+  /** The time in the guest until the next delivery. */
   readonly at: number;
   readonly acceptFinish: boolean;
-  /** Left out, nothing is checked against it: as in a replay, for which tools may have changed since. */
+  /** Omitted: nothing is checked against it, for example in a replay, because tools may have changed since. */
   readonly surface?: Surface | undefined;
-  /** It ran to its end before with these deliveries: no bound applies, and none but a broken engine ends it. */
+  /** The cell already ran to its end with these deliveries: no bound applies, and only a broken engine ends it. */
   readonly isReplay?: true | undefined;
 }
 
@@ -111,19 +114,19 @@ export type Delivery = {
   | { readonly slept: true }
 );
 
-/** What guest code cannot catch: it ends there, and the guest with it. */
+/** Limits that guest code cannot catch: they end the code and the guest. */
 export interface CellBounds {
-  /** Computing in one cell, in steps of about ten thousand operations. */
+  /** Maximum computing of a cell, in steps of about ten thousand operations. */
   readonly stepsMax: number;
-  /** Time that one segment computes. */
+  /** Maximum computing time of a segment. */
   readonly segmentMs: number;
-  /** How much longer a segment may take before what it runs in is ended: native code cannot be interrupted. */
+  /** How much longer a segment may take before its thread is ended: native code cannot be interrupted. */
   readonly graceMs: number;
-  /** Size of the heap. */
+  /** Maximum heap size. */
   readonly memoryBytesMax: number;
-  /** What one cell prints, hands to tools and finishes with, together. */
+  /** Maximum total of what a cell prints, passes to tools and finishes with. */
   readonly outputBytesMax: number;
-  /** Calls, sleeps and reads of one cell. */
+  /** Maximum calls, sleeps and reads of a cell. */
   readonly callsMax: number;
 }
 
@@ -132,7 +135,7 @@ export type Bound = "steps" | "time" | "memory" | "output" | "calls" | "engine";
 /** A call that the guest waits for. */
 export interface GuestCall {
   readonly id: number;
-  /** As the code names it: `read` for `tools.read`, `files.read` for that of a module. */
+  /** The tool's name in the code: `read` for `tools.read`, `files.read` for that of a module. */
   readonly tool: string;
   readonly input: Json;
   readonly line: number;
@@ -141,34 +144,34 @@ export interface GuestCall {
 export interface GuestSleep {
   readonly id: number;
   readonly ms: number;
-  /** It waits for no time, but for this: it is answered like a call. */
+  /** A read instead of a time: it is answered like a call. */
   readonly reads?: GuestRead;
 }
-/** What code reads of the world: a message, a value that was bound, or which tools fit these words. */
+/** What code reads from outside: a message, a bound value, or the tools that match these words. */
 export type GuestRead = { readonly history: number } | { readonly binding: string } | { readonly search: string };
 
 /** An error that guest code threw. */
 export interface GuestError {
   readonly name: string;
   readonly message: string;
-  /** Of a failed call. */
+  /** The code of a failed call. */
   readonly code?: string;
-  /** Where in the cell: the innermost place, of a failed call that of the call. */
+  /** The innermost position in the cell; for a failed call that of the call. */
   readonly line?: number;
   readonly column?: number;
-  /** The guest's own frames, one a line. */
+  /** The guest's own frames, one per line. */
   readonly stack?: string;
 }
-/** Why a cell was not run at all. */
+/** Why a cell was refused. */
 export interface CellProblem {
   readonly message: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** What came of a segment. */
+/** The result of a segment. */
 export type Progress = {
-  /** What it announced. The ids count up over the cell, over calls and sleeps together. */
+  /** What it announced. The ids count over all calls and sleeps of the cell. */
   readonly calls: readonly GuestCall[];
   readonly sleeps: readonly GuestSleep[];
   readonly printed: string;
@@ -183,7 +186,7 @@ export type Progress = {
       readonly continues?: Continuation;
     })
   | (Ended & { readonly state: "threw"; readonly error: GuestError })
-  /** It waits for what can never come. */
+  /** It waits for something that can never come. */
   | (Ended & { readonly state: "stalled" })
   /** Nothing of it ran. */
   | (Ended & { readonly state: "refused"; readonly problems: readonly CellProblem[] })
@@ -191,24 +194,24 @@ export type Progress = {
   | { readonly state: "stopped"; readonly bound: Bound }
 );
 
-/** The code wants to go on with this task, from nothing but the seed. */
+/** The code asks to continue with this task, from nothing but the seed. */
 export interface Continuation {
   readonly task: string;
   readonly seed?: Json;
 }
 
-/** A variable that code of the guest made, and a short text of its value. */
+/** A variable that guest code made, and a short text of its value. */
 export interface GuestVariable {
   readonly name: string;
   readonly shown: string;
 }
 
-/** What is told of a cell that is over, however it ended. */
+/** Facts about a finished cell, however it ended. */
 export interface Ended {
-  /** A hash of the heap, up to 8 MiB. */
+  /** A hash of the heap, for heaps up to 8 MiB. */
   readonly heap?: string;
-  /** Promises that were rejected, and nobody looked. */
+  /** Rejected promises without a handler. */
   readonly unhandled?: readonly GuestError[];
-  /** The newest last; left out when there are none, and when the cell was refused. */
+  /** The newest last; omitted if there are none, or if the cell was refused. */
   readonly variables?: readonly GuestVariable[];
 }

@@ -1,6 +1,6 @@
 import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
 import { isSamePrompt } from "../kernel/prompt.ts";
-import type { Authority } from "../kernel/services.ts";
+import type { Permissions } from "../kernel/services.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
 import type { PromptPart } from "../model/prompt.ts";
@@ -14,7 +14,7 @@ export interface Member extends Owned<Tool> {
   readonly bindings: JsonObject;
 }
 
-/** The tools that one turn runs on, and what the model is told of them. */
+/** The tools of one turn, and their declarations for the model. */
 export interface Catalog {
   readonly declarations: readonly ToolDeclaration[];
   /** The names of declared tools; granted ones are not among them. */
@@ -51,7 +51,7 @@ export interface Chosen {
 export function baseOf(
   registered: Iterable<Registered>,
   { offers, includeBase }: Overlay,
-  { toolAccess }: Authority,
+  { toolAccess }: Permissions,
   choices: ToolChoices,
 ): readonly Chosen[] {
   const found = new Map<string, Chosen>();
@@ -69,13 +69,13 @@ export function baseOf(
 }
 
 /**
- * Applies the plugins' edits in their order, then the session's own. Tools that the authority hides are removed last,
+ * Applies the plugins' edits in their order, then the session's own. Tools that the permissions hide are removed last,
  * so no edit can bring them back.
  */
 export function edited(
   base: readonly Chosen[],
   edits: readonly CatalogEdit[],
-  { hiddenTools }: Authority,
+  { hiddenTools }: Permissions,
 ): readonly Chosen[] {
   if (edits.length === 0 && hiddenTools === undefined) return base;
   const found = new Map(base.map((chosen) => [chosen.offered.manifest.name, chosen]));
@@ -157,7 +157,7 @@ export interface CatalogKey {
   readonly fingerprint: string;
 }
 
-const KEPT = 4;
+const ENTRIES_MAX = 4;
 
 /** The catalogs last built for a session, newest first, and what the protocol says of them. */
 export class CatalogCache<T> {
@@ -181,6 +181,6 @@ export class CatalogCache<T> {
   /** `prompt`: the parts that the protocol looked at; undefined when it did not. */
   keep(key: CatalogKey, prompt: readonly PromptPart[] | undefined, artifact: T): void {
     this.#entries.unshift({ key, prompt, artifact });
-    this.#entries.length = Math.min(this.#entries.length, KEPT);
+    this.#entries.length = Math.min(this.#entries.length, ENTRIES_MAX);
   }
 }

@@ -50,7 +50,7 @@ export class CallContext implements ToolContext {
   readonly #output: JsonObject | undefined;
   #made: Site | undefined;
   #deadline: Deadline | undefined;
-  /** What a tool shows after its attempt is over is nobody's. */
+  /** Output of a tool after its attempt has ended is dropped. */
   #isOver = false;
 
   constructor(
@@ -176,7 +176,7 @@ export class CallContext implements ToolContext {
         if (!(deferral instanceof Deferral) || deferral.on !== undefined)
           throw new RuntimeError("tool.result", {
             name,
-            problem: "waitKey takes what defer or question made, without turns",
+            problem: "waitKey must get the value of defer or question, without turns",
           });
         const schema = deferral.schema ?? this.#output;
         if (schema !== undefined) await requireDocument(schema, `what ${name} waits for`);

@@ -32,16 +32,16 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
   const problem = retryProblem(spec.retry);
   if (problem !== undefined) wrong(problem);
   if (spec.onInterrupt !== undefined && !["rerun", "fail", "ask"].includes(spec.onInterrupt))
-    wrong("onInterrupt is not rerun, fail or ask");
+    wrong("onInterrupt must be rerun, fail or ask");
   const of = `the tool ${name}`;
   requireKnown(of, spec, SPEC);
   if (isObject(spec.retry)) requireKnown(`the retry of ${name}`, spec.retry, RETRY_NAMES);
   if (spec.availability !== undefined && !AVAILABILITIES.includes(spec.availability))
-    wrong("its availability is unknown");
+    wrong(`its availability must be one of ${AVAILABILITIES.join(", ")}`);
   if (spec.path !== undefined && !isToolPath(spec.path))
-    wrong("its path is not of the form module.operation, or one of the two means something else in code");
+    wrong("its path must have the form module.operation, without a name that has another meaning in code");
   if (spec.audience !== undefined && spec.audience !== "model" && spec.audience !== "runtime")
-    wrong("its audience is neither model nor runtime");
+    wrong("its audience must be model or runtime");
   return {
     name,
     description,
@@ -90,7 +90,7 @@ function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Omi
   const { availability, audience, bindings, examples, path } = spec;
   const own = { availability, audience, bindings, examples, path };
   if (Object.values(own).every((value) => value === undefined)) return {};
-  if (bindings !== undefined && !isObject(bindings)) wrong("its bindings are no object");
+  if (bindings !== undefined && !isObject(bindings)) wrong("its bindings must be an object");
   if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
     wrong("its examples must be a list of arguments");
   const json = toJson(Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)));
@@ -109,12 +109,13 @@ export function defineToolProvider(spec: ToolProvider): ToolProvider {
 /** For a provider that was made elsewhere, which may have fields of its own. */
 export function requireProvider(spec: ToolProvider): void {
   const wrong = (problem: string): never => {
-    throw new RuntimeError("tool.invalid", { name: `the provider ${String(spec?.id)}`, problem });
+    throw new RuntimeError("tool.invalid", { name: `the tool provider ${String(spec?.id)}`, problem });
   };
   if (typeof spec?.id !== "string" || !/^[\w.@:/-]{1,128}$/.test(spec.id))
     wrong("its id must be 1 to 128 of letters, digits and . _ - / @ :");
-  if (typeof spec.list !== "function" || typeof spec.load !== "function") wrong("it needs the functions list and load");
-  if (spec.watch !== undefined && typeof spec.watch !== "function") wrong("its watch is no function");
+  if (typeof spec.list !== "function" || typeof spec.load !== "function")
+    wrong("it must have the functions list and load");
+  if (spec.watch !== undefined && typeof spec.watch !== "function") wrong("its watch must be a function");
 }
 
 const PROVIDER: Known<ToolProvider> = { id: true, list: true, load: true, watch: true };

@@ -1,22 +1,25 @@
 // Job: the one way to run a tool, for every kind of call: `gate`, `attempt` and `settle`, one for each effect.
-// Not its job: order, concurrency, retries and waits (`turn/work.ts`), and merging what hooks answer (`kernel/seams.ts`).
-// D1. No tool runs except through `attempt`, and its arguments have passed the tool's schema, in the gate or again
+// Not its job: order, concurrency, retries and waits (`turn/work.ts`), and merging what hooks answer
+// (`kernel/tool-gates.ts`).
+// dispatch-1: No tool runs except through `attempt`, and its arguments have passed the tool's schema, in the gate or
+//    again
 //     here (after a restart, or when they were edited).
-// D2. What a tool, schema or projector throws becomes the call's output. Only a fault of the runtime's own store that a
+// dispatch-2: What a tool, schema or projector throws becomes the call's output. Only a fault of the runtime's own
+//    store that a
 //     service met inside a tool is thrown on: the call runs again when the store works, if its tool may run again.
-// D3. Gating and settling go through the calls in call order, so that a replay sees the same order of hooks.
-// D4. Outputs are JSON and within `resultBytesMax`, since they are journaled.
+// dispatch-3: Gating and settling go through the calls in call order, so that a replay sees the same order of hooks.
+// dispatch-4: Outputs are JSON and within `resultBytesMax`, since they are journaled.
 
 import { within } from "../kernel/deadline.ts";
 import type { HookRunner, Issue, Site } from "../kernel/hook-runner.ts";
 import type { Owned, Took } from "../kernel/hooks.ts";
-import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../kernel/seams.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { Tool } from "../kernel/tool.ts";
+import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../kernel/tool-gates.ts";
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../model/errors.ts";
-import { asWaitKey, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
-import { defined, describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
+import { asWaitKey, type EffectName, type SessionId, type TurnId, type WaitKey } from "../model/ids.ts";
+import { copyOf, defined, describeThrown, type Json, type JsonObject, toJson } from "../model/json.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Attachment, Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
@@ -36,7 +39,7 @@ import {
 } from "../model/tool.ts";
 import type { World } from "../model/world.ts";
 import type { EffectOf, GatedCall, PlacedCall, ReturnedCall } from "../turn/effect.ts";
-import type { Abort, Settlement, Verdict } from "../turn/event.ts";
+import type { Abort, Judged, Settlement } from "../turn/event.ts";
 import type { Catalog, Member } from "./catalog.ts";
 import { CallContext } from "./context.ts";
 import { bounded, denied, failure, failureOf, resultOf, value, withheld } from "./result.ts";
@@ -56,12 +59,13 @@ export interface Dispatch {
   /** Arguments that passed the gate, so that the attempt need not check them again. Empty after a restart. */
   passed?: Map<ToolCall, unknown> | undefined;
   readonly show: CallShow;
-  keep(attachable: Attachable): Attachment;
+  /** Stores an attachment for the answer of the effect at this place. */
+  keep(attachable: Attachable, place: EffectName): Attachment;
   /** Makes what a call will wait for answerable, before it does; the key is the same when the attempt is run again. */
   answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
-  /** Whether the model was told of a tool of this name in this turn. */
+  /** Whether the model saw a tool of this name in this turn. */
   wasDeclared(tool: string): boolean;
-  /** D2: whether the call runs again because of this error. */
+  /** dispatch-2: whether the call runs again because of this error. */
   isRepeated(effect: EffectOf<"call">, error: unknown): boolean;
   siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
   /** Why a tool of this name cannot be called; undefined when there is no such tool. */
@@ -107,29 +111,29 @@ export function gate(
   dispatch: Dispatch,
   calls: readonly GatedCall[],
   site: () => Site,
-): Awaitable<{ readonly verdicts: readonly Verdict[]; readonly abort?: Abort }> {
+): Awaitable<{ readonly judged: readonly Judged[]; readonly abort?: Abort }> {
   let abort: Abort | undefined;
   const stop = (found: Abort): void => {
     abort ??= found;
   };
-  const one = (placed: GatedCall): Awaitable<Verdict> =>
-    andThen(gateOne(dispatch, placed, site, stop), (verdict) => {
-      if (verdict.kind === "settled") dispatch.show.returned(placed, verdict.output);
-      return verdict;
+  const one = (placed: GatedCall): Awaitable<Judged> =>
+    andThen(gateOne(dispatch, placed, site, stop), (judged) => {
+      if (judged.kind === "settled") dispatch.show.returned(placed, judged.output);
+      return judged;
     });
   return andThen(
     inOrder(calls, (placed) => (abort === undefined ? one(placed) : NOT_REACHED)),
-    (verdicts) => ({ verdicts, ...(abort === undefined ? {} : { abort }) }),
+    (judged) => ({ judged, ...(abort === undefined ? {} : { abort }) }),
   );
 }
-const NOT_REACHED: Verdict = { kind: "settled", output: { kind: "cancelled", reason: TEXTS.turnStopped } };
+const NOT_REACHED: Judged = { kind: "settled", output: { kind: "cancelled", reason: TEXTS.turnStopped } };
 
 function gateOne(
   dispatch: Dispatch,
   placed: GatedCall,
   site: () => Site,
   stop: (abort: Abort) => void,
-): Awaitable<Verdict> {
+): Awaitable<Judged> {
   const { call } = placed;
   dispatch.show.started(placed);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL)
@@ -140,7 +144,7 @@ function gateOne(
   if (!dispatch.hooks.has.beforeToolCall)
     return andThen(checked(found.value, call), (result) => passOrRefuse(dispatch, found.value, call, call, result));
   const target = targetOf(found.value);
-  return andThen(gateCall(dispatch.hooks, call, target, site()), (gated): Awaitable<Verdict> => {
+  return andThen(gateCall(dispatch.hooks, call, target, site()), (gated): Awaitable<Judged> => {
     for (const emit of gated.emits) dispatch.show.emitted(emit, placed);
     for (const conflict of gated.conflicts) dispatch.conflict(conflict);
     dispatch.observed(gated.issues);
@@ -155,7 +159,7 @@ function gateOne(
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
     // Whoever approved these arguments was asked about exactly them; a plugin that replaces them asks again.
     const isApproved = placed.isApproved === true && gated.call === call;
-    return andThen(target.check(gated.call), (result): Verdict => {
+    return andThen(target.check(gated.call), (result): Judged => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);
       if (asks === undefined || isApproved || passed.kind !== "pass") return passed;
       const { reason, waitMs = WEEK_MS } = asks;
@@ -163,7 +167,7 @@ function gateOne(
         ...passed,
         kind: "wait",
         key: asWaitKey(dispatch.world.secret()),
-        until: dispatch.world.now() + waitMs,
+        waitMs,
         reason,
         ...(verdict === undefined ? {} : { plugin: verdict.plugin }),
         schema: found.value.inputSchema,
@@ -176,7 +180,7 @@ function gateOne(
 const memberFor = ({ catalog }: Dispatch, { name, parentId }: ToolCall): Member | undefined =>
   parentId !== undefined && catalog.find(BATCH_TOOL) === undefined ? undefined : catalog.find(name);
 
-const settled = (output: ToolOutput): Verdict => ({ kind: "settled", output });
+const settled = (output: ToolOutput): Judged => ({ kind: "settled", output });
 
 function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
   const name = call.parentId !== undefined && dispatch.catalog.find(BATCH_TOOL) === undefined ? BATCH_TOOL : call.name;
@@ -246,7 +250,7 @@ function passOrRefuse(
   call: ToolCall,
   asked: ToolCall,
   result: Checked,
-): Exclude<Verdict, { kind: "wait" }> {
+): Exclude<Judged, { kind: "wait" }> {
   if (!result.ok) return { kind: "settled", output: wrongArguments(call, result.problem) };
   (dispatch.passed ??= new Map()).set(call, result.value);
   return {
@@ -265,7 +269,7 @@ const wrongArguments = ({ name }: ToolCall, problem: string): ToolOutput =>
 
 // ── Attempt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One bare try at a call. Answers (D2) with a value, a failure, a timeout, or that its result comes later. */
+/** One bare try at a call. Answers (dispatch-2) with a value, a failure, a timeout, or that its result comes later. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput | Deferred> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
@@ -300,7 +304,7 @@ function run(
     const returned: unknown = tool.run(own, context);
     if (isThenable(returned))
       return inTime(dispatch, tool, effect, Promise.resolve(returned), undefined, context, scope);
-    const output = finished(dispatch, tool, returned);
+    const output = finished(dispatch, tool, returned, effect.position);
     if (isThenable(output)) return inTime(dispatch, tool, effect, undefined, output, context, scope);
     context.close();
     return output;
@@ -311,23 +315,12 @@ function run(
   }
 }
 
-/** A copy for JSON, quicker than `structuredClone`, that keeps a key named `__proto__` an own field. */
-function copyOf(input: Json): Json {
-  if (typeof input !== "object" || input === null) return input;
-  if (Array.isArray(input)) return input.map(copyOf);
-  const copy: Record<string, Json> = {};
-  const keys = Object.keys(input);
-  for (let index = 0; index < keys.length; index++) {
-    const key = keys[index] as string;
-    const field = copyOf((input as JsonObject)[key] as Json);
-    if (key === "__proto__") Object.defineProperty(copy, key, { value: field, ...OWN });
-    else copy[key] = field;
-  }
-  return copy;
-}
-const OWN = { enumerable: true, writable: true, configurable: true };
-
-function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<ToolOutput | Deferred> {
+function finished(
+  dispatch: Dispatch,
+  tool: Tool,
+  returned: unknown,
+  place: EffectName,
+): Awaitable<ToolOutput | Deferred> {
   if (returned instanceof Deferral) {
     const answer = defined({ kind: "deferred" as const, deferral: returned, schema: tool.outputSchema });
     const schema = returned.schema ?? tool.outputSchema;
@@ -335,12 +328,13 @@ function finished(dispatch: Dispatch, tool: Tool, returned: unknown): Awaitable<
     if (schema === undefined || returned.on !== undefined) return answer;
     return requireDocument(schema, `what ${tool.name} waits for`).then(() => answer);
   }
-  if (tool.checkOutput === undefined) return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
-  const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch);
+  if (tool.checkOutput === undefined)
+    return resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch, place);
+  const output = resultOf(tool.name, returned, dispatch.limits.resultBytesMax, dispatch, place);
   if (output.kind !== "value" || output.control !== undefined) return output;
   return andThen(tool.checkOutput(returned), (result) =>
     result.ok
-      ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch)
+      ? resultOf(tool.name, result.value, dispatch.limits.resultBytesMax, dispatch, place)
       : failure("internal", "tool.result", TEXTS.unusable(tool.name, result.problem)),
   );
 }
@@ -380,7 +374,7 @@ function inTime(
     };
     const take = (value: unknown): void => {
       try {
-        const found = finished(dispatch, tool, value);
+        const found = finished(dispatch, tool, value, effect.position);
         if (isThenable(found)) found.then(end, fail);
         else end(found);
       } catch (error) {

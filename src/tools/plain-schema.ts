@@ -1,8 +1,10 @@
 // Job: checks values against JSON Schemas of a few keywords, which is all that most tools use, so that Ajv need not be
 // loaded for them.
-// P1. Accepts exactly what Ajv accepts, and names the same first fault in the same words. Hence the order of everything
+// plain-schema-1: Accepts exactly what Ajv accepts, and names the same first fault in the same words. Hence the order
+//    of everything
 //     below.
-// P2. A document with anything else in it, or one that Ajv would refuse, is left to Ajv: `plainCheck` returns
+// plain-schema-2: A document with anything else in it, or one that Ajv would refuse, is left to Ajv: `plainCheck`
+//    returns
 //     undefined.
 
 import { isObject } from "../model/json.ts";
@@ -14,7 +16,7 @@ export interface Wrong {
 }
 export type PlainCheck = (value: unknown) => Wrong | undefined;
 
-/** The check for a plain document; undefined where it is left to Ajv (P2). */
+/** The check for a plain document; undefined where it is left to Ajv (plain-schema-2). */
 export function plainCheck(schema: unknown): PlainCheck | undefined {
   if (schema === true) return passes;
   if (!isPlainObject(schema)) return undefined;

@@ -1,10 +1,12 @@
-// Job: the tools of one session: what its sources offer, combined with what was chosen for it. Works out changes of the
-// choices and returns them.
-// Not its job: keeping choices (the caller), loading tools (`source.ts`), the view of one turn (`catalog.ts`).
-// R1. `generation` grows with every change of the surface: a source's list, a source added or removed, a choice.
-// R2. A name belongs to the first source that offers it. Two static sources with the same name are an error.
-// R3. A choice holds for the tool of one source; a tool of the same name from another source is another tool.
-// R4. A running turn keeps the sources it began with: their changes are taken in only between turns. A source that is
+// Job: the tools of one session: the offers of its sources, combined with its choices. Computes changes of the choices
+// and returns them.
+// Not its job: storing choices (the caller), loading tools (`source.ts`), the view of one turn (`catalog.ts`).
+// registry-1: `generation` grows with every change of the surface: a source's list, a source added or removed, a
+//    choice.
+// registry-2: A name belongs to the first source that offers it. Two static sources with the same name are an error.
+// registry-3: A choice holds for the tool of one source; a tool of the same name from another source is another tool.
+// registry-4: A running turn keeps the sources it began with: their changes are taken in only between turns. A source
+//    that is
 //     added meanwhile is new to everyone, and is taken in at once.
 
 import { createHash } from "node:crypto";
@@ -32,15 +34,17 @@ export interface Registered extends Offered {
   readonly availability: Availability;
 }
 
-interface Told {
+interface RegistryContext {
   clash(clash: { readonly name: string; readonly sources: readonly string[] }): void;
-  /** Tools that the session's authority hides do not exist for it, whatever sources, choices or grants say. */
+  /**
+   * Whether the session's permissions hide a tool. Such a tool does not exist, also if a source, choice or grant has it.
+   */
   isHidden(name: string): boolean;
 }
 
 export class Registry {
   readonly #base: readonly Source[];
-  readonly #told: Told;
+  readonly #context: RegistryContext;
   #added: readonly Source[] = [];
   #choices: ToolChoices;
   /** The sources as `#look` last found them. */
@@ -48,9 +52,9 @@ export class Registry {
   #entries: ReadonlyMap<string, Registered> = new Map();
   generation: number;
 
-  constructor(sources: readonly Source[], choices: ToolChoices, told: Told) {
+  constructor(sources: readonly Source[], choices: ToolChoices, context: RegistryContext) {
     this.#base = sources;
-    this.#told = told;
+    this.#context = context;
     this.#choices = choices;
     this.generation = choices.generation;
     const ids = new Set<string>();
@@ -69,7 +73,10 @@ export class Registry {
     return this.#choices;
   }
 
-  /** Takes in new choices and, between turns, changes of sources (R4). Any change makes a new generation (R1). */
+  /**
+   * Takes in new choices and, between turns, changes of sources (registry-4). Any change makes a new generation
+   * (registry-1).
+   */
   sync(choices: ToolChoices, isBetweenTurns: boolean): void {
     const isNew = isBetweenTurns && this.#look();
     if (!isNew && choices === this.#choices) return;
@@ -90,7 +97,7 @@ export class Registry {
     return !isSame;
   }
 
-  /** Works out the entries from sources and choices (R2, R3). */
+  /** Works out the entries from sources and choices (registry-2, registry-3). */
   #reconcile(): void {
     const found = new Map<string, Registered>();
     const isStatic = new Set<string>();
@@ -101,10 +108,10 @@ export class Registry {
         if (before !== undefined) {
           const sources = [before.source, source.id];
           if (source.isStatic && isStatic.has(name)) throw new RuntimeError("tool.duplicate", { name, sources });
-          this.#told.clash({ name, sources });
+          this.#context.clash({ name, sources });
           continue;
         }
-        if (this.#told.isHidden(name)) continue;
+        if (this.#context.isHidden(name)) continue;
         if (source.isStatic) isStatic.add(name);
         const chosen = chosenFor(this.#choices, name, source.id);
         found.set(name, { ...offered, availability: chosen ?? availability });
@@ -121,7 +128,7 @@ export class Registry {
     this.#added = [...this.#added, source];
   }
 
-  /** Takes in what an added source offers, also in a turn (R4). */
+  /** Takes in what an added source offers, also in a turn (registry-4). */
   admit(source: Source): void {
     if (!this.#added.includes(source)) return;
     const others = this.#seen.filter((seen) => seen.source !== source);
@@ -130,7 +137,7 @@ export class Registry {
     this.#reconcile();
   }
 
-  /** Removes a source and what was chosen for its tools. A running turn keeps the tools it began with (R4). */
+  /** Removes a source and what was chosen for its tools. A running turn keeps the tools it began with (registry-4). */
   remove(id: string): ToolChoices {
     this.#added = this.#added.filter((source) => source.id !== id);
     const isOthers = ([, { source }]: [string, { readonly source: string }]): boolean => source !== id;
@@ -196,7 +203,7 @@ export class Registry {
 
   /** The tool that a grant leads to; undefined when its source is gone or the tool is hidden. */
   granted({ source: id, tool }: ToolGrant): Offered | undefined {
-    if (this.#told.isHidden(tool)) return undefined;
+    if (this.#context.isHidden(tool)) return undefined;
     return this.#seen.find(({ source }) => source.id === id)?.offers.find(({ manifest }) => manifest.name === tool);
   }
 
@@ -255,7 +262,7 @@ export class Registry {
   }
 }
 
-/** The choice for this name, if it is for the tool of this source (R3). */
+/** The choice for this name, if it is for the tool of this source (registry-3). */
 export function chosenFor({ tools }: ToolChoices, name: string, source: string): Availability | undefined {
   const choice = Object.hasOwn(tools, name) ? tools[name] : undefined;
   return choice?.source === source ? choice.availability : undefined;
@@ -264,7 +271,7 @@ export function chosenFor({ tools }: ToolChoices, name: string, source: string):
 function requireAvailability(availability: unknown): void {
   if (!(AVAILABILITIES as readonly unknown[]).includes(availability))
     throw new RuntimeError("input.invalid", {
-      problem: `${JSON.stringify(availability)} is no availability: it is one of ${AVAILABILITIES.join(", ")}`,
+      problem: `the availability ${JSON.stringify(availability)} must be one of ${AVAILABILITIES.join(", ")}`,
     });
 }
 
@@ -272,7 +279,7 @@ function requireAvailability(availability: unknown): void {
 const GENERATION_MAX = 2 ** 48;
 
 const taken = (source: string): RuntimeError =>
-  new RuntimeError("tool.source", { source, problem: "there is one of this id already" });
+  new RuntimeError("tool.source", { source, problem: "its id is already in use" });
 
 function requireState(state: ToolState): void {
   const isEntry = (entry: unknown): boolean =>
@@ -287,5 +294,5 @@ function requireState(state: ToolState): void {
     !isObject(state.tools) ||
     !Object.values(state.tools).every(isEntry)
   )
-    throw new RuntimeError("input.invalid", { problem: "it is no tool state, as `tools.export()` gives it" });
+    throw new RuntimeError("input.invalid", { problem: "it must be a tool state, as `tools.export()` returns it" });
 }

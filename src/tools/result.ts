@@ -1,4 +1,5 @@
 import { RuntimeError } from "../model/errors.ts";
+import type { EffectName } from "../model/ids.ts";
 import { bytesOver, describeThrown, type Json, toJson } from "../model/json.ts";
 import type { Attachment } from "../model/message.ts";
 import { TEXTS } from "../model/texts.ts";
@@ -13,22 +14,30 @@ import {
   type ToolOutput,
 } from "../model/tool.ts";
 
-/** Stores the bytes of an attachment and returns the reference. */
+/** Stores the bytes of an attachment, for the answer of the effect at a place, and returns the reference. */
 interface Keeper {
-  keep(attachable: Attachable): Attachment;
+  keep(attachable: Attachable, place: EffectName): Attachment;
 }
 
 /**
  * Turns what a tool returned into an output: JSON, attachments, control, or a failure that says why it cannot be used.
  */
-export function resultOf(name: string, returned: unknown, bytesMax: number, keeper: Keeper): ToolOutput {
+export function resultOf(
+  name: string,
+  returned: unknown,
+  bytesMax: number,
+  keeper: Keeper,
+  place: EffectName,
+): ToolOutput {
   if (typeof returned === "string") return within(name, { kind: "value", value: returned }, returned, bytesMax);
   if (returned instanceof ControlResult) return controlled(name, returned.control, bytesMax);
   const given = attachablesIn(returned, []);
   const attached = given.reduce((sum, { data }) => sum + data.byteLength, 0);
   if (attached > bytesMax) return tooLarge(name, attached, bytesMax);
   const attachments: Attachment[] = [];
-  const found = toJson(given.length === 0 ? returned : withAttachments(returned, attachments, keeper));
+  const found = toJson(
+    given.length === 0 ? returned : withAttachments(returned, attachments, (each) => keeper.keep(each, place)),
+  );
   if ("problem" in found) return unusable(name, `${found.path}: ${found.problem}`);
   const value = found.json;
   const output: ToolOutput =
@@ -64,9 +73,14 @@ const isContainer = (value: unknown): value is object =>
   Array.isArray(value) || (holds(value) && Object.getPrototypeOf(value) === Object.prototype);
 
 /** Stores the attachments in the value, and leaves references in their places. */
-function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, depth = 0): unknown {
+function withAttachments(
+  value: unknown,
+  found: Attachment[],
+  keep: (each: Attachable) => Attachment,
+  depth = 0,
+): unknown {
   if (value instanceof Attachable) {
-    const kept = keeper.keep(value);
+    const kept = keep(value);
     found.push(kept);
     return {
       attachment: kept.hash,
@@ -76,9 +90,9 @@ function withAttachments(value: unknown, found: Attachment[], keeper: Keeper, de
     };
   }
   if (depth >= DEPTH_MAX || !isContainer(value)) return value;
-  if (Array.isArray(value)) return value.map((item) => withAttachments(item, found, keeper, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => withAttachments(item, found, keep, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, withAttachments(item, found, keeper, depth + 1)]),
+    Object.entries(value).map(([key, item]) => [key, withAttachments(item, found, keep, depth + 1)]),
   );
 }
 const holds = (item: unknown): boolean => typeof item === "object" && item !== null;
@@ -112,7 +126,7 @@ export function failureOf(name: string, thrown: unknown, bytesMax: number): Tool
 }
 
 function failureFrom(name: string, thrown: unknown, bytesMax: number): ToolOutput {
-  if (thrown instanceof ControlResult) return resultOf(name, thrown, bytesMax, { keep: () => noAttachments(name) });
+  if (thrown instanceof ControlResult) return controlled(name, thrown.control, bytesMax);
   if (thrown instanceof RuntimeError) return failure("failed", thrown.code, thrown.message);
   if (thrown instanceof ToolError) return failure(thrown.class, thrown.code, thrown.message.slice(0, 4_000));
   const retry: Partial<ToolFailure> =
@@ -122,14 +136,10 @@ function failureFrom(name: string, thrown: unknown, bytesMax: number): ToolOutpu
   return failure("failed", "tool.failed", TEXTS.failed(name, describeThrown(thrown).slice(0, 4_000)), retry);
 }
 
-const noAttachments = (name: string): never => {
-  throw new RuntimeError("tool.result", { name, problem: "an attachment was thrown" });
-};
-
 const REASON_MAX = 16_384;
 const CODE_MAX = 256;
 
-/** A failure is journaled and shown like a result, so whatever it quotes is cut. */
+/** Cuts the text of a failure, because a failure is journaled and shown like a result. */
 export const failure = (
   failureClass: FailureClass,
   code: string,

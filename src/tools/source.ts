@@ -44,7 +44,7 @@ const RENEWED = "";
 /** How long a turn waits for a list, or for a tool, that it needs for the first time. */
 const LIST_MS = 10_000;
 
-type Told = (problem: string, about: { readonly source: string; readonly tool?: string }) => void;
+type ReportProblem = (problem: string, about: { readonly source: string; readonly tool?: string }) => void;
 
 /**
  * A provider in this runtime: its list as last read, and the tools loaded from it. Nothing a provider does fails a
@@ -56,7 +56,7 @@ export class Listing implements Source {
   revision = 0;
   offers: readonly Offered[] = [];
   readonly provider: ToolProvider;
-  readonly #told: Told;
+  readonly #report: ReportProblem;
   readonly #closing = new AbortController();
   #seen = "[]";
   #isStale = true;
@@ -64,16 +64,16 @@ export class Listing implements Source {
   #reading: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
 
-  constructor(owner: string, provider: ToolProvider, told: Told) {
+  constructor(owner: string, provider: ToolProvider, report: ReportProblem) {
     this.owner = owner;
     this.provider = provider;
-    this.#told = told;
+    this.#report = report;
     try {
       this.#unwatch = provider.watch?.(() => {
         this.#isStale = true;
       });
     } catch (error) {
-      told(describeThrown(error), { source: this.id });
+      report(describeThrown(error), { source: this.id });
     }
   }
 
@@ -121,7 +121,7 @@ export class Listing implements Source {
     } catch (error) {
       this.#isStale = true;
       this.#hasFailed = true;
-      this.#told(describeThrown(error), { source: this.id });
+      this.#report(describeThrown(error), { source: this.id });
     }
   }
 
@@ -132,7 +132,7 @@ export class Listing implements Source {
       const own = toJson(given); // A copy: the provider may change its manifest later.
       const problem = "problem" in own ? `${own.path}: ${own.problem}` : manifestProblem(own.json, names);
       if (problem !== undefined || "problem" in own) {
-        this.#told(problem ?? "", { source: this.id, tool: String(isObject(given) ? given.name : given) });
+        this.#report(problem ?? "", { source: this.id, tool: String(isObject(given) ? given.name : given) });
         return [];
       }
       const manifest = own.json as unknown as ToolManifest;
@@ -162,7 +162,7 @@ export class Listing implements Source {
       } catch (error) {
         loading = undefined;
         wasLate = error instanceof Late;
-        this.#told(describeThrown(error), { source: this.id, tool: manifest.name });
+        this.#report(describeThrown(error), { source: this.id, tool: manifest.name });
       }
       return tool;
     };
@@ -191,7 +191,7 @@ export class Listing implements Source {
     try {
       this.#unwatch?.();
     } catch (error) {
-      this.#told(describeThrown(error), { source: this.id });
+      this.#report(describeThrown(error), { source: this.id });
     }
   }
 }
@@ -203,13 +203,13 @@ function manifestProblem(manifest: unknown, names: ReadonlySet<string>): string 
   if (names.has(name)) return "it is listed twice";
   if (typeof description !== "string") return "it has no description";
   if (availability !== undefined && !(AVAILABILITIES as readonly unknown[]).includes(availability))
-    return "its availability is unknown";
+    return `its availability must be one of ${AVAILABILITIES.join(", ")}`;
   if (audience !== undefined && audience !== "model" && audience !== "runtime") return "its audience is unknown";
-  if (bindings !== undefined && !isObject(bindings)) return "its bindings are no object";
+  if (bindings !== undefined && !isObject(bindings)) return "its bindings must be an object";
   if (examples !== undefined && !(Array.isArray(examples) && examples.every(isObject)))
     return "its examples are no list";
   if (path !== undefined && !isToolPath(path))
-    return "its path is not of the form module.operation, or one of the two means something else in code";
+    return "its path must have the form module.operation, without a name that has another meaning in code";
   return undefined;
 }
 
@@ -231,12 +231,12 @@ async function inTime<T>(ms: number, run: () => T | PromiseLike<T>): Promise<T> 
 
 /** The providers that the sessions of a runtime share. Each is listed once and closed with its last user. */
 export class Listings {
-  readonly #told: Told;
+  readonly #report: ReportProblem;
   readonly #known = new Map<ToolProvider, { readonly listing: Listing; users: number }>();
   readonly #before = new WeakSet<ToolProvider>();
 
-  constructor(told: Told) {
-    this.#told = told;
+  constructor(report: ReportProblem) {
+    this.#report = report;
   }
 
   take({ plugin, value }: Owned<ToolProvider>): Listing {
@@ -244,7 +244,7 @@ export class Listings {
     if (known === undefined) {
       // A provider that comes back is used by more than one session: the extra user keeps it as long as the runtime, or
       // each session would list it anew.
-      known = { listing: new Listing(plugin, value, this.#told), users: this.#before.has(value) ? 1 : 0 };
+      known = { listing: new Listing(plugin, value, this.#report), users: this.#before.has(value) ? 1 : 0 };
       this.#known.set(value, known);
       this.#before.add(value);
     }

@@ -30,9 +30,8 @@ function standard(schema: Schema, value: unknown): Awaitable<Checked> {
  * value comes.
  */
 function fromDocument(document: unknown, of: string): Validate {
-  if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is no JSON Schema object" });
-  if (document.$async !== undefined)
-    throw new RuntimeError("schema.invalid", { of, problem: "it would be checked asynchronously" });
+  if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is not a JSON Schema object" });
+  if (document.$async !== undefined) throw new RuntimeError("schema.invalid", { of, problem: "it is asynchronous" });
   refuseRemote(document, of, 0);
   let check: DocumentCheck | undefined;
   let compiling: Promise<DocumentCheck> | undefined;
@@ -71,15 +70,18 @@ function plain({ $schema: _, ...document }: Document): DocumentCheck | undefined
 const explained = (at: string, problem: string): string => `${at === "" ? "the arguments" : at} ${problem}`;
 
 function refuseRemote(node: unknown, of: string, depth: number): void {
-  if (depth > 100) throw new RuntimeError("schema.invalid", { of, problem: "it is nested more than 100 deep" });
+  if (depth > 100) throw new RuntimeError("schema.invalid", { of, problem: "it has more than 100 levels" });
   if (Array.isArray(node)) for (const item of node) refuseRemote(item, of, depth + 1);
   else if (isObject(node)) {
     for (const [key, value] of Object.entries(node)) {
       if ((key === "$ref" || key === "$dynamicRef") && typeof value === "string" && !value.startsWith("#")) {
-        throw new RuntimeError("schema.invalid", { of, problem: `the reference ${value} points outside of it` });
+        throw new RuntimeError("schema.invalid", {
+          of,
+          problem: `the reference ${value} points outside of the schema`,
+        });
       }
       if (key === "$async" && value === true)
-        throw new RuntimeError("schema.invalid", { of, problem: "a part of it would be checked asynchronously" });
+        throw new RuntimeError("schema.invalid", { of, problem: "a part of it is asynchronous" });
       refuseRemote(value, of, depth + 1);
     }
   }
@@ -123,7 +125,7 @@ async function load() {
  */
 export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
   const validate = fromDocument(document, "jsonSchema()");
-  const told = (result: Checked): StandardSchemaV1.Result<T> =>
+  const toResult = (result: Checked): StandardSchemaV1.Result<T> =>
     result.ok ? { value: result.value as T } : { issues: [{ message: result.problem }] };
   const schema: Schema<T, T> = {
     "~standard": {
@@ -131,7 +133,7 @@ export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {
       vendor: "bowline",
       validate: (value) => {
         const result = validate(value);
-        return isThenable(result) ? Promise.resolve(result).then(told) : told(result);
+        return isThenable(result) ? Promise.resolve(result).then(toResult) : toResult(result);
       },
     },
   };

@@ -1,4 +1,4 @@
-import type { Json } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 
 /**
  * A diagnostic that belongs to no result: a late answer that was dropped, a conflict between plugins, an observer that
@@ -9,6 +9,8 @@ export interface TraceRecord {
   readonly name: string;
   readonly sessionId?: string;
   readonly turnId?: string;
+  /** Where in the turn or in the job a plugin emitted it, as the plugin gives it: a call's id, a job's id. */
+  readonly context?: JsonObject;
   readonly about: { readonly [key: string]: Json };
 }
 

@@ -1,16 +1,17 @@
-// Job: what somebody is asked about a call, what the answer says, and the trail that both leave in history.
-// Not its job: what becomes of the call (`work.ts`).
+// Questions about a call: their text, their answers, and the trail that both leave in history. `work.ts` decides what
+// happens to the call.
 import type { Json, JsonObject } from "../model/json.ts";
 import type { AnsweredTrail, AskedTrail, Draft, Part } from "../model/message.ts";
 import { TEXTS } from "../model/texts.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import { argsHashOf, type WaitAbout, type WaitAnswer } from "../model/wait.ts";
+import type { Judged, Verdict } from "./event.ts";
 import type { CallState, Work } from "./state.ts";
 
 const NOTHING = {};
 export const NO_TRAIL: readonly AskedTrail[] = [];
 
-/** What somebody is told who is asked about a call. */
+/** Returns the question about a call. */
 export const askAbout = (kind: WaitAbout["kind"], call: ToolCall, reason: string, schema?: JsonObject): WaitAbout => ({
   kind,
   call,
@@ -19,11 +20,18 @@ export const askAbout = (kind: WaitAbout["kind"], call: ToolCall, reason: string
   argsHash: argsHashOf(call.input),
 });
 
-/** What is told about a result that comes later. */
+/** Sets the end of a verdict's wait, counted from the time of the question. */
+export function verdictAt(judged: Judged, at: number): Verdict {
+  if (judged.kind !== "wait") return judged;
+  const { waitMs, ...wait } = judged;
+  return { ...wait, until: at + waitMs };
+}
+
+/** Returns the question for a result that comes later. */
 export const awaited = (call: ToolCall, question: string | undefined, schema?: JsonObject): WaitAbout =>
   askAbout(question === undefined ? "result" : "question", call, question ?? TEXTS.awaited(call.name), schema);
 
-/** What changes in a call about which somebody is asked from now on. */
+/** Returns the changed fields of a call when a question about it is asked. */
 export const asking = (
   at: number,
   { asked = NO_TRAIL }: CallState,
@@ -33,14 +41,14 @@ export const asking = (
   asked: [...asked, { kind, reason, argsHash, at, ...(plugin === undefined ? NOTHING : { plugin }) }],
 });
 
-/** What changes in a call whose last question was answered. */
+/** Returns the changed fields of a call when its last question is answered. */
 export function answered(
   now: number,
   { asked = NO_TRAIL }: CallState,
   answer: WaitAnswer,
 ): { asked?: readonly AskedTrail[] } {
   const last = asked.at(-1);
-  if (last === undefined) return NOTHING; // Asked for under an earlier version.
+  if (last === undefined) return NOTHING; // Asked by an earlier version.
   const by = answer.kind === "timeout" || answer.by === undefined ? NOTHING : { by: answer.by };
   const how = answer.kind === "value" ? "answered" : answer.kind;
   const isDecision = last.kind === "approval" || last.kind === "interrupted";
@@ -48,7 +56,7 @@ export function answered(
   return { asked: asked.with(-1, { ...last, answer: { how, at: now, ...by, ...decided } }) };
 }
 
-/** What an approval or a denial says, for the trail. */
+/** Returns the content of an approval or a denial for the trail. */
 function decisionIn(value: Json): Omit<AnsweredTrail, "how" | "at" | "by"> {
   const { approved, reason, args, remember } = saidIn(value);
   return {
@@ -61,7 +69,7 @@ function decisionIn(value: Json): Omit<AnsweredTrail, "how" | "at" | "by"> {
 export const saidIn = (value: Json): { readonly [field: string]: Json | undefined } =>
   (value ?? {}) as { readonly [field: string]: Json | undefined };
 
-/** What was given as the result of a call: `{ value }`, or `{ error, code }`. */
+/** Returns the result that an answer gives to a call: `{ value }`, or `{ error, code }`. */
 export function delivered(given: Json): ToolOutput {
   const { value, error, code } = saidIn(given);
   if (error === undefined) return { kind: "value", value: value ?? null };
@@ -72,8 +80,8 @@ export function delivered(given: Json): ToolOutput {
 }
 
 /**
- * A message of results, or of what came of a code cell, with what else happened to its calls; the calls of a batch are
- * part of one result.
+ * Adds the trail of the calls to a message of results, or to the result of a code cell. The calls of a batch are part
+ * of one result.
  */
 export function withTrail({ calls, cell }: Work, draft: Draft): Draft {
   if (draft.role !== "tool" && cell === undefined) return draft;

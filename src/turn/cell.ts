@@ -1,9 +1,9 @@
-// Job: a code cell that runs: its segments, what it waits for, what it is given next.
-// Not its job: the way of its calls through gate, attempts and settling, and when the next segment may run (`work.ts`);
-// running code (the executor in the slot `codeExecutor`).
-// C1. One segment at a time. Its beginning is `r1.exec`; then each gives the code one answer, the oldest first, so that
-//     a replay of the same answers comes to the same heap.
-// C2. Calls and sleeps of a cell are numbered together, from 0, without gaps: no position is used twice.
+// A running code cell: its segments, what it waits for, and its next answer. `work.ts` takes its calls through gate,
+// attempts and settling, and decides when the next segment may run. The executor in the slot `codeExecutor` runs the
+// code.
+// cell-1: One segment at a time. The first is `r1.exec`; each later one gives the code one answer, the oldest first. So
+// a replay of the same answers gives the same heap.
+// cell-2: Calls and sleeps of a cell are numbered together, from 0, without gaps: no position is used twice.
 import { type Cell, type CellDelivery, type Effect, name, type PlacedSleep } from "./effect.ts";
 import type { Answer } from "./event.ts";
 import type { Move } from "./move.ts";
@@ -17,7 +17,7 @@ export function beginCell(move: Move, prefix: string, cell: Cell): Work {
   return { prefix, calls: [], gates: 0, cell: { ...cell, segments: 1, due: [], sleeps: 0, returns: 0 } };
 }
 
-/** Gives the code the oldest answer that is due. While the turn winds down it is given nothing any more. */
+/** Gives the code the oldest due answer. While the turn winds down, it gets none. */
 export function nextSegment(move: Move, work: Work, running: CellWork): Work {
   const { segments, due, sleeps: _, returns: __, ...cell } = running;
   const [deliver, ...later] = due;
@@ -29,7 +29,7 @@ export function nextSegment(move: Move, work: Work, running: CellWork): Work {
 export const deliverNext = (work: Work, delivery: CellDelivery): Work =>
   work.cell === undefined ? work : { ...work, cell: { ...work.cell, due: [...work.cell.due, delivery] } };
 
-/** C2: whether these are the next positions of the cell, in whatever order. */
+/** cell-2: returns whether these are the next positions of the cell, in any order. */
 export function areNext({ calls, cell }: Work, placed: readonly { readonly at: string }[]): boolean {
   const from = calls.length + (cell?.sleeps ?? 0);
   const taken = new Set(placed.map(({ at }) => at));
@@ -37,7 +37,9 @@ export function areNext({ calls, cell }: Work, placed: readonly { readonly at: s
   return true;
 }
 
-/** The code waits: its sleeps begin. Undefined when a position is not the next one (C2), or no cell runs. */
+/**
+ * Starts the sleeps of code that waits. Returns undefined if a position is not the next one (cell-2), or no cell runs.
+ */
 export function waitFor(
   move: Move,
   work: Work,
@@ -55,6 +57,6 @@ const NO_SLEEPS: readonly PlacedSleep[] = [];
 
 const sleepsOf = ({ prefix }: Work): string => `${prefix}.sleep.`;
 
-/** The position of a sleep of the cell; undefined when the effect is none. */
+/** Returns the position of a sleep of the cell; undefined for another effect. */
 export const sleepOf = (work: Work, { name: effect }: Effect): string | undefined =>
   effect.startsWith(sleepsOf(work)) ? effect.slice(sleepsOf(work).length) : undefined;

@@ -16,8 +16,8 @@ const KINDS: ReadonlySet<string> = new Set<Decision["kind"]>([
 const ROLES: ReadonlySet<unknown> = new Set<Draft["role"]>(["system", "user", "assistant", "tool"]);
 
 /**
- * Checks a protocol's decision, given the last message of the log. Returns what is wrong, or undefined when the turn
- * can follow it. A protocol is a plugin: an unchecked decision could leave a session that no model accepts.
+ * Checks a protocol's decision, given the last message of the log. Returns what is wrong, or undefined. A protocol is a
+ * plugin: an unchecked decision could leave a session that no model accepts.
  */
 export function decisionProblem(decision: Decision, last: Draft | undefined): string | undefined {
   if (!isObject(decision) || !KINDS.has(decision.kind)) return "it decided nothing that is known";
@@ -26,7 +26,7 @@ export function decisionProblem(decision: Decision, last: Draft | undefined): st
   for (let index = 0; index < add.length; index++) {
     const draft = add[index] as Draft;
     if (!isObject(draft) || !ROLES.has(draft.role) || !Array.isArray(draft.parts) || !draft.parts.every(isObject))
-      return "it added what is no message";
+      return "it added something that is not a message";
     const problem = draft.role === "tool" ? pairingProblem(before, draft) : undefined;
     if (problem !== undefined) return problem;
     before = draft;
@@ -56,7 +56,7 @@ function callsProblem(calls: Extract<Decision, { kind: "calls" }>["calls"]): str
       !isObject(placed.call) ||
       typeof placed.call.name !== "string"
     )
-      return "it wants what is no call";
+      return "it asked for something that is not a call";
     if (places?.has(placed.at)) return `two of its calls are at ${placed.at}`;
     places?.add(placed.at);
   }

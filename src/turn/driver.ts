@@ -8,21 +8,21 @@ import type { ToolResult } from "../model/tool.ts";
 import type { Cell, PlacedCall } from "./effect.ts";
 import type { CellOutput } from "./event.ts";
 
-/** What a protocol sees when it decides. It holds nothing that could differ in a replay. */
+/** What a protocol sees when it decides. It contains nothing that could differ in a replay. */
 export interface RoundView {
   readonly round: number;
-  /** The notes that the protocol last left in this turn. */
+  /** The protocol's latest notes in this turn. */
   readonly memo: Json;
   /** The entries that this turn has added so far. */
   readonly log: readonly Entry[];
   readonly limits: Limits;
-  /** The JSON Schema of the typed result that the caller asked for. */
+  /** The JSON Schema of the requested typed result. */
   readonly output?: JsonObject;
-  /** The result itself is the field `value` of what `output` describes. */
+  /** The result is the field `value` of the object that `output` describes. */
   readonly unwraps?: true;
-  /** The protocol's own durable options, as this frame has them. */
+  /** The protocol's own durable options in this frame. */
   readonly options?: Json;
-  /** The caller's input for plugins, by the id of the extension. */
+  /** The caller's input for plugins, by extension id. */
   readonly extensions?: JsonObject;
 }
 
@@ -36,7 +36,7 @@ export interface RequestView extends RoundView {
 }
 
 /**
- * A protocol's decision about what happens next. `add` is said to the model and kept in history; `memo` replaces the
+ * A protocol's decision about what happens next. `add` is sent to the model and stays in history; `memo` replaces the
  * protocol's notes.
  */
 export type Decision = { readonly memo?: Json; readonly add?: readonly Draft[] } & (
@@ -47,7 +47,7 @@ export type Decision = { readonly memo?: Json; readonly add?: readonly Draft[] }
   | { readonly kind: "finish"; readonly value: Json; readonly by?: "model" | "tool" }
   /** Ask the model again. */
   | { readonly kind: "ask" }
-  /** Ask again because the reply was of no use; counts against `noProgressMax`. */
+  /** Ask again because the reply was useless; counts against `noProgressMax`. */
   | { readonly kind: "retry" }
   | { readonly kind: "switchFrame"; readonly task: string; readonly seed?: Json; readonly name?: string }
   | { readonly kind: "end"; readonly ending: Ending }
@@ -58,7 +58,7 @@ export interface PlacedResult extends ToolResult {
 }
 
 /**
- * A protocol, as the machine sees it: how replies are read and acted on. Pure and versioned: the same view gives the
+ * A protocol, as the machine sees it: how replies are parsed and acted on. Pure and versioned: the same view gives the
  * same decision in every run. A change that would decide differently on an old journal needs a new version.
  */
 export interface ProtocolDriver {
@@ -67,7 +67,7 @@ export interface ProtocolDriver {
   request(view: RequestView): ModelRequest;
   onReply(view: RoundView, reply: Reply): Decision;
   /**
-   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` calls it on a cancel too.
+   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` also calls it on a cancel.
    */
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;

@@ -9,20 +9,20 @@ import type { WaitAbout, WaitedTurns } from "../model/wait.ts";
 export interface PlacedCall {
   readonly at: string;
   readonly call: ToolCall;
-  /** How the code named it, where that is not the tool's name. A replay must come to the same. */
+  /** The name in the code, if it is not the tool's name. A replay must use the same. */
   readonly as?: string;
 }
 
-/** A call at a gate. `isApproved`: somebody approved it with exactly these arguments. */
+/** A call at a gate. `isApproved`: it was approved with exactly these arguments. */
 export interface GatedCall extends PlacedCall {
   readonly isApproved?: true;
 }
 
-/** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
+/** A call with its result. `ms`: its duration with all attempts and waits; omitted if it was not made. */
 export interface ReturnedCall extends PlacedCall {
   readonly output: ToolOutput;
   readonly ms?: number;
-  /** Who was asked about it. */
+  /** The questions about it. */
   readonly asked?: readonly AskedTrail[];
 }
 
@@ -31,13 +31,13 @@ export interface Cell {
   readonly language: string;
   readonly code: string;
   readonly acceptFinish: boolean;
-  /** The value that the code finishes with is handed to this tool, in this field of its input if one is named. */
+  /** The tool that gets the value that the code finishes with, in this field of its input if one is named. */
   readonly finishBy?: { readonly tool: string; readonly field?: string };
-  /** What it printed is kept whole, and how it ended is the text part after it: the protocol shortens what it shows. */
+  /** Its output is stored whole, and the text part after it has its ending. The protocol shortens what it shows. */
   readonly isWhole?: true;
 }
 
-/** What a running cell is given: the result of one of its calls, or that a sleep of it is over. */
+/** An answer for a running cell: the result of one of its calls, or the end of one of its sleeps. */
 export interface CellDelivery {
   readonly at: string;
   readonly output?: ToolOutput;
@@ -55,9 +55,9 @@ export interface PlacedSleep {
 export type BoundaryKind = "opening" | "after-work" | "before-completion";
 
 /**
- * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
- * Serial effects run hooks, and `step` never has two open that may write plugin state. A host starts outward ones only
- * when the events that released them are durable.
+ * What a turn asks for. An effect is named by its position, so a resumed turn asks for the same names. Serial effects
+ * run hooks, and `step` never has two open that may write plugin state. A host starts outward effects only when the
+ * events that released them are durable.
  */
 export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "prepare"; readonly round: number }
@@ -66,20 +66,20 @@ export type Effect = { readonly name: EffectName } & (
   | { readonly kind: "gate"; readonly calls: readonly GatedCall[] }
   | { readonly kind: "settle"; readonly results: readonly ReturnedCall[] }
   | { readonly kind: "boundary"; readonly at: BoundaryKind }
-  | { readonly kind: "compact" }
+  | { readonly kind: "compact"; readonly instructions?: string }
   | { readonly kind: "finalize"; readonly outcome: TurnOutcome }
   | {
       readonly kind: "call";
       readonly at: string;
       readonly call: ToolCall;
       readonly attempt: number;
-      /** The position without the attempt: what the idempotency key is made of. */
+      /** The position without the attempt, from which the idempotency key is made. */
       readonly position: EffectName;
       readonly onInterrupt?: "fail" | "ask";
       readonly writes?: true;
     }
   /**
-   * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again, or
+   * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again or
    * is over. So between segments only calls, waits and sleeps are open, and the turn can park.
    */
   | {
@@ -88,7 +88,7 @@ export type Effect = { readonly name: EffectName } & (
       /** The time in the code: that of the event that released the segment. */
       readonly time: number;
       readonly deliver?: CellDelivery;
-      /** The first cell of a frame with a task of its own: it begins with an empty heap. */
+      /** The first cell of a frame with a separate task. It starts with an empty heap. */
       readonly isFresh?: true;
     }
   | {
@@ -107,7 +107,7 @@ export type EffectOf<K extends EffectKind> = Extract<Effect, { readonly kind: K 
 
 /**
  * Effects that act on the world or cost something, and `respond`, whose hooks see a reply that was paid for. All others
- * run hooks only, and a synchronous answer of theirs joins the write of the event that released them.
+ * only run hooks, and their synchronous answers are written together with the event that released them.
  */
 export const OUTWARD: ReadonlySet<EffectKind> = new Set(["ask", "respond", "call", "exec", "compact", "wait"]);
 
@@ -116,7 +116,7 @@ export const name: (position: string) => EffectName = asEffectName;
 export const GRACE: EffectName = name("grace");
 export const FINALIZE: EffectName = name("finalize");
 
-/** Why a turn is being wound up before it reached its own end. */
+/** Why a turn ends early. */
 export interface Winding {
   readonly ending: Ending;
   readonly cancel?: { readonly requestId: string; readonly reason: string };

@@ -21,7 +21,7 @@ import type { TurnOutcome } from "../model/outcome.ts";
 import type { ProtocolDriver } from "./driver.ts";
 import { type Effect, type EffectKind, GRACE } from "./effect.ts";
 import type { Answer, TurnEvent } from "./event.ts";
-import { itemsOf } from "./log.ts";
+import { itemsOf, type Log } from "./log.ts";
 import { isEnded, type Step, type TurnState } from "./state.ts";
 import { begin, step } from "./step.ts";
 
@@ -107,7 +107,7 @@ describe.each([
     });
   });
 
-  test("a turn that is being wound up settles what is open and begins nothing else", () => {
+  test("a turn that winds down settles open effects and starts no others", () => {
     everyTurn(driver, (played) => {
       for (const { after } of played.moments) {
         if (after.state.winding === undefined) continue;
@@ -131,7 +131,7 @@ describe.each([
     });
   });
 
-  test("step changes nothing it is given, and says the same when it is asked again", () => {
+  test("step is pure: it changes no argument, and repeats give the same result", () => {
     everyTurn(
       driver,
       ({ moments }) => {
@@ -145,7 +145,7 @@ describe.each([
     );
   });
 
-  test("a fold over the recorded events ends in the same state, by way of the same effects", () => {
+  test("a fold over the recorded events gives the same state and effects", () => {
     everyTurn(
       driver,
       ({ opened, first, moments }) => {
@@ -161,7 +161,7 @@ describe.each([
     );
   });
 
-  test("a state that was stored and read back goes on as if it had not been", () => {
+  test("a state that was stored and read back continues the same way", () => {
     everyTurn(
       driver,
       ({ first, moments }) => {
@@ -380,7 +380,9 @@ const jsonOf = (value: Step | TurnState): string => JSON.stringify(trimmed(value
 /** A log's list is shared and may have grown since: only its own length counts. */
 function trimmed<T extends Step | TurnState>(value: T): T {
   if ("state" in value) return { ...value, state: trimmed(value.state) };
-  return { ...value, log: { items: itemsOf(value.log), length: value.log.length } };
+  const { log, calls } = value;
+  const own = <Item>(of: Log<Item>): Log<Item> => ({ items: itemsOf(of), length: of.length });
+  return { ...value, log: own(log), ...(calls === undefined ? {} : { calls: own(calls) }) };
 }
 const copyOf = (state: TurnState): TurnState => JSON.parse(jsonOf(state)) as TurnState;
 const asStored = <T, R>(value: T, then: (value: T) => R): R => then(JSON.parse(JSON.stringify(value)) as T);

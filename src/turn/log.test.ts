@@ -71,7 +71,8 @@ describe("a long turn", () => {
       const effect = state.open[0]!;
       const said = effect.kind === "finalize" ? ({ kind: "finalized" } as const) : ROUND[(at - 2_000) % ROUND.length]!;
       state = step(toolLoop, state, { ...said, at, effect: effect.name } as Answer).state;
-      if (at % 97 === 0) restBytesMax = Math.max(restBytesMax, JSON.stringify({ ...state, log: undefined }).length);
+      if (at % 97 === 0)
+        restBytesMax = Math.max(restBytesMax, JSON.stringify({ ...state, log: undefined, calls: undefined }).length);
     }
     return { reads, restBytesMax, state };
   }

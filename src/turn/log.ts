@@ -1,6 +1,6 @@
 /**
- * An append-only list that is shared, not copied: `append` is O(1) as long as one line of history grows, so a long
- * turn stays linear. A log whose list has grown past it (somebody else appended) copies before it grows.
+ * An append-only list that is shared, not copied. `append` is O(1) while only one log grows the list, so a long turn
+ * stays linear. If another log has appended to the list, it is copied first.
  */
 export interface Log<T> {
   readonly items: readonly T[];
@@ -12,7 +12,7 @@ export const emptyLog = <T>(): Log<T> => ({ items: [], length: 0 });
 export function append<T>(log: Log<T>, ...added: readonly T[]): Log<T> {
   if (added.length === 0) return log;
   const owns = log.items.length === log.length && !Object.isFrozen(log.items);
-  // The one place that changes a shared list: beyond every length that anyone holds.
+  // The only place that changes a shared list, and only beyond the length of every log that uses it.
   const items = (owns ? log.items : log.items.slice(0, log.length)) as T[];
   for (const item of added) items.push(item);
   return { items, length: items.length };

@@ -1,8 +1,7 @@
-// Job: the bookkeeping of one step. `Move` owns the next state, opens and drops effects, appends to the log and ends
-// the turn; below it are the makers of endings.
-// Not its job: deciding. What follows from an event is in `step.ts` and `work.ts`.
-// M1. A step writes only to its own copies of state and lists. The log is shared and only grows (`log.ts`).
-// M2. No ending leaves a call without its result (I4): `conclude` and `end` call `pairCalls`.
+// The bookkeeping of one step. `Move` owns the next state, opens and drops effects, appends to the log and ends the
+// turn; below it are the makers of endings. `step.ts` and `work.ts` decide what follows from an event.
+// move-1: A step writes only to its own copies of state and lists. The log is shared and only grows (`log.ts`).
+// move-2: No ending leaves a call without its result: `conclude` and `end` call `pairCalls`.
 
 import { describe } from "../model/errors.ts";
 import { type EffectName, nodeId } from "../model/ids.ts";
@@ -11,21 +10,21 @@ import type { Addition, Entry } from "../model/node.ts";
 import type { Ending, TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
 import { TEXTS } from "../model/texts.ts";
-import { projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
+import { type MadeCall, projectOutput, statusOf, TOOLS_STATE, type ToolOutput } from "../model/tool.ts";
 import { addUsage, type Usage } from "../model/usage.ts";
 import type { ProtocolDriver, RoundView } from "./driver.ts";
 import { type Effect, FINALIZE, GRACE, type Winding } from "./effect.ts";
 import type { Appending, Changes, Failure } from "./event.ts";
-import { append, itemsOf } from "./log.ts";
-import type { CallState, Step, TurnState } from "./state.ts";
+import { append, emptyLog, itemsOf } from "./log.ts";
+import type { CallState, Step, TurnState, Work } from "./state.ts";
 
 const NONE: readonly never[] = [];
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * One step in the making: its own copy of the state, which the functions of `step.ts` and `work.ts` write to, and the
- * effects that it asks for. A move is finished when `step` returns it; then nothing writes to it again.
+ * One unfinished step: its own copy of the state, which the functions of `step.ts` and `work.ts` write to, and the
+ * effects that it asks for. A move is finished when `step` returns it; after that nothing writes to it.
  */
 export class Move implements Step {
   readonly driver: ProtocolDriver;
@@ -33,11 +32,11 @@ export class Move implements Step {
   readonly state: Mutable<TurnState>;
   effects: readonly Effect[] = NONE;
   dropped: readonly EffectName[] = NONE;
-  /** Lists that this step copied itself. They may be written to in place, because nobody else holds them yet. */
+  /** Lists that this step copied itself. It may write to them in place, because nothing else refers to them yet. */
   #open: Effect[] | undefined;
   #calls: CallState[] | undefined;
 
-  /** Takes over `state`: the caller must not keep or share it. */
+  /** Owns `state`: the caller must not keep or share it. */
   constructor(driver: ProtocolDriver, state: Mutable<TurnState>, at: number) {
     this.driver = driver;
     this.state = state;
@@ -59,9 +58,9 @@ export class Move implements Step {
 
   open(effect: Effect): void {
     if (this.state.open.length > 0) this.#ownOpen().push(effect);
-    else this.state.open = this.#open = [effect]; // A list that grows from nothing would be made for seventeen.
+    else this.state.open = this.#open = [effect]; // Pushing to an empty list would reserve room for seventeen.
     if (this.effects === NONE) this.effects = [effect];
-    else (this.effects as Effect[]).push(effect); // This step made the list itself, since it is not NONE.
+    else (this.effects as Effect[]).push(effect); // This step created the list, because it is not NONE.
   }
 
   close(name: EffectName): Effect | undefined {
@@ -80,15 +79,15 @@ export class Move implements Step {
     return this.#open;
   }
 
-  /** A copy of the calls that this step may write to; the same copy when it is passed in again. */
+  /** Returns a copy of the calls that this step may write to; the same copy when it is passed in again. */
   ownCalls(calls: readonly CallState[]): CallState[] {
     if (this.#calls === undefined || this.#calls !== calls) this.#calls = calls.slice();
     return this.#calls;
   }
 
   /**
-   * Gives up open effects; late answers are discarded. Effects that this very step opened are withdrawn silently, since
-   * the host has not heard of them.
+   * Drops open effects. Their late answers are ignored. Effects that this step opened are withdrawn silently, because
+   * the host has not seen them.
    */
   drop(which: (effect: Effect) => boolean): void {
     const { open } = this.state;
@@ -114,14 +113,22 @@ export class Move implements Step {
     this.state.log = append(this.state.log, entry);
   }
 
-  /** Adds what hooks and tools append. What they append in a round stands after its results: nothing may come between. */
+  /**
+   * Adds what hooks and tools append. What they append in a round is placed after its results, because nothing may come
+   * between.
+   */
   append(appends: readonly Appending[]): void {
     const isOpen = this.state.phase.kind === "working" || hasOpenCalls(this.lastMessage());
     if (isOpen) this.state.held = [...(this.state.held ?? NONE), ...appends];
     else for (const each of appends) this.#place(each);
   }
 
-  /** The results are in the log: what was held back follows them. */
+  /** Adds the calls of a round or a cell that has ended to the turn's report. */
+  keepCalls({ calls }: Work): void {
+    this.state.calls = append(this.state.calls ?? emptyLog<MadeCall>(), ...calls.map(madeCall));
+  }
+
+  /** Adds the held back appends, because the results are now in the log. */
   releaseHeld(held: readonly Appending[]): void {
     delete this.state.held;
     for (const each of held) this.#place(each);
@@ -130,7 +137,7 @@ export class Move implements Step {
   #place({ nodes, operation }: Appending): void {
     const { state } = this;
     if (operation !== undefined) {
-      if (state.placed?.some(({ name }) => name === operation.name)) return; // Two tools of a round had the same name for it.
+      if (state.placed?.some(({ name }) => name === operation.name)) return; // Two tools of a round used the same name.
       const placed = { ...operation, from: state.log.length, count: nodes.length };
       state.placed = [...(state.placed ?? NONE), placed];
     }
@@ -144,20 +151,21 @@ export class Move implements Step {
   }
 
   /**
-   * Merges plugin states. A change of the session's tools makes the next round prepare anew, so that the model is told.
+   * Merges plugin states. A change of the session's tools makes the next round prepare again, so that the model sees
+   * it.
    */
   change(changes: Changes): void {
     this.state.changes = { ...this.state.changes, ...changes };
     if (Object.hasOwn(changes, TOOLS_STATE)) this.prepareNext();
   }
 
-  /** The next round is prepared, whatever the last one said. */
+  /** Makes the next round prepare, whatever the last `prepared` skipped. */
   prepareNext(): void {
     const { prepare: _, ...skips } = this.state.skips;
     this.state.skips = skips;
   }
 
-  /** Books a model call. A model other than the session's gets its own line in the ledger. */
+  /** Adds a model call to the usage. A model other than the session's gets a separate line in the ledger. */
   spend(usage: Usage, model: string | undefined): void {
     const { state } = this;
     if (model === undefined) {
@@ -183,7 +191,7 @@ export class Move implements Step {
     return undefined;
   }
 
-  /** Begins the end: opens `finalize` with this outcome. A turn that was wound up keeps the reason for that instead. */
+  /** Starts the end: opens `finalize` with this outcome. A turn that ends early keeps its earlier reason. */
   conclude(outcome: TurnOutcome | Ending): void {
     this.pairCalls();
     const final = this.outcome(this.state.winding?.ending ?? outcome);
@@ -199,8 +207,11 @@ export class Move implements Step {
     this.state.phase = { kind: "ended", outcome: this.outcome(outcome) };
   }
 
-  /** The turn ends without `finalize`, or that failed: what its code kept is not in the commit, and the model must know. */
-  tellForgotten(): void {
+  /**
+   * The turn ends without `finalize`, or that failed. The variables of its code are not in the commit, and the model
+   * must know that.
+   */
+  addForgottenNote(): void {
     if (this.state.code === undefined) return;
     this.pairCalls();
     this.add(codeForgotten);
@@ -208,11 +219,11 @@ export class Move implements Step {
 
   outcome(outcome: TurnOutcome | Ending): TurnOutcome {
     return (outcome.kind === "stopped" || outcome.kind === "failed") && !("text" in outcome)
-      ? { ...outcome, text: said(itemsOf(this.state.log)) }
+      ? { ...outcome, text: modelText(itemsOf(this.state.log)) }
       : (outcome as TurnOutcome);
   }
 
-  /** I4: no ending leaves a call without its result. */
+  /** move-2: no ending leaves a call without its result. */
   pairCalls(): void {
     const last = this.state.log.items[this.state.log.length - 1];
     const calls = last?.kind === "message" && last.message.role === "assistant" ? callsOf(last.message.parts) : NONE;
@@ -223,7 +234,7 @@ export class Move implements Step {
     if (this.state.held !== undefined) this.releaseHeld(this.state.held);
   }
 
-  /** From here on the turn only settles what is open. The first reason stands; a later cancel is recorded beside it. */
+  /** From here on the turn only settles what is open. The first reason wins; a later cancel is recorded beside it. */
   wind(winding: Winding): void {
     const { phase, winding: before } = this.state;
     if (before !== undefined) {
@@ -237,15 +248,23 @@ export class Move implements Step {
   }
 }
 
-/** Said where the code of a turn ran and what it kept was not committed. */
+/** Added if code ran in a turn and its variables were not committed. */
 export const codeForgotten: Draft = {
   role: "user",
   parts: [{ kind: "text", text: TEXTS.codeForgotten }],
   origin: { kind: "runtime" },
 };
 
+const madeCall = ({ call: { id, parentId, name, input }, output, ms }: CallState): MadeCall => ({
+  id,
+  ...(parentId === undefined ? {} : { parentId }),
+  name,
+  input,
+  status: output === undefined ? "unknown" : statusOf(output),
+  ...(ms === undefined ? {} : { durationMs: ms }),
+});
 const NOT_MADE: ToolOutput = { kind: "cancelled", reason: TEXTS.turnEnded };
-/** Shown for a call that may have been made, when its protocol threw or left its result out. */
+/** The result of a call that may have run, if its protocol threw or omitted its result. */
 const NOT_SHOWN: ToolOutput = { kind: "unknown", reason: TEXTS.notShown };
 
 export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
@@ -257,8 +276,8 @@ export const resultFor = (call: ToolCallPart, output: ToolOutput) =>
     parts: projectOutput(output),
   }) as const;
 
-/** Everything the model said in this turn, as `text` of an outcome. */
-export function said(log: readonly Entry[]): string {
+/** Returns everything that the model wrote in this turn, as `text` of an outcome. */
+export function modelText(log: readonly Entry[]): string {
   const words: string[] = [];
   for (const entry of log) {
     if (entry.kind !== "message" || entry.message.role !== "assistant") continue;
@@ -289,7 +308,7 @@ export const stopped = (
 export const cancelled = (reason: string): Ending =>
   stopped("cancel", "turn.cancelled", describe("turn.cancelled", { reason }).message);
 
-/** The ending of a turn in which an effect failed with this error. */
+/** Returns the ending of a turn in which an effect failed with this error. */
 export function endingOf(error: Failure): Ending {
   switch (error.class) {
     case "plugin":

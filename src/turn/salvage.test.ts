@@ -45,7 +45,7 @@ const unknown = (tool: string): string => `${tool} unknown: Unknown: ${WHY}`;
 const settles = (value: string): Said => ({ kind: "settled", results: [{ parts: [text(value)] }] });
 
 describe("D8 salvage", () => {
-  test("P8 keeps what came of code cells, and nothing of one that was still running", () => {
+  test("P8 keeps results of code cells, and nothing of a running one", () => {
     const turn = tell(cellLoop).until("r1.ask").answer("r1.ask", replied("run count()"));
     turn.called("r1.exec", 0, "look").until("r1.exec.d1").answer("r1.exec.d1", executed("9")).until("r2.ask");
     turn.answer("r2.ask", replied("run more()")).called("r2.exec", 0, "look");

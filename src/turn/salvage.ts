@@ -11,7 +11,7 @@ import { delivered } from "./asked.ts";
 import type { Appending, Changes, Opened, TurnEvent } from "./event.ts";
 import type { PlacedAppend, TurnState } from "./state.ts";
 
-/** What a journal holds, without the machine that made it. */
+/** The content of a journal without the machine that wrote it. */
 export interface Salvaged {
   readonly entries: readonly Entry[];
   readonly changes: Changes;
@@ -25,8 +25,8 @@ export interface Salvaged {
 }
 
 /**
- * A turn that today's machine or protocol cannot fold is kept all the same: what was said and what came back, in the
- * order of the journal; calls that were open get a result that says so.
+ * Stores a turn that the current machine or protocol cannot fold: messages and results, in the order of the journal.
+ * Open calls get a result that explains the interruption.
  */
 export function salvage(opened: Opened, journal: readonly TurnEvent[], why: string): Salvaged {
   const salvaging = new Salvaging(opened, { kind: "unknown", reason: why });
@@ -34,7 +34,7 @@ export function salvage(opened: Opened, journal: readonly TurnEvent[], why: stri
   return salvaging.done();
 }
 
-/** A call of a turn that is not over, and its result if that is known and no hook is to see it first. */
+/** A call of an open turn, with its result if that is known and no hook must see it first. */
 interface CallSoFar {
   readonly effect: EffectName;
   readonly call: ToolCall;
@@ -42,7 +42,9 @@ interface CallSoFar {
   readonly output?: ToolOutput;
 }
 
-/** What a journal holds of a turn that is still open. Calls whose results are not in the entries come beside them. */
+/**
+ * Returns the content of an open turn's journal. Calls whose results are not in the entries are returned separately.
+ */
 export function soFar(
   opened: Opened,
   journal: readonly TurnEvent[],
@@ -55,7 +57,7 @@ export function soFar(
 export const callIn = ({ callId: id, name, input, malformed }: ToolCallPart): ToolCall =>
   malformed === undefined ? { id, name, input } : { id, name, input, malformed };
 
-/** The place of a call that code has made in this segment: `r1.exec.call.0`. */
+/** Returns the position of a call that code has made in this segment: `r1.exec.call.0`. */
 export const placeIn = (segment: EffectName, at: string): EffectName =>
   asEffectName(`${segment.replace(/\.d\d+$/, "")}.call.${at}`);
 
@@ -63,21 +65,21 @@ type Decided = { readonly approved?: Json; readonly reason?: Json; readonly args
 
 class Salvaging {
   readonly #opened: Opened;
-  /** Of a call whose result is not known. */
+  /** The result of a call whose real result is unknown. */
   readonly #interrupted: ToolOutput;
   readonly #entries: Entry[] = [];
   /** By position, `r2.call.0`. */
   readonly #results = new Map<string, { readonly output: ToolOutput; readonly parts?: readonly ResultPart[] }>();
   #round = "";
-  /** Of the reply's calls, in the order in which they were gated and settled. */
+  /** Positions of the reply's calls, in the order in which they were gated and settled. */
   #places: readonly string[] = [];
-  /** Of calls inside a batch. */
+  /** The names of calls inside a batch. */
   readonly #names = new Map<string, string>();
-  /** After-hooks are there, and have not seen the results of this round. */
+  /** There are after-hooks, and they have not seen the results of this round. */
   #isToSettle = false;
   #settles = false;
   #deferred = new Set<string>();
-  /** Calls that were approved with other arguments: the next gate is for these, in call order. */
+  /** Calls that were approved with other arguments. The next gate is for these, in call order. */
   #edited: readonly string[] = [];
   #applied: NonNullable<TurnState["applied"]> = [];
   #config: TurnState["config"];
@@ -140,10 +142,10 @@ class Salvaging {
         return void this.#results.set(event.effect.replace(/\.a\d+$/, ""), event);
       }
       case "deferred":
-        // A call that waits for other turns is made again afterwards, and has no result before.
+        // A call that waits for other turns is made again afterwards and has no result before.
         return event.on === undefined ? void this.#deferred.add(event.effect.replace(/\.a\d+$/, "")) : undefined;
       case "resolved":
-        // `.w` is of the gate, which asked before the call was made; `.w1` of an attempt at it.
+        // `.w` is a question of the gate, before the call was made; `.w1` is one of an attempt.
         return this.#resolve(
           event.effect.replace(/\.w\d*(\.\d+)?$/, ""),
           event.answer,
@@ -241,7 +243,7 @@ class Salvaging {
     return { entries: this.#entries, calls };
   }
 
-  /** What hooks and tools appended; while calls have no result it waits for them. */
+  /** Adds what hooks and tools appended. While calls have no result, it is held back. */
   #place(at: number): void {
     const last = this.#entries.at(-1);
     if (this.#held.length === 0 || (last?.kind === "message" && hasOpenCalls(last.message))) return;
@@ -276,7 +278,7 @@ class Salvaging {
     this.#entries[this.#entries.length - 1] = { ...last, message: { ...last.message, parts } };
   }
 
-  /** A batch stands for the calls inside it. */
+  /** A batch is replaced by its calls. */
   #placesOf(parts: Message["parts"]): readonly string[] {
     const hasBatch = this.#opened.protocol.id.endsWith("/batch");
     return callsOf(parts).flatMap(({ name, input }, index) => {
@@ -292,7 +294,7 @@ class Salvaging {
 
   #resolve(place: string, answer: WaitAnswer, isApproval: boolean): void {
     if (!isApproval) {
-      // Of a call that was interrupted nothing is known, whatever was said about it.
+      // The result of an interrupted call is unknown, whatever the answer is.
       if (answer.kind === "value" && this.#deferred.has(place))
         this.#results.set(place, { output: delivered(answer.value) });
       return;
@@ -325,7 +327,7 @@ class Salvaging {
     this.#add({ role: "user", parts: [text(`${frame.task}${seed}`)], origin: { kind: "runtime" } }, at);
   }
 
-  /** I4: nothing follows a call but its result. */
+  /** Only its results may follow a call. */
   #pair(at: number): void {
     const last = this.#entries.at(-1);
     if (last?.kind !== "message" || last.message.role !== "assistant") return;
@@ -339,10 +341,10 @@ class Salvaging {
     this.#place(at);
   }
 
-  /** Of a batch, what its calls came to. */
+  /** Returns the result of a batch from those of its calls. */
   #resultOf(index: number): { readonly output: ToolOutput; readonly parts?: readonly ResultPart[] } {
     const place = `${this.#round}.call.${index}`;
-    if (this.#isToSettle) return { output: this.#interrupted }; // A hook may be there to take something out of it.
+    if (this.#isToSettle) return { output: this.#interrupted }; // A hook may have to redact the result.
     const own = this.#results.get(place);
     if (own !== undefined) return own;
     const inside = this.#places.filter((each) => each.startsWith(`${place}.`));

@@ -6,7 +6,7 @@ import type { AskedTrail } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { Reply } from "../model/request.ts";
-import type { CallPolicy, ResultPart, ToolOutput } from "../model/tool.ts";
+import type { CallPolicy, MadeCall, ResultPart, ToolOutput } from "../model/tool.ts";
 import type { Spent, Usage } from "../model/usage.ts";
 import type { WaitedTurns } from "../model/wait.ts";
 import type { Cell, CellDelivery, Effect, PlacedCall, Winding } from "./effect.ts";
@@ -14,9 +14,9 @@ import type { Appending, Changes, Policies, Skips } from "./event.ts";
 import type { Log } from "./log.ts";
 
 /**
- * Recorded when a turn opens and when it is resumed. Raise it when an old journal would fold to another state: a turn
- * folds by the version that it was opened with. From 2 on, a cell that cannot be run ends the turn. From 3 on, a call
- * that was approved with other arguments is gated again.
+ * Recorded when a turn opens and when it is resumed. Increase it when an old journal would fold to another state: a
+ * turn is folded by the version that it was opened with. From 2 on, a cell that cannot be run ends the turn. From 3 on,
+ * a call that was approved with other arguments is gated again.
  */
 export const STEP_VERSION = 3;
 
@@ -27,44 +27,44 @@ export interface CallState extends PlacedCall {
   readonly policy?: CallPolicy;
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
-  /** Who was asked about the call; the last one may not be answered yet. */
+  /** The questions about the call. The last one may be unanswered. */
   readonly asked?: readonly AskedTrail[];
-  /** Somebody approved it with exactly these arguments, which others had not: it is gated again. */
+  /** It was approved with exactly these arguments, which replaced others, so it is gated again. */
   readonly isApproved?: true;
   /** Its arguments are not those that the model wrote. */
   readonly isReplaced?: true;
-  /** How many of its attempts were not failures, but went on after turns that it waited for. */
+  /** How many of its attempts continued after turns that it waited for, and so were not failures. */
   readonly goesOn?: number;
-  /** When its first attempt was released, and how long it took until its result was there. */
+  /** When its first attempt was released, and how long it took to return. */
   readonly startedAt?: number;
   readonly ms?: number;
-  /** In a cell: the call's place in the order of return, in which a cell's calls are settled. */
+  /** In a cell: the call's position in the order of return, in which a cell's calls are settled. */
   readonly returnedAs?: number;
 }
 
-/** A code cell that runs, in segments. */
+/** A running code cell. */
 export interface CellWork extends Cell {
-  /** How many segments it had. They are numbered: each is an effect of its own. */
+  /** The number of segments. They are numbered, because each is a separate effect. */
   readonly segments: number;
-  /** Answers that the code has not been given yet, the oldest first. */
+  /** Answers that the code has not received yet, the oldest first. */
   readonly due: readonly CellDelivery[];
-  /** How many sleeps it had, and how many of its calls have returned. */
+  /** The number of its sleeps, and of its calls that have returned. */
   readonly sleeps: number;
   readonly returns: number;
 }
 
 /**
- * The calls of one reply, or of one code cell. A reply's calls are gated together and settled together; a cell's are
+ * The calls of one reply, or of one code cell. A reply's calls are gated together and settled together. A cell's are
  * gated as they come and settled one by one, because the running code waits for each.
  */
 export interface Work {
-  /** The beginning of effect names: `r2`, or `r2.exec` for a cell. */
+  /** The prefix of effect names: `r2`, or `r2.exec` for a cell. */
   readonly prefix: string;
   readonly calls: readonly CallState[];
   readonly cell?: CellWork;
-  /** Something happened to a call that is kept beside its result. */
+  /** A call has a trail, which is stored beside its result. */
   readonly hasTrail?: true;
-  /** How many gates were opened so far. A cell opens many, and this number keeps their names apart. */
+  /** The number of gates so far. A cell opens many, and this number makes their names unique. */
   readonly gates: number;
 }
 
@@ -73,14 +73,14 @@ export type Phase =
   | { readonly kind: "asking" }
   | { readonly kind: "responding"; readonly reply: Reply }
   | { readonly kind: "working"; readonly reply: Reply; readonly work: Work }
-  /** `outcome` is how the turn ends if the boundary brings no input and no message. */
+  /** `outcome` is how the turn ends if the boundary adds no input and no message. */
   | { readonly kind: "bounding"; readonly outcome?: TurnOutcome }
   /** `then` is what follows if nothing could be compacted. Without it the window has overflowed, and the turn ends. */
   | { readonly kind: "compacting"; readonly then?: "ask" | "round" }
   | { readonly kind: "finalizing"; readonly outcome: TurnOutcome }
   | { readonly kind: "ended"; readonly outcome: TurnOutcome };
 
-/** An append that its caller named, at its place in the log. */
+/** An append with a name from its caller, and its position in the log. */
 export interface PlacedAppend {
   readonly name: string;
   readonly hash: string;
@@ -89,7 +89,7 @@ export interface PlacedAppend {
 }
 
 /**
- * The state of a turn. Plain JSON, so it can be stored, compared and shown. It holds only what this turn adds to the
+ * The state of a turn. Plain JSON, so it can be stored, compared and shown. It contains only what this turn adds to the
  * session.
  */
 export interface TurnState {
@@ -102,27 +102,32 @@ export interface TurnState {
   readonly extensions?: JsonObject;
   /** The protocol's own options. */
   readonly options?: Json;
-  /** Only an answer counts in the last round: other work that the model asks for there is not done. */
+  /** The last round only accepts an answer. Other work that the model asks for is not done. */
   readonly keepsAnswer?: true;
   readonly phase: Phase;
   readonly round: number;
   readonly frames: number;
-  /** Rounds that went into compacting instead of a model call; they do not count against `roundsMax`. */
+  /** Rounds that compacted instead of calling the model. They do not count against `roundsMax`. */
   readonly compactions: number;
-  /** Rounds in a row without progress. */
+  /** Consecutive rounds without progress. */
   readonly idle: number;
   readonly resumes: number;
   readonly log: Log<Entry>;
-  /** Appended by hooks and tools of a round whose results are not in the log yet. */
+  /** The calls of rounds and cells that have ended, for the turn's report. */
+  readonly calls?: Log<MadeCall>;
+  /** Appends of hooks and tools in a round whose results are not in the log yet. */
   readonly held?: readonly Appending[];
   readonly placed?: readonly PlacedAppend[];
-  /** Operations that ran while the turn waited and that their callers may repeat: the commit keeps their receipts. */
+  /** Operations that ran while the turn waited and that their callers may repeat. The commit stores their receipts. */
   readonly applied?: readonly { readonly operation: string; readonly receipt: Json }[];
-  /** The session's own settings as those operations left them. */
+  /** The session's own settings after those operations. */
   readonly config?: Partial<SessionConfig>;
-  /** Turns that calls waited for when this one was stopped: they are cancelled before the commit. */
+  /** Turns that calls waited for when this one was cancelled. They are cancelled before the commit. */
   readonly stops?: readonly Pick<WaitedTurns, "turns" | "jobs">[];
-  /** Cells have run in this turn. `cleared`: a frame with a task of its own began since, and the next cell has an empty heap. */
+  /**
+   * Cells have run in this turn. `cleared`: a frame with a separate task started since, and the next cell has an empty
+   * heap.
+   */
   readonly code?: "ran" | "cleared";
   /** The protocol's own notes. */
   readonly memo: Json;
@@ -132,15 +137,15 @@ export interface TurnState {
   readonly asks: number;
   /** Usage of nested calls, and of calls to other models. */
   readonly spent: readonly Spent[];
-  /** Inputs this turn has taken; the commit settles exactly these. */
+  /** Inputs that this turn has taken. The commit settles exactly these. */
   readonly inputs: readonly InputId[];
-  /** Effects that were asked for and are not answered yet. */
+  /** Effects without an answer yet. */
   readonly open: readonly Effect[];
   readonly responds: boolean;
   readonly compacts: boolean;
   readonly skips: Skips;
   readonly policies: Policies;
-  /** The round in which compacting was last tried. An overflow in that round or the next is final. */
+  /** The round of the latest compaction. An overflow in that round or the next is final. */
   readonly compactedIn?: number;
   readonly winding?: Winding;
 }
@@ -148,19 +153,19 @@ export interface TurnState {
 export interface Step {
   readonly state: TurnState;
   readonly effects: readonly Effect[];
-  /** Effects given up without an answer: the host forgets them and discards their late answers. */
+  /** Effects that were dropped without an answer. The host forgets them and ignores their late answers. */
   readonly dropped: readonly Effect["name"][];
 }
 
-/** Whether this is the last model call that the turn may make. */
+/** Returns whether this is the last model call that the turn may make. */
 export const isLastRound = ({ round, compactions, limits }: TurnState): boolean =>
   round - compactions >= limits.roundsMax;
 
-/** Whether it does nothing but wait: for answers, for other turns, or for a time. */
+/** Returns whether the turn only waits: for answers, for other turns, or for a time. */
 export const isOnlyWaiting = ({ open, phase }: TurnState): boolean =>
   phase.kind !== "ended" && open.length > 0 && open.every(({ kind }) => kind === "wait" || kind === "sleep");
 
-/** When the first of its waits and sleeps is over. */
+/** Returns when the first of its waits and sleeps ends. */
 export const wakesAt = ({ open }: TurnState): number =>
   open.reduce(
     (earliest, effect) =>

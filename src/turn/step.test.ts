@@ -483,7 +483,7 @@ describe("a compaction that a plugin wants", () => {
     expect(turn.answer("r1.ask", failed("context-overflow")).end()).toMatchObject({ code: "limit.context" });
   });
 
-  test("is passed over where nobody compacts", () =>
+  test("is skipped without a compactor", () =>
     expect(tell(toolLoop).answer("r1.prepare", { kind: "prepared", compact: true }).open).toEqual(["r1.ask"]));
 
   test("comes after the work of a round, once in two rounds", () => {

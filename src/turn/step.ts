@@ -1,18 +1,16 @@
 // long: the machine of a turn is one story; its parts call each other.
-// Job: the rules of a turn, as a pure function from a state and an event to the next state and the effects it wants
-// done.
-// Not its job: performing effects and keeping events (hosts), committing (the runtime and the store), and the
-// scheduling of calls within a round (`work.ts`).
-// T1. No clock, no chance, no waiting: those come in as events. So a fold over the journal ends where the live turn
-//     did.
-// T2. Effects are named by position and unique in the turn. An event that answers nothing open throws `turn.diverged`.
-// T3. Never two effects open that may write plugin state (`work.ts` releases them one at a time). A segment of a cell
-//     is one.
-// T4. Every call of a reply gets exactly one result in the log, however the turn ends (I4; `Move.pairCalls`).
-// T5. Once `winding` is set, no model call, gate or tool call opens: what is open is settled, and the turn ends.
+//
+// The rules of a turn, as a pure function from a state and an event to the next state and the effects that it asks for.
+// Hosts perform effects and store events, the runtime and the store commit, and `work.ts` schedules calls in a round.
+// step-1: No clock, no chance, no waiting: those come as events. So a fold over the journal ends like the live turn.
+// step-2: Effect names are positions, unique in the turn. An event that answers nothing open throws `turn.diverged`.
+// step-3: Never two open effects that may write plugin state (`work.ts` releases them one at a time). A segment of a
+// cell is one.
+// step-4: Every call of a reply gets exactly one result in the log, however the turn ends (`Move.pairCalls`).
+// step-5: Once `winding` is set, no model call, gate or tool call opens: open ones are settled, and the turn ends.
 import { describe, RuntimeError } from "../model/errors.ts";
 import { nodeId } from "../model/ids.ts";
-import { describeThrown, frozen, type Json } from "../model/json.ts";
+import { defined, describeThrown, frozen, type Json } from "../model/json.ts";
 import { type Draft, type Message, textOf } from "../model/message.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import { hasOpenCalls } from "../model/pairing.ts";
@@ -30,7 +28,7 @@ import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./mo
 import { isLastRound, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
 
-/** The first step: from the event that opened the turn. */
+/** Returns the first step, from the event that opened the turn. */
 export function begin(opened: Opened): Step {
   const { sessionId, turnId, inputId, input, limits, output, extensions, at } = opened;
   const message: Message = { id: nodeId(turnId, 0), ...input, origin: input.origin ?? { kind: "input", inputId } };
@@ -73,9 +71,9 @@ export function begin(opened: Opened): Step {
 }
 const NOTHING = {};
 const NONE: readonly never[] = [];
-const NOBODY = NOTHING as ProtocolDriver; // `begin` asks its driver nothing.
+const NOBODY = NOTHING as ProtocolDriver; // `begin` never calls its driver.
 
-/** The next state after this event, and the effects to start and to forget (T1). */
+/** Returns the next state after this event, and the effects to start and to forget (step-1). */
 export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent): Step {
   const move = new Move(driver, { ...state }, event.at);
   switch (event.kind) {
@@ -96,11 +94,11 @@ export function step(driver: ProtocolDriver, state: TurnState, event: TurnEvent)
   return move;
 }
 
-/** Takes the answered effect out of the open ones (T2). */
+/** Removes the answered effect from the open ones (step-2). */
 function close(move: Move, event: Answer): Effect {
   const effect = move.close(event.effect);
   if (effect === undefined) return diverged(event);
-  move.state.resumes = 0; // The turn got on: a crash loop is counted from here.
+  move.state.resumes = 0; // The turn made progress, so a crash loop is counted from here.
   if (event.changes !== undefined) move.change(event.changes);
   if (event.spent !== undefined) move.state.spent = [...move.state.spent, ...event.spent];
   if (event.appends !== undefined) move.append(event.appends);
@@ -108,7 +106,9 @@ function close(move: Move, event: Answer): Effect {
   return effect;
 }
 
-/** An operation that ran beside the turn: its nodes wait for the round's results, its settings for the next turn. */
+/**
+ * Folds an operation that ran beside the turn: its nodes wait for the round's results, its settings for the next turn.
+ */
 function applied(move: Move, { parts, changes, appends, config, spent }: Applied): void {
   const { state } = move;
   state.resumes = 0;
@@ -166,7 +166,7 @@ function answer(move: Move, effect: Effect, event: Answer): void {
     case "finalize": {
       if (event.kind !== "finalized" || move.state.phase.kind !== "finalizing") return diverged(event);
       if (event.messages !== undefined) move.add(...event.messages);
-      if (event.forgets === true) move.tellForgotten();
+      if (event.forgets === true) move.addForgottenNote();
       return move.end(move.state.winding?.ending ?? move.state.phase.outcome);
     }
     case "sleep":
@@ -197,7 +197,7 @@ function prepared(move: Move, event: Extract<Answer, { kind: "prepared" }>): voi
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.answer !== undefined) return answered(move, event.answer);
   if (event.frame !== undefined) return switchFrame(move, event.frame);
-  if (event.compact === true && mayCompact(move)) return compact(move, "ask");
+  if (event.compact === true && mayCompact(move)) return compact(move, "ask", event.instructions);
   ask(move);
 }
 
@@ -222,7 +222,7 @@ function replied(move: Move, reply: Reply, model: string | undefined): void {
   move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
 }
 
-/** Adds the whole reply to the log first: whatever happens next, it was paid for and is kept. */
+/** Adds the whole reply to the log first, because it was paid for, whatever happens next. */
 function decideReply(move: Move, reply: Reply): void {
   keepReply(move, reply);
   if (move.state.winding !== undefined) return move.conclude(move.state.winding.ending);
@@ -253,11 +253,11 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     move.add(
       ...(state.phase.kind === "working" && state.phase.work.hasTrail ? withTrails(state, decision.add) : decision.add),
     );
-  // Of a protocol that answers no calls, `pairCalls` does, and what is held back waits for that.
+  // If the protocol answers no calls, `pairCalls` does, and held back appends wait for that.
   if (state.held !== undefined && !hasOpenCalls(move.lastMessage())) move.releaseHeld(state.held);
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (state.phase.kind === "working" && (decision.kind === "calls" || decision.kind === "cell")) {
-    // A second piece of work in a round would repeat the names of its effects (T2).
+    // A second piece of work in a round would repeat the names of its effects (step-2).
     const problem = "It wants more work in a round that has had its work.";
     return move.conclude(protocolFailed(move.driver, problem));
   }
@@ -276,15 +276,17 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
     case "answer": {
       const message = move.lastReply();
       if (message === undefined)
-        return move.conclude(failed("runtime", "protocol.failed", "The protocol called nothing an answer."));
+        return move.conclude(
+          failed("runtime", "protocol.failed", "The protocol ended the turn with an answer, and there is no reply."),
+        );
       return boundary(move, "before-completion", { kind: "answered", message, text: textOf(reply.parts, "shown") });
     }
     case "finish":
       return move.conclude({ kind: "finished", by: decision.by ?? "model", value: decision.value });
     case "ask":
-      return goOn(move, true);
+      return continueTurn(move, true);
     case "retry":
-      return goOn(move, false);
+      return continueTurn(move, false);
     case "switchFrame":
       return switchFrame(move, decision);
     case "end":
@@ -292,8 +294,8 @@ function follow(move: Move, reply: Reply, decision: Decision): void {
   }
 }
 
-/** Goes on to the next model call, by way of the boundary where inputs and plugins may add something. */
-function goOn(move: Move, isProgress: boolean): void {
+/** Continues to the next model call, through the boundary where inputs and plugins may add something. */
+function continueTurn(move: Move, isProgress: boolean): void {
   const { state } = move;
   state.idle = isProgress ? 0 : state.idle + 1;
   const { noProgressMax: max } = state.limits;
@@ -315,19 +317,22 @@ function bounded(move: Move, effect: EffectOf<"boundary">, event: Extract<Answer
   const inputs = event.inputs ?? [];
   const messages = event.messages ?? [];
   if (inputs.length > 0) state.inputs = [...state.inputs, ...inputs.map((input) => input.inputId)];
-  const said = messages.length + (inputs.length === 0 ? 0 : take(move, inputs));
+  const said = messages.length + (inputs.length === 0 ? 0 : addTaken(move, inputs));
   if (messages.length > 0) move.add(...messages);
   if (event.abort !== undefined) return move.conclude(stopped("plugin", event.abort.code, event.abort.message));
   if (state.winding !== undefined) return move.conclude(state.winding.ending);
   if (event.hasNewTools === true) move.prepareNext();
   if (effect.at === "opening") return prepare(move);
   if (outcome !== undefined && said === 0) return move.conclude(outcome);
-  if (event.compact === true && mayCompact(move)) return compact(move, "round");
+  if (event.compact === true && mayCompact(move)) return compact(move, "round", event.instructions);
   nextRound(move);
 }
 
-/** Adds what was taken in, and counts what the model must hear. Nodes that others appended do not keep a turn going. */
-function take(move: Move, inputs: readonly TakenInput[]): number {
+/**
+ * Adds what was taken in, and counts the messages that the model must see. Nodes that others appended do not prolong a
+ * turn.
+ */
+function addTaken(move: Move, inputs: readonly TakenInput[]): number {
   let said = 0;
   for (const input of inputs) {
     if ("nodes" in input) move.addNodes(input.nodes);
@@ -340,8 +345,10 @@ function take(move: Move, inputs: readonly TakenInput[]): number {
   return said;
 }
 
-/** Whether this asks for work other than an answer. Handing in a typed result counts as an answer. */
-/** In the last round a result may still be handed in, also by code that does nothing else. */
+/**
+ * Returns whether the decision asks for work other than an answer. In the last round a result may still be handed in,
+ * also by code that does nothing else.
+ */
 const isMoreWork = (decision: Decision): boolean =>
   (decision.kind === "cell" && !decision.cell.acceptFinish) ||
   (decision.kind === "calls" && !decision.calls.some(({ call }) => call.name === OUTPUT_TOOL));
@@ -360,16 +367,14 @@ function nextRound(move: Move): void {
   else prepare(move);
 }
 
-/**
- * Needs a compactor, and a round that no compaction has just made room for: what did not help once is not tried again.
- */
+/** Requires a compactor, and that the round before did not compact: what did not help once is not tried again. */
 const mayCompact = ({ state: { compacts, compactedIn, round } }: Move): boolean =>
   compacts && (compactedIn === undefined || compactedIn < round - 1);
 
-function compact(move: Move, then?: "ask" | "round"): void {
+function compact(move: Move, then?: "ask" | "round", instructions?: string): void {
   move.state.compactedIn = move.state.round;
   move.state.phase = then === undefined ? { kind: "compacting" } : { kind: "compacting", then };
-  move.open({ name: name(`r${move.state.round}.compact`), kind: "compact" });
+  move.open({ name: name(`r${move.state.round}.compact`), kind: "compact", ...defined({ instructions }) });
 }
 
 function compacted(move: Move, seed: readonly Draft[]): void {
@@ -412,7 +417,7 @@ function openFrame(
   if (state.frames >= max)
     return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
-  if (reason === "task") state.code = "cleared"; // Another task: what the code kept for the one before is in its way.
+  if (reason === "task") state.code = "cleared"; // With another task, the variables of the code before would be in the way.
   move.pairCalls();
   move.addEntry({ at: move.at, kind: "frame", reason, ...about });
   move.add(...seed);
@@ -437,17 +442,17 @@ function begun(move: Move, reply: Reply, work: Work): void {
 
 function go(move: Move, work: Work): void {
   if (move.state.winding !== undefined) {
-    // This event itself may have put a call to sleep; drop that too.
+    // This event itself may have started a backoff of a call, which is dropped too.
     move.drop(isAsleep);
     become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
-    // Code that waits is not given anything any more: the cell is over when its calls are settled.
+    // Waiting code gets no more answers, so the cell is over when its calls are settled.
     const isAtRest = work.cell !== undefined && move.state.open.every((effect) => effect.name === GRACE);
     return isAtRest ? executed(move, stoppedCell(windingReason(move))) : undefined;
   }
   const next = calls.pump(move, work);
   become(move, next);
   if (calls.isSettledAtOnce(next)) settled(move, next, []);
-  // Code that waits for nothing would wait for ever.
+  // Code that waits for nothing would wait forever.
   else if (next.cell !== undefined && move.state.open.length === 0) executed(move, STALLED);
 }
 
@@ -468,7 +473,8 @@ function gated(move: Move, work: Work, abort: Abort | undefined): void {
 }
 
 /**
- * Adds the messages of after-hooks behind the results: in a cell at once, else together with the results of the round.
+ * Adds the messages of after-hooks behind the results: in a cell at once, otherwise together with the results of the
+ * round.
  */
 function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   if (work.cell !== undefined) {
@@ -478,6 +484,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
   become(move, work);
+  if (move.state.skips.finalize !== true) move.keepCalls(work);
   const results = calls.resultsOf(work);
   decide(move, phase.reply, () => {
     const decision = move.driver.onResults(move.view(), phase.reply, results);
@@ -489,7 +496,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   });
 }
 
-/** What else happened to calls is kept beside their results, whatever the protocol makes of these. */
+/** Keeps the trails of calls beside their results, whatever the protocol makes of the results. */
 const withTrails = ({ phase }: TurnState, drafts: readonly Draft[]): readonly Draft[] =>
   phase.kind === "working" ? drafts.map((draft) => withTrail(phase.work, draft)) : drafts;
 
@@ -501,6 +508,7 @@ function executed(move: Move, output: CellOutput): void {
   const work = calls.withhold(phase.work, TEXTS.codeEnded);
   const results = calls.resultsOf(work);
   become(move, work);
+  if (move.state.skips.finalize !== true) move.keepCalls(work);
   const isProgress = output.state === "done" || results.some((result) => result.output.kind === "value");
   decide(move, phase.reply, () =>
     calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), isProgress),
@@ -509,18 +517,18 @@ function executed(move: Move, output: CellOutput): void {
 
 // ── Endings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Counts the resume and nothing else: the host performs what was open again. */
+/** Only counts the resume. The host performs open effects again. */
 function resume(move: Move, isFault: boolean): void {
   const { resumesMax: max } = move.state.limits;
-  move.state.skips = NOTHING; // Plugins may have been installed since: no stage is passed by until the next `prepared`.
+  move.state.skips = NOTHING; // Plugins may have been installed since, so no stage is skipped until the next `prepared`.
   // A turn that only waits cannot have crashed the process, so this does not count as a failed try.
   if (move.state.open.every(({ kind }) => kind === "wait" || kind === "sleep")) return;
   if (!isFault) move.state.resumes++;
-  // The model call under way at the crash may have been billed.
+  // A model call that was running at the crash may have been billed.
   if (move.state.open.some(({ kind }) => kind === "ask")) move.spend(UNKNOWN_CALL, undefined);
   if (move.state.phase.kind === "ended" || move.state.resumes <= max) return;
-  settleUnheard(move, describe("turn.crash-loop", { max }).message);
-  move.tellForgotten();
+  settleUnseen(move, describe("turn.crash-loop", { max }).message);
+  move.addForgottenNote();
   move.end(failed("runtime", "turn.crash-loop", describe("turn.crash-loop", { max }).message));
 }
 
@@ -533,7 +541,7 @@ function windBy(move: Move, abort: Abort): void {
   move.wind({ ending: stopped("plugin", abort.code, abort.message) });
 }
 
-/** Settles calls that wait for anything now; running ones have until the grace is over. */
+/** Settles waiting calls now. Running ones have until the end of the grace period. */
 function windCalls(move: Move): void {
   const { phase } = move.state;
   if (phase.kind !== "working") return;
@@ -545,7 +553,7 @@ function windCalls(move: Move): void {
 function graceOver(move: Move): void {
   const { phase, winding } = move.state;
   if (winding === undefined) return;
-  // Settling and finalizing hooks have deadlines of their own and may be there to take something out: do not drop them.
+  // Settling and finalizing hooks have deadlines of their own and may redact results, so they are not dropped.
   const isExec = move.state.open.some((effect) => effect.kind === "exec");
   move.drop((effect) => effect.kind !== "settle" && effect.kind !== "finalize");
   if (phase.kind === "finalizing" || phase.kind === "ended") return;
@@ -558,13 +566,15 @@ function graceOver(move: Move): void {
     go(move, calls.abandonCalls(phase.work, TEXTS.abandoned));
 }
 
-/** Shows results that no after-hook will see any more as unknown: a hook may have been there to take something out. */
-function settleUnheard(move: Move, reason: string): void {
+/** Replaces results that no after-hook will see with unknown ones, because a hook may have had to redact them. */
+function settleUnseen(move: Move, reason: string): void {
   const { phase } = move.state;
   move.drop(() => true);
   if (phase.kind === "responding") keepReply(move, phase.reply);
   if (phase.kind !== "working" || phase.work.cell !== undefined) return;
-  const results = calls.resultsOf(calls.withhold(phase.work, reason));
+  const work = calls.withhold(phase.work, reason);
+  if (move.state.skips.finalize !== true) move.keepCalls(work);
+  const results = calls.resultsOf(work);
   try {
     move.add(...withTrails(move.state, move.driver.onResults(move.view(), phase.reply, results).add ?? []));
   } catch {
@@ -590,7 +600,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       move.wind({ ending: endingOf(error) });
       return go(move, calls.cancelCalls(working(move, event), error.message));
     case "settle":
-      settleUnheard(move, error.message);
+      settleUnseen(move, error.message);
       return move.conclude(endingOf(error));
     case "call":
       return go(
@@ -602,12 +612,13 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       );
     case "exec":
       if (state.version < 2 || state.winding !== undefined) return executed(move, stoppedCell(error.message));
-      move.drop(() => true); // Calls of the cell: nobody is left to whom they could return.
+      move.drop(() => true); // Calls of the cell, which nothing can receive any more.
+      if (state.skips.finalize !== true) move.keepCalls(calls.withhold(working(move, event), error.message));
       return move.conclude(endingOf(error));
     case "compact":
       return compacted(move, []);
     case "finalize":
-      move.tellForgotten();
+      move.addForgottenNote();
       return move.end(state.winding?.ending ?? endingOf(error));
     case "sleep":
       return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));

@@ -1,16 +1,16 @@
-// Job: the calls of one round or code cell, from the model's wish to a settled result: gate, attempts, waits, settling.
-// Opens effects through `Move` and returns the changed `Work`.
-// Not its job: what the turn does with the results (`step.ts`), and running tools (`tools/dispatch.ts`).
-// W1. A reply's calls are gated together and settled together; a cell's calls are gated as they come, settled one by
-//     one in order of return, and delivered one by one in the order in which they were settled.
-// W2. At most `parallelCallsMax` calls are open or wait for turns of other sessions. Calls that are serial or write
-//     plugin state run alone.
-// W3. Never two effects open that may write plugin state: a gate, a settling, a segment of a cell, a call that `writes`.
-// W4. Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
-
+// The calls of one round or code cell, from the model's request to a settled result: gate, attempts, waits, settling.
+// Opens effects through `Move` and returns the changed `Work`. `step.ts` decides what the turn does with the results, and
+// `tools/dispatch.ts` runs tools.
+// work-1: A reply's calls are gated together and settled together. A cell's calls are gated as they come, settled one by
+// one in order of return, and delivered one by one in the order in which they were settled.
+// work-2: At most `parallelCallsMax` calls are open or wait for turns of other sessions. Calls that are serial or write
+// plugin state run alone.
+// work-3: Never two open effects that may write plugin state: a gate, a settling, a segment of a cell, a call that
+// `writes`.
+// work-4: Every call ends with an output. One that may have run without a known result is `unknown`, never `cancelled`.
 import type { EffectName, WaitKey } from "../model/ids.ts";
 import { TEXTS } from "../model/texts.ts";
-import { type CallPolicy, OUTPUT_TOOL, projectOutput, type ToolFailure, type ToolOutput } from "../model/tool.ts";
+import { OUTPUT_TOOL, projectOutput, type ToolOutput } from "../model/tool.ts";
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import { answered, askAbout, asking, awaited, delivered, NO_TRAIL, saidIn } from "./asked.ts";
 import { deliverNext, nextSegment, sleepOf, waitFor } from "./cell.ts";
@@ -18,11 +18,12 @@ import type { Decision, PlacedResult } from "./driver.ts";
 import { type Effect, type EffectOf, name, type PlacedCall } from "./effect.ts";
 import type { Answer, Settlement, Verdict } from "./event.ts";
 import { failed, type Move } from "./move.ts";
+import { retryDelay } from "./retry.ts";
 import { type CallState, type CellWork, isLastRound, type TurnState, type Work } from "./state.ts";
 
 /**
- * Plans calls of a reply, or of a cell that has made `from` before. Calls beyond the limit, and calls other than `only`
- * if given, get their result at once.
+ * Plans calls of a reply, or of a cell that has already made `from` calls. Calls beyond the limit, and calls other than
+ * `only`, get their result at once.
  */
 export function planCalls(move: Move, calls: readonly PlacedCall[], from: number, only?: string): readonly CallState[] {
   const { limits, skips, policies } = move.state;
@@ -41,7 +42,10 @@ export function planCalls(move: Move, calls: readonly PlacedCall[], from: number
   return calls.map(plan);
 }
 
-/** The code waits for these calls and sleeps; undefined when that cannot be. Stopped calls end as cancelled (`go`). */
+/**
+ * Adds the calls and sleeps that the code waits for. Returns undefined if their positions are wrong. Calls of a
+ * cancelled turn end as cancelled (`go`).
+ */
 export function onCalled(
   move: Move,
   work: Work,
@@ -68,7 +72,7 @@ const refused = (placed: PlacedCall, max: number): CallState => ({
 
 const positionOf = (work: Work, at: string): EffectName => name(`${work.prefix}.call.${at}`);
 
-/** Releases what may run now: parallel calls first, up to the limit; then serial ones, alone (W2, W3). */
+/** Releases what may run now: parallel calls first, up to the limit; then serial ones, alone (work-2, work-3). */
 export function pump(move: Move, work: Work): Work {
   if (work.cell !== undefined) return release(move, pumpCell(move, work, work.cell), 0);
   const { calls } = work;
@@ -82,29 +86,33 @@ export function pump(move: Move, work: Work): Work {
     if (stage === "new") isNew = true;
     else if (stage === "queued" && queued < 0) queued = index;
   }
-  // A call that was approved with other arguments is gated again, when no other effect writes plugin state (W3).
+  // A call that was approved with other arguments is gated again when no other effect writes plugin state (work-3).
   const gated = isNew && isSerialFree(move) ? gate(move, work) : work;
   if (!isDone) return queued < 0 ? gated : release(move, gated, queued);
-  if (work.gates > 1 && !isSerialFree(move)) return work; // The turn was stopped while a call was gated again.
+  if (work.gates > 1 && !isSerialFree(move)) return work; // The turn was cancelled while a call was gated again.
   if (isPlain(move, work)) return { ...work, calls: work.calls.map(plainlySettled) };
   return settle(move, work, work.calls, `${work.prefix}.settle`);
 }
 
 /**
- * Whether the results can be used as they are: every call was made, no policy applies, and no hook wants to see them.
+ * Returns whether the results can be used unchanged: every call was made, no policy applies, and no hook must see them.
  */
 function isPlain({ state: { skips, winding, limits } }: Move, { calls, hasTrail }: Work): boolean {
   if (skips.settle !== true || skips.gate !== true || winding !== undefined || hasTrail === true) return false;
   return calls.length <= limits.callsPerRoundMax && calls.every((call) => call.policy === undefined);
 }
-function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked }: CallState): CallState {
-  const settled = { at, call, stage: "settled", attempt, output, parts: projectOutput(output) } as const;
+function plainlySettled({ at, call, attempt, output = NEVER_RAN, asked, ms }: CallState): CallState {
+  const took = ms === undefined ? NOTHING : { ms };
+  const settled = { at, call, stage: "settled", attempt, output, parts: projectOutput(output), ...took } as const;
   return asked === undefined ? settled : { ...settled, asked };
 }
 
 export const isSettledAtOnce = ({ cell, calls }: Work): boolean => cell === undefined && calls[0]?.stage === "settled";
 
-/** Settles a cell's calls before it gates new ones, and runs its code when both are done, one at a time (W1, W3). */
+/**
+ * Settles a cell's calls before it gates new ones, and runs its code when both are done, one at a time (work-1,
+ * work-3).
+ */
 function pumpCell(move: Move, work: Work, cell: CellWork): Work {
   if (!isSerialFree(move)) return work;
   let ready: CallState | undefined;
@@ -152,12 +160,12 @@ function settle(move: Move, work: Work, calls: readonly CallState[], settleName:
 
 const NEVER_RAN: ToolOutput = { kind: "cancelled", reason: TEXTS.notMade };
 
-/** Opens queued calls, as many as may run now. No call before index `from` is queued. */
+/** Opens as many queued calls as may run now. No call before index `from` is queued. */
 function release(move: Move, work: Work, from: number): Work {
   if (move.state.winding !== undefined) return work;
   let running = 0;
   for (const effect of move.state.open) {
-    if (effect.kind === "wait" && effect.about.kind === "turns") running++; // Its work goes on in those turns.
+    if (effect.kind === "wait" && effect.about.kind === "turns") running++; // Its work continues in those turns.
     if (effect.kind !== "call") continue;
     const call = work.calls[indexOf(work, effect.at)];
     if (call !== undefined && isAlone(call)) return work;
@@ -222,7 +230,7 @@ function wait(
   const waitName = name(`${positionOf(work, at)}.w${attempt ?? ""}${approvals === 0 ? "" : `.${approvals}`}`);
   move.open({ name: waitName, kind: "wait", key, at: move.at, until, about });
 }
-/** The index of a call. Its place is its index, except in a batch or a cell. */
+/** Returns the index of a call. Its position equals its index, except in a batch or a cell. */
 function indexOf({ calls }: Work, at: string): number {
   const own = Number(at);
   return calls[own]?.at === at ? own : calls.findIndex((call) => call.at === at);
@@ -259,7 +267,7 @@ export function onGated(move: Move, given: Work, gated: readonly PlacedCall[], v
   };
 }
 
-/** Ends every call that has not begun: the turn was stopped, or the gate failed. */
+/** Ends every call that has not started, because the turn was cancelled or the gate failed. */
 export const cancelCalls = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((state) =>
@@ -269,7 +277,9 @@ export const cancelCalls = (work: Work, reason: string): Work => ({
   ),
 });
 
-/** Ends calls that still run when the grace is over. They may have taken effect, so they are unknown (W4). */
+/**
+ * Ends calls that still run when the grace period is over. They may have taken effect, so they are unknown (work-4).
+ */
 export const abandonCalls = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((state) =>
@@ -295,7 +305,7 @@ export function onReturned(move: Move, work: Work, effect: EffectOf<"call">, out
   return change(work, effect.at, { stage: "backoff" });
 }
 
-/** Whether the code can be given this result as it is: no hook wants to see it, and no policy applies. */
+/** Returns whether the code can receive this result unchanged: no hook must see it, and no policy applies. */
 const isPlainInCell = ({ state: { skips, winding } }: Move, { policy, asked }: CallState): boolean =>
   skips.settle === true && skips.gate === true && winding === undefined && policy === undefined && asked === undefined;
 const NO_SETTLEMENT: readonly Settlement[] = [null];
@@ -312,32 +322,14 @@ const tookUntil = ({ startedAt }: CallState, now: number): { readonly ms?: numbe
   startedAt === undefined ? NOTHING : { ms: Math.max(0, now - startedAt) };
 const NOTHING = {};
 
-/** Whether a call that returned this is made again by its retry policy. */
+/** Returns whether the retry policy makes a call with this result again. */
 export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, output: ToolOutput): boolean {
   const call =
     phase.kind === "working" && winding === undefined ? phase.work.calls[indexOf(phase.work, at)] : undefined;
   return call !== undefined && retryDelay(call, output) !== undefined;
 }
 
-/** How long to wait before the next attempt; undefined when there is none. */
-const retryDelay = ({ policy, attempt, goesOn = 0 }: CallState, output: ToolOutput): number | undefined =>
-  policy === undefined ? undefined : retryMs(policy, attempt - goesOn, output);
-
-/** The same by the policy of the tool, after so many attempts. */
-export function retryMs({ retry }: CallPolicy, attempts: number, output: ToolOutput): number | undefined {
-  if (retry === undefined || output.kind !== "failure") return undefined;
-  if (attempts >= retry.attempts) return undefined;
-  // A tool that decided about the turn is not tried again: its decision stands.
-  if (output.control !== undefined || !mayRetry(retry, output.failure)) return undefined;
-  return Math.min(output.failure.retryAfterMs ?? retry.baseMs * 2 ** (attempts - 1), retry.maxMs);
-}
-
-const mayRetry = (retry: NonNullable<CallPolicy["retry"]>, failure: ToolFailure): boolean =>
-  retry.policy === "idempotent"
-    ? failure.class === "failed" || failure.class === "timeout" || failure.class === "internal"
-    : retry.policy === "safe" && failure.isRetryable === true;
-
-/** Wakes a call: its backoff is over, or an answer arrived, or turns have ended that it waits for. */
+/** Wakes a call: its backoff is over, an answer arrived, or the turns that it waits for have ended. */
 export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnswer = REVOKED): Work {
   const { at: now } = move;
   const sleep = sleepOf(work, effect);
@@ -345,7 +337,7 @@ export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnsw
   const found = work.calls.find((call) => isAsleep(call) && isOf(effect, positionOf(work, call.at)));
   if (found === undefined) return work;
   if (found.stage === "backoff") return change(work, found.at, { stage: "queued", attempt: found.attempt + 1 });
-  if (effect.kind === "wait" && effect.about.kind === "turns") return goOn(work, found);
+  if (effect.kind === "wait" && effect.about.kind === "turns") return callAgain(work, found);
   const state = { ...found, ...answered(now, found, answer) };
   if (answer.kind !== "value") {
     const reason = answer.kind === "revoked" ? TEXTS.revoked : TEXTS.unanswered;
@@ -360,27 +352,27 @@ export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnsw
   }
   if (args === undefined) return change(work, state.at, { ...state, stage: "queued" });
   const edited = { ...state, call: { ...state.call, input: args }, isReplaced: true as const };
-  // A turn of before checks edited arguments when the call is made; no gate sees them.
+  // In a turn of an earlier version no gate sees edited arguments. They are checked when the call is made.
   if (move.state.version < 3) return change(work, state.at, { ...edited, stage: "queued" });
   return change(work, state.at, { ...edited, stage: "new", isApproved: true });
 }
 const REVOKED: WaitAnswer = { kind: "revoked" };
 
-/** The output of a call whose result nobody has given. */
+/** Returns the output of a call whose result was never given. */
 function missing({ asked = NO_TRAIL }: CallState, { kind }: WaitAnswer): ToolOutput {
   if (asked.at(-1)?.kind !== "question") return { kind: "unknown", reason: TEXTS.pending };
   return { kind: "unknown", reason: kind === "revoked" ? TEXTS.withdrawn : TEXTS.noAnswer };
 }
 
-/** Makes the call again: it finds out what the turns have come to. */
-function goOn(work: Work, { at, attempt, goesOn = 0, ...state }: CallState): Work {
+/** Makes the call again, so that it reads the results of the turns. */
+function callAgain(work: Work, { at, attempt, goesOn = 0, ...state }: CallState): Work {
   const { output: _, ...call } = state;
   const index = indexOf(work, at);
   const next: CallState = { ...call, at, stage: "queued", attempt: attempt + 1, goesOn: goesOn + 1 };
   return { ...work, calls: work.calls.with(index, next) };
 }
 
-/** `r1.call.0.w`, `.w1`, `.w.1` and `.b1` are of `r1.call.0`; `r1.call.0.3.w` is of a call inside it. */
+/** `r1.call.0.w`, `.w1`, `.w.1` and `.b1` belong to `r1.call.0`; `r1.call.0.3.w` belongs to a call inside it. */
 const isOf = (effect: Effect, position: string): boolean =>
   effect.name.startsWith(position) && /^\.[wb]\d*(\.\d+)?$/.test(effect.name.slice(position.length));
 const isAsleep = (call: CallState): boolean =>
@@ -411,7 +403,7 @@ export function onDeferred(
   });
 }
 
-/** Ends or asks about a call that was under way at a crash and must not be repeated by itself. */
+/** Handles a call that was running at a crash and must not be repeated automatically: ends it, or asks about it. */
 export function onInterrupted(
   move: Move,
   work: Work,
@@ -424,7 +416,7 @@ export function onInterrupted(
   if (asked === undefined) return returned(work, state, output, move.at);
   const asks = askAbout("interrupted", state.call, output.reason);
   wait(move, work, state, effect.attempt, asked, asks);
-  // If approved, it runs as another attempt; if not, it stays unknown.
+  // If approved, it runs as another attempt. If not, it stays unknown.
   const next = { stage: "approval", attempt: effect.attempt + 1, output } as const;
   return change({ ...work, hasTrail: true }, effect.at, { ...next, ...asking(move.at, state, asks) });
 }
@@ -444,7 +436,7 @@ export function onSettled(work: Work, settled: readonly PlacedCall[], settlement
   return next;
 }
 
-/** Hides results that the after-hooks never saw: a hook may be there to take something out. */
+/** Replaces results that the after-hooks never saw, because a hook may have had to redact them. */
 export const withhold = (work: Work, reason: string): Work => ({
   ...work,
   calls: work.calls.map((call) => {
@@ -454,7 +446,7 @@ export const withhold = (work: Work, reason: string): Work => ({
   }),
 });
 
-/** Whether the call never began, so that nothing about it is unknown. */
+/** Returns whether the call never started, so that nothing about it is unknown. */
 const isUntried = ({ stage, attempt, output }: CallState): boolean =>
   output === undefined
     ? attempt === 1 && (stage === "new" || stage === "queued" || stage === "approval")
@@ -466,7 +458,7 @@ export const resultsOf = (work: Work): readonly PlacedResult[] =>
     return { at, call, output: sure, parts: parts ?? projectOutput(sure) };
   });
 
-/** What a tool decides about the turn outranks the protocol; the first in call order counts. */
+/** A tool's decision about the turn has priority over the protocol's. The first in call order wins. */
 export function withControl(results: readonly PlacedResult[], decision: Decision, isProgress: boolean): Decision {
   for (const { output, call } of results) {
     const control = output.kind === "value" || output.kind === "failure" ? output.control : undefined;

@@ -88,7 +88,7 @@ test.concurrent.each([
 });
 
 test.concurrent.each([
-  ["is not there", undefined, /There is no app other\.ts\. Pass the path/],
+  ["is not there", undefined, /The app other\.ts does not exist\. Pass the path/],
   ["has a wrong syntax", "export default {", /The app other\.ts cannot be loaded: .*other\.ts/],
   ["imports what is not there", 'import "./nothing.ts";', /cannot be loaded: .*nothing\.ts/],
   ["throws", 'throw new Error("No luck.");', /cannot be loaded: .*No luck\./],

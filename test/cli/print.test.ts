@@ -11,12 +11,12 @@ import {
   type JsonSchema,
   type PendingWait,
   type Plugin,
-  ProviderFailure,
-  replaceResult,
   type SessionEvent,
   type TurnResult,
 } from "../../src/index.ts";
 import { NO_USAGE } from "../../src/model/usage.ts";
+import { replaceResult } from "../../src/plugin.ts";
+import { ProviderFailure } from "../../src/provider.ts";
 import { both, calls, cut, type Reply, says, scripted, thinks } from "../../src/providers/scripted.ts";
 import { memory } from "../../src/stores/memory.ts";
 import { runningQuickly } from "../kit/worlds.ts";

@@ -42,7 +42,7 @@ test.each<[string, (cwd: string) => readonly string[], string]>([
       change(cwd, "CREATE TABLE mine (a)");
       return [];
     },
-    "is the database of something else. Give the store a file of its own",
+    "is a database of another program. Use another path",
   ],
   [
     "no database at all",
@@ -50,7 +50,7 @@ test.each<[string, (cwd: string) => readonly string[], string]>([
       writeFileSync(join(cwd, "notes.txt"), "Nothing that SQLite would understand, and long enough to be looked at.");
       return ["--db", "notes.txt"];
     },
-    "it is not a SQLite database. Restore it",
+    "it is not a SQLite database. Restore the database",
   ],
 ])("E6 %s is one line with what to do, and exit 1", async (_, prepare, says) => {
   const cwd = folder();
@@ -67,7 +67,7 @@ test("E6 a file of a later version is refused, by whoever asks", async () => {
     const { code, stderr } = await inProcess(args, "", { cwd });
     expect({ code, stderr }).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^bowline: .*has schema 99.* Update bowline, .*\n$/),
+      stderr: expect.stringMatching(/^bowline: .*has schema version 99.* Update bowline, .*\n$/),
     });
   }
 });

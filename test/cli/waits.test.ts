@@ -40,7 +40,8 @@ function appIn() {
 }
 const APP = `
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
-import { ask, createRuntime, defer, definePlugin, defineTool, question } from "bowline";
+import { ask } from "bowline/plugin";
+import { createRuntime, defer, definePlugin, defineTool, question } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
 import { sqlite } from "bowline/stores/sqlite";
 

@@ -175,7 +175,7 @@ test("S11 in the middle of a turn the view has what was said, called, printed an
 test("S11 D1 a turn that another process goes on with is shown once, whether the client left or not", async () => {
   const stop = new Stop();
   const here = world(async (where) => (where === "work 2" ? stop.here() : undefined));
-  const { next, kill } = lives(sqlite(file(), { strength: "process" }));
+  const { next, kill } = lives(sqlite(file(), { durability: "process" }));
   const one = await runningQuickly({ ...here, store: next() });
   const before = await one.session("s");
   const first = watch(before);

@@ -1,16 +1,8 @@
 /** A conversation in which all happens that a client can be shown: the streams that its readers get are real. */
-import {
-  type Approval,
-  ask,
-  definePlugin,
-  defineTool,
-  type ModelPart,
-  type Provider,
-  type Runtime,
-  retryable,
-  type SessionEvent,
-} from "bowline";
+import { type Approval, definePlugin, defineTool, type Runtime, retryable, type SessionEvent } from "bowline";
 import { type ClientView, fold } from "bowline/client";
+import { ask } from "bowline/plugin";
+import type { ModelPart, Provider } from "bowline/provider";
 import { both, calls, cut, says, thinks } from "bowline/testing";
 import { wordsOf } from "../kit/reading.ts";
 import { ping } from "../kit/worlds.ts";

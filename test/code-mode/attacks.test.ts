@@ -1,5 +1,5 @@
 // What attackers of code mode found.
-import { ask, defer, definePlugin, defineTool, type Plugin, switchFrame } from "bowline";
+import { ask, defer, definePlugin, defineTool, type Plugin, switchFrame } from "bowline/plugin";
 import { bindings, code } from "bowline/plugins/code";
 import { codeMode } from "bowline/protocols/code";
 import { calls, ends, says, scripted } from "bowline/testing";

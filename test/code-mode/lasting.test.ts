@@ -1,12 +1,14 @@
 // Stories of what outlasts a reply, on both protocols: frames, forks, agents, jobs, plugins that keep something, and
 // processes that die.
-import { ask, definePlugin, type Message, type ModelRequest, type Provider, type RuntimeOptions } from "bowline";
+import { definePlugin, type Message, type RuntimeOptions } from "bowline";
+import { ask, type ModelRequest } from "bowline/plugin";
 import { jobs } from "bowline/plugins/jobs";
 import { memory as notes } from "bowline/plugins/memory";
 import { plan } from "bowline/plugins/plan";
 import { rollingHistory } from "bowline/plugins/rolling-history";
 import { subagents } from "bowline/plugins/subagents";
 import { toolsSearch } from "bowline/plugins/tools-search";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { recited, says, scripted } from "bowline/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -235,7 +237,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
       Go: [acts(["spawn_agent", { task: "One." }], ["look", { at: "chief" }]), says("Done.")],
       "One.": [looks("one"), (request, signal) => (life === 2 ? says("The first.") : silent(request, signal))],
     });
-    const { next, kill } = lives(sqlite(file(), { strength: "process" }));
+    const { next, kill } = lives(sqlite(file(), { durability: "process" }));
     const first = await agents(model, { tools: [tool], store: next() });
     void (await first.session("chief")).turn("Go", { key: "go" }).id;
     await eventually(() => (model.of("One.").length === 2 && calls.includes("chief")) || undefined, 4_000);
@@ -265,7 +267,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
         tools: [tool],
         plugins: [careful],
         limits: { parkAfterMs: 10 },
-        store: sqlite(path, { strength: "process" }),
+        store: sqlite(path, { durability: "process" }),
       });
     const one = await app();
     (await one.session("chief"))

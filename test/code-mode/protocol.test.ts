@@ -1,5 +1,6 @@
 // Code mode as a protocol: what its sessions keep, what it takes from callers, and what it tells of tools.
-import { definePlugin, type ModelRequest, type Plugin, type PromptPart, type Session } from "bowline";
+import { definePlugin, type Plugin, type PromptPart, type Session } from "bowline";
+import type { ModelRequest } from "bowline/plugin";
 import { toolsSearch } from "bowline/plugins/tools-search";
 import { codeMode, type Ending, ending } from "bowline/protocols/code";
 import { says, scripted } from "bowline/testing";

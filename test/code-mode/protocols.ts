@@ -1,6 +1,7 @@
 /** The two protocols, and how a model acts in each: for stories that must come to the same in both. */
-import type { Json, ModelPart, ModelRequest, Plugin, SessionEvent } from "bowline";
+import type { Json, Plugin, SessionEvent } from "bowline";
 import { codeMode } from "bowline/protocols/code";
+import type { ModelPart, ModelRequest } from "bowline/provider";
 import { both, calls, says, scripted } from "bowline/testing";
 import { only, textIn } from "../kit/reading.ts";
 import { sharedCode } from "../kit/sandbox.ts";

@@ -1,27 +1,19 @@
 // What works with native calls works in code mode: each story is told once and played on both protocols. They look at
 // outcomes, effects and events; what the messages of a protocol look like is tested with it.
 import {
-  abort,
-  ask,
   attach,
   definePlugin,
-  deny,
   fail,
   finish,
-  type ModelPart,
-  type Part,
   type Plugin,
-  type Provider,
-  ProviderFailure,
   question,
   type RuntimeOptions,
-  replaceArgs,
-  replaceResult,
   retryable,
-  shortCircuit,
   switchFrame,
 } from "bowline";
+import { abort, ask, deny, type Part, replaceArgs, replaceResult, shortCircuit } from "bowline/plugin";
 import { approvals } from "bowline/plugins/approvals";
+import { type ModelPart, type Provider, ProviderFailure } from "bowline/provider";
 import { recited, says, scripted } from "bowline/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";

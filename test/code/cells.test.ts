@@ -1,5 +1,6 @@
 // Code cells through the public door: what they compute, call and keep.
-import { ask, attach, defer, definePlugin, type Plugin, type Runtime, replaceResult, type Store } from "bowline";
+import { attach, defer, definePlugin, type Plugin, type Runtime, type Store } from "bowline";
+import { ask, replaceResult } from "bowline/plugin";
 import { code } from "bowline/plugins/code";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";

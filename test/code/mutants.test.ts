@@ -1,23 +1,23 @@
 // That what is compared after a restart is needed. The crash kit has the rest: `test/crash/mutants/code-*.ts`.
-import { type CellProgress, type CodeContext, type CodePast, hasCode } from "bowline";
+import { type CellProgress, type CodeContext, type CodePast, hasCode } from "bowline/protocol";
 import { quickjs, type Sandbox } from "bowline/sandbox/quickjs";
 import { afterAll, describe, expect, test } from "vitest";
 import { Executor } from "../../src/plugins/code/executor.ts";
-import type { Kept } from "../../src/plugins/code/kept.ts";
+import type { CodeState } from "../../src/plugins/code/state.ts";
 import { swapped } from "./swapped.ts";
 
-type Ran = CodePast<Kept>["segments"][number];
+type Ran = CodePast<CodeState>["segments"][number];
 type Segment = Ran["segment"];
 
 const sandbox: Sandbox = quickjs();
 afterAll(() => sandbox.close());
 
-const start: CodePast<Kept>["start"] = {
+const start: CodePast<CodeState>["start"] = {
   get: () => ({ cells: 0, resets: 0 }),
   blobs: { get: async () => undefined, names: () => [] },
 };
 /** A world with these messages, tools and values of the turn. */
-const worldOf = (texts: readonly string[], tools: readonly string[], values?: object): CodeContext<Kept> =>
+const worldOf = (texts: readonly string[], tools: readonly string[], values?: object): CodeContext<CodeState> =>
   ({
     turnId: "trn",
     signal: new AbortController().signal,
@@ -29,7 +29,7 @@ const worldOf = (texts: readonly string[], tools: readonly string[], values?: ob
     extension: () => values,
     messages: () => texts.map((text, id) => ({ id, role: "user", parts: [{ kind: "text", text }] })),
     emit: () => {},
-  }) as unknown as CodeContext<Kept>;
+  }) as unknown as CodeContext<CodeState>;
 const context = worldOf([], ["look", "tell"]);
 
 const executor = (): Executor =>

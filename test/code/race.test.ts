@@ -4,7 +4,7 @@ import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { Executor } from "../../src/plugins/code/executor.ts";
-import { KEPT } from "../../src/plugins/code/kept.ts";
+import { KEPT } from "../../src/plugins/code/state.ts";
 import { cells } from "./cells.ts";
 
 const MIB = 1_048_576;

@@ -1,5 +1,5 @@
 // What code has around it, through the public door: modules of tools, what was said, values, another task, variables.
-import { ask, definePlugin, defineToolProvider, finish, type ModelRequest, type Plugin } from "bowline";
+import { ask, definePlugin, defineToolProvider, finish, type ModelRequest, type Plugin } from "bowline/plugin";
 import { bindings, code } from "bowline/plugins/code";
 import { memory } from "bowline/stores/memory";
 import { type Scripted, says, scripted } from "bowline/testing";

@@ -1,4 +1,4 @@
-import type { CodePast } from "bowline";
+import type { CodePast } from "bowline/protocol";
 
 type Ran = CodePast<unknown>["segments"][number];
 

@@ -1,17 +1,11 @@
 // What the scenarios of code cells have in common.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ask,
-  type CodeExecutor,
-  definePlugin,
-  defineTool,
-  type Json,
-  type Plugin,
-  type Provider,
-  type Tool,
-} from "bowline";
+import { definePlugin, defineTool, type Json, type Plugin, type Tool } from "bowline";
+import { ask } from "bowline/plugin";
 import { type CodeOptions, code } from "bowline/plugins/code";
+import type { CodeExecutor } from "bowline/protocol";
+import type { Provider } from "bowline/provider";
 import { type CrashWorld, type Picture, recited, says } from "bowline/testing";
 import { z } from "zod";
 

@@ -1,7 +1,8 @@
 // Hidden jobs that append to the conversation, and the turn that waits for them: once with one runtime, once with the
 // jobs in another one.
 import assert from "node:assert/strict";
-import { definePlugin, type Provider } from "bowline";
+import { definePlugin } from "bowline";
+import type { Provider } from "bowline/provider";
 import { type CrashWorld, type Picture, recited, says } from "bowline/testing";
 import { z } from "zod";
 

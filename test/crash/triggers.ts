@@ -1,7 +1,8 @@
 // What the scenarios of triggers have in common.
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Occurrence, Session } from "bowline";
+import type { Session } from "bowline";
+import type { Occurrence } from "bowline/plugin";
 
 /** Settles when a subscription has occurred so often. */
 export async function occurred(

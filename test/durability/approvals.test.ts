@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ask } from "bowline/plugin";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -17,7 +18,8 @@ const source = (path: string): string => JSON.stringify(new URL(`../../src/${pat
 
 /** A process that leaves sessions whose turns wait for an approval, and after them some whose model is being asked. */
 const LEAVES = `
-  import { ask, createRuntime, definePlugin, defineTool } from ${source("index.ts")};
+  import { createRuntime, definePlugin, defineTool } from ${source("index.ts")};
+  import { ask } from ${source("plugin.ts")};
   import { sqlite } from ${source("stores/sqlite.ts")};
   import { calls } from ${source("testing/index.ts")};
   import { z } from "zod";
@@ -29,7 +31,7 @@ const LEAVES = `
   } };
   const gate = definePlugin({ id: "acme/gate", setup: () => ({ beforeToolCall: () => [ask("May I?")] }) });
   const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
-  const runtime = await createRuntime({ store: sqlite(process.argv[1], { strength: "process" }), model, tools: [pay], plugins: [gate] });
+  const runtime = await createRuntime({ store: sqlite(process.argv[1], { durability: "process" }), model, tools: [pay], plugins: [gate] });
   let wait;
   for (let n = 0; n < ${WAITING}; n++) {
     const session = await runtime.session("waits " + n);
@@ -51,7 +53,7 @@ test("D2 H1 more approvals than recovery has room for starve nobody: the other t
 
   const [plain, paid] = [signalOf(), signalOf()];
   const ended: string[] = [];
-  const store = around(sqlite(path, { strength: "process" }), {
+  const store = around(sqlite(path, { durability: "process" }), {
     commit: async (commit, lease) => {
       const done = await commit();
       ended.push((lease as { sessionId: string }).sessionId);

@@ -49,7 +49,7 @@ test.each([
   const clock = skewed("a");
   const { tool, times } = flaky();
   const model = scripted(calls("work"), says("Done."));
-  const store = sqlite(file(), { strength: "process", now: clock.world.now });
+  const store = sqlite(file(), { durability: "process", now: clock.world.now });
   const { runtime } = await deployed(store, clock.world, { model, tools: [tool] });
   const turn = (await runtime.session("s")).turn("Go.");
   await asleep(clock);
@@ -70,7 +70,7 @@ test.each([
     const path = file();
     const { tool, times } = flaky();
     const before = skewed("a");
-    const first = await deployed(sqlite(path, { strength: "process", now: before.world.now }), before.world, {
+    const first = await deployed(sqlite(path, { durability: "process", now: before.world.now }), before.world, {
       model: scripted(calls("work")),
       tools: [tool],
     });
@@ -83,7 +83,7 @@ test.each([
 
     const after = skewed("b");
     after.set(by);
-    const second = await deployed(sqlite(path, { strength: "process", now: after.world.now }), after.world, {
+    const second = await deployed(sqlite(path, { durability: "process", now: after.world.now }), after.world, {
       model: scripted(says("Done.")),
       tools: [tool],
     });

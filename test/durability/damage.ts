@@ -91,7 +91,7 @@ export interface Sample {
 }
 
 export async function soundFile(path: string): Promise<Sample> {
-  const runtime = await createRuntime(app(sqlite(path, { strength: "process" })));
+  const runtime = await createRuntime(app(sqlite(path, { durability: "process" })));
   const chat = await runtime.session("chat", { config: { label: "A chat" } });
   await chat.turn("Work, please.", { key: "first" }).result();
   const { head } = await chat.read();
@@ -104,7 +104,7 @@ export async function soundFile(path: string): Promise<Sample> {
   await fork.turn("Work elsewhere.").result();
   await runtime.close();
 
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await store.create({ ...newSession(child), parentId: "chat" as SessionId, plugins: plugins(1) });
   for (const [nth, name] of ["one", "two", "three"].entries())
     await turn(
@@ -241,7 +241,7 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       answers.set(question, error.code.startsWith("store.") ? "refused" : error.code);
     }
   };
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const runtime = await createRuntime(app(store));
   try {
     await ask("list", () => store.list());

@@ -8,7 +8,7 @@ import { around } from "../kit/stores.ts";
 /** A file in which nothing long has room, `times` times, though what is short has. */
 function nearlyFull(times: number) {
   let refused = 0;
-  const store = around(sqlite(":memory:", { strength: "process" }), {
+  const store = around(sqlite(":memory:", { durability: "process" }), {
     append(act, ...[, , events]) {
       const isLong = (events as readonly { readonly kind: string }[]).some(({ kind }) => kind === "returned");
       if (!isLong || refused >= times) return act();

@@ -1,14 +1,8 @@
 // Whose fault it is: a fault of the runtime's own store leaves the turn for a later try; one of a store that a plugin, a
 // tool or a model uses for itself is an ordinary failure of theirs.
-import {
-  definePlugin,
-  defineTool,
-  type HookName,
-  type Provider,
-  RuntimeError,
-  type Store,
-  type ToolContext,
-} from "bowline";
+import { definePlugin, defineTool, RuntimeError, type Store, type ToolContext } from "bowline";
+import type { HookName } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -17,7 +11,7 @@ import { within, wordsOf } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
 import { deployed, quickWorld } from "../kit/worlds.ts";
 
-const onFile = (): Store => sqlite(file(), { strength: "process" });
+const onFile = (): Store => sqlite(file(), { durability: "process" });
 
 /** Asks another store for what it cannot do; its error has a code that would pass if our store had thrown it. */
 function otherStore(): () => Promise<never> {
@@ -90,7 +84,7 @@ describe("D2 a fault of another store", () => {
     const { runtime } = await deployed(onFile(), quickWorld(), { model: model(), tools: [tool] });
     const session = await runtime.session("s");
     expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered", text: "Done." });
-    expect(JSON.stringify((await session.read()).messages)).toContain("taken session s over");
+    expect(JSON.stringify((await session.read()).messages)).toContain("taken over s ");
     expect(did.calls).toBe(1);
     await runtime.close();
   });

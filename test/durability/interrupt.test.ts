@@ -1,4 +1,5 @@
-import { type Approval, ask as askFor, definePlugin, type Runtime, type Store, type ToolContext } from "bowline";
+import { type Approval, definePlugin, type Runtime, type Store, type ToolContext } from "bowline";
+import { ask as askFor } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";

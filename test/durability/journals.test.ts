@@ -79,7 +79,8 @@ async function resume(scenario: Scenario, recorded: Recorded, cut: number, store
   const turn = beginning(scenario, session);
   void scenario.attend?.(turn, runtime);
   const result = await within(turn.result(), 5_000);
-  const { plugins } = (await store.load(session.id))!;
+  // Newer than the journals: the runtime keeps the latest usage where a hook reads it.
+  const { "bowline/latest-usage": _, ...plugins } = (await store.load(session.id))!.plugins;
   const view = await session.read();
   const messages = await messagesOf(store, recorded);
   const pending = await store.inputs.list(session.id);

@@ -1,5 +1,4 @@
 import {
-  ask,
   createRuntime as create,
   definePlugin,
   type Runtime,
@@ -7,6 +6,7 @@ import {
   type RuntimeOptions,
   type Store,
 } from "bowline";
+import { ask } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, says } from "bowline/testing";
@@ -23,7 +23,7 @@ import { counter, type Did, inTurn, model, nothing, tool } from "./witness.ts";
 /** Connections to one file, each of a process of its own. */
 const connections = (): (() => Store) => {
   const path = file();
-  return () => sqlite(path, { strength: "process" });
+  return () => sqlite(path, { durability: "process" });
 };
 
 /** In the real world, with its own clock; it does nothing by itself. */
@@ -133,7 +133,7 @@ test("D2 H7 an input sent through another runtime in the middle of a turn is tak
 
 test.each([
   ["memory", memory],
-  ["sqlite", () => sqlite(":memory:", { strength: "process" })],
+  ["sqlite", () => sqlite(":memory:", { durability: "process" })],
 ] as const)(
   "D2 H8 on %s a lease that lapsed under a live worker is taken over: the loser's late writes change nothing, both handles are given one result",
   async (_, make) => {

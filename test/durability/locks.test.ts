@@ -20,11 +20,11 @@ function locking(path: string, store: Store): { lock(): void; outlast(): Promise
 }
 
 for (const writes of ["renew", "append", "commit"] as const)
-  test(`D2 D8 a lock longer than \`lockedMs\` on ${writes} ends no turn that runs: no call is aborted, and none is made twice`, async () => {
+  test(`D2 D8 a lock longer than \`busyTimeoutMs\` on ${writes} ends no turn that runs: no call is aborted, and none is made twice`, async () => {
     const path = file();
     const did = nothing();
     const [held, began, gate] = [signalOf(), signalOf(), signalOf()];
-    const kept = sqlite(path, { strength: "process", lockedMs: 60 });
+    const kept = sqlite(path, { durability: "process", busyTimeoutMs: 60 });
     const { lock, outlast, unlock } = locking(path, kept);
     let isLocked = false;
     const store = around(kept, {

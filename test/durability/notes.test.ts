@@ -1,4 +1,5 @@
-import { definePlugin, type Json, type ModelPart, type Provider, type Store } from "bowline";
+import { definePlugin, type Json, type Store } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { outline, passed, signalOf, within, wordsOf } from "../kit/reading.ts";

@@ -1,19 +1,18 @@
 // Turns that only wait: given up, found, operated on and answered, from any process.
 import {
-  ask,
   createRuntime,
   defer,
   definePlugin,
   defineTool,
-  type ModelRequest,
-  type OpenWait,
-  type Provider,
   question,
   type Runtime,
+  type SessionView,
   type Store,
 } from "bowline";
 import { journal } from "bowline/hosts/journal";
+import { ask, type ModelRequest } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, simulatedWorld } from "bowline/testing";
@@ -83,7 +82,7 @@ const size = defineTool({
 const PARKS = { parkAfterMs: 20 };
 const options = (model: Provider) => ({ model, tools: [pay, later, size], plugins: [careful], limits: PARKS });
 const on = (path: string, model: Provider, more: object = {}): Promise<Runtime> =>
-  createRuntime({ ...options(model), store: sqlite(path, { strength: "process" }), ...more });
+  createRuntime({ ...options(model), store: sqlite(path, { durability: "process" }), ...more });
 
 const paying = () => recited(calls("pay", { eur: 5 }, "p"), says("Done."), says("More."));
 
@@ -104,7 +103,7 @@ test("D4 a turn that only waits is given up: no lease, no write, one look a seco
     calls.push(name);
     return run();
   };
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const watched = around(store, {
     agenda: told("agenda"),
     renew: told("renew"),
@@ -155,7 +154,7 @@ test("D4 T9 the process ends while a turn waits: another one lists it, answers i
 
 test("D4 T9 opening a session again resumes its parked turn that another process answered, also while a handle is open", async () => {
   const path = file();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await using runtime = await createRuntime({ ...options(paying()), store, recover: "manual" });
   const session = await runtime.session("s");
   const { turnId } = await session.send("Pay."); // No handle of the turn: nothing here looks for its answer.
@@ -382,7 +381,7 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
     JSON.stringify(messages).includes("Think.") ? says("Hm.") : calls("pay", { eur: 5 }, "p");
   const model = () => recited(thinking, says("Done."));
   const runtime = await on(path, model());
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const session = await runtime.session("s");
   const turn = session.turn("Pay.");
   const result = turn.result();
@@ -432,7 +431,7 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
     "assistant: Done.",
   ]);
   expect(await session.query(careful, "notes")).toEqual(["one"]);
-  expect((await session.tools.list()).find(({ name }) => name === "later")?.availability).toBe("off");
+  expect((await session.tools.list({ raw: true })).find(({ name }) => name === "later")?.availability).toBe("off");
   expect(await session.command(careful, "note", { text: "one" }, { operationId: "n1" })).toEqual(noted);
   expect(
     await session.append([{ kind: "message", role: "user", text: "By the way." }], { operationId: "a1" }),
@@ -448,7 +447,7 @@ test("D4 K13 operations on a parked turn answer, become part of it, and a repeat
 
 /** A session with a parked turn, in a process whose next look for turns is held back in the store after it took the lease. */
 async function heldLook(path: string) {
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const [taken, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let isHeld = false;
   const open = async (act: () => unknown): Promise<unknown> => {
@@ -534,7 +533,7 @@ async function namesWaits(store: Store): Promise<void> {
     throw new Error("The turn asked nothing.");
   };
   const yes = { approved: true };
-  const ways: readonly ((id: WaitId, open: OpenWait, listed: AnyWait) => Promise<string>)[] = [
+  const ways: readonly ((id: WaitId, open: SessionView["waits"][number], listed: AnyWait) => Promise<string>)[] = [
     (id) => waits.resolve(id, yes, { by: "ann" }),
     (_, open) => waits.resolve(open, yes),
     (_, __, listed) => waits.resolve(JSON.parse(JSON.stringify(listed)) as { id: string }, yes), // Without its key.
@@ -561,7 +560,7 @@ async function namesWaits(store: Store): Promise<void> {
 
 test.each([
   ["memory", memory],
-  ["sqlite", () => sqlite(file(), { strength: "process" })],
+  ["sqlite", () => sqlite(file(), { durability: "process" })],
 ] as const)("D4 T9 a wait is answered by its id, its object or its key, and `{ key }` takes no id, on %s", (_, store) =>
   namesWaits(store()),
 );
@@ -609,7 +608,7 @@ test("D4 the error for an id in `{ key }` names the call that takes ids", async 
   await expect(runtime.waits.resolve({ key: "wai_1" }, { approved: true })).rejects.toMatchObject({
     code: "wait.unknown",
     message: "wai_1 is the id of a wait, and `{ key }` takes its key.",
-    hint: "Pass the id itself, runtime.waits.resolve(id, …), where your own code checks who answers.",
+    hint: "Pass the id itself: runtime.waits.resolve(id, …). Your code must then check who answers.",
   });
 });
 
@@ -670,7 +669,7 @@ test("D4 an answer after the deadline is refused, and the turn goes on without i
 test("D4 S2 a session whose turn is parked can be deleted and forked: waits are revoked, handles are told", async () => {
   const path = file();
   await using runtime = await on(path, paying());
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const session = await runtime.session("s");
   const turn = session.turn("Pay.");
   const ended = codeOf(() => turn.result());
@@ -697,7 +696,7 @@ test("D4 S11 a wait that was answered while no process had its turn is not shown
   await web.close();
 
   const joined = Promise.withResolvers<void>();
-  const store = around(sqlite(path, { strength: "process" }), {
+  const store = around(sqlite(path, { durability: "process" }), {
     renew: async (run) => {
       await joined.promise; // The turn is taken up, and goes on when the handle is there.
       return run();

@@ -1,4 +1,4 @@
-import { definePlugin, type Message, replaceResult } from "bowline";
+import { definePlugin, type Message, replaceResult } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { says } from "bowline/testing";
 import { expect, test } from "vitest";

@@ -1,10 +1,7 @@
 import {
-  ask,
   defer,
   definePlugin,
   jsonSchema,
-  type ModelPart,
-  ProviderFailure,
   question,
   type Runtime,
   retryable,
@@ -12,8 +9,10 @@ import {
   switchFrame,
   type Turn,
 } from "bowline";
+import { ask } from "bowline/plugin";
 import { toolsSearch } from "bowline/plugins/tools-search";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { both, calls, says } from "bowline/testing";
 import { z } from "zod";
 import { ticks, wordsOf } from "../kit/reading.ts";

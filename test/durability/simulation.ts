@@ -1,13 +1,9 @@
 import {
-  answer,
-  ask,
   defer,
   definePlugin,
   defineTool,
   hasCode,
   type Message,
-  type ModelPart,
-  ProviderFailure,
   type Runtime,
   RuntimeError,
   retryable,
@@ -15,18 +11,19 @@ import {
   type Store,
   type Tool,
   type ToolContext,
-  type ToolSpec,
 } from "bowline";
 import { journal } from "bowline/hosts/journal";
+import { answer, ask, type ToolSpec } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { type SimulatedWorld, simulatedWorld } from "bowline/testing";
 import { vi } from "vitest";
 import { z } from "zod";
-import type { Provider } from "../../src/index.ts";
 import type { InputId, SessionId, TurnId, WaitKey } from "../../src/model/ids.ts";
 import { hasOpenCalls, pairingProblem } from "../../src/model/pairing.ts";
 import { addUsage, NO_USAGE } from "../../src/model/usage.ts";
+import type { Provider } from "../../src/provider.ts";
 import { openRuntime } from "../../src/runtime/runtime.ts";
 import type { Change, NewWait } from "../../src/stores/store.ts";
 import type { TurnEvent } from "../../src/turn/event.ts";

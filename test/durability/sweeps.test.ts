@@ -11,11 +11,11 @@ import { model, nothing } from "./witness.ts";
 /** A file, and another process that sweeps it as sharply as it can: to its clock everything is old. */
 function swept(ahead: number): { store: SqliteStore; again: () => SqliteStore; sweep(): Promise<void> } {
   const path = file();
-  const store = sqlite(path, { strength: "process" });
-  const other = sqlite(path, { strength: "process", now: () => Date.now() + ahead });
+  const store = sqlite(path, { durability: "process" });
+  const other = sqlite(path, { durability: "process", now: () => Date.now() + ahead });
   return {
     store,
-    again: () => sqlite(path, { strength: "process" }),
+    again: () => sqlite(path, { durability: "process" }),
     async sweep() {
       for (let sweeps = 0; sweeps < 3; sweeps++) await other.sweep({ olderThanMs: ahead > 0 ? 120_000 : -1 });
     },

@@ -1,4 +1,6 @@
-import { definePlugin, deny, type Provider, type Store } from "bowline";
+import { definePlugin, type Store } from "bowline";
+import { deny } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";

@@ -1,16 +1,7 @@
 /** What acted on the world is written down here: models, tools and a plugin that leave a trace of each call. */
 import { createHash } from "node:crypto";
-import {
-  type Approval,
-  definePlugin,
-  type ModelPart,
-  type ModelRequest,
-  type Provider,
-  type Runtime,
-  type Tool,
-  type ToolContext,
-  type Turn,
-} from "bowline";
+import { type Approval, definePlugin, type Runtime, type Tool, type ToolContext, type Turn } from "bowline";
+import type { ModelPart, ModelRequest, Provider } from "bowline/provider";
 import { z } from "zod";
 import { end, text } from "../kit/models.ts";
 import { outline } from "../kit/reading.ts";

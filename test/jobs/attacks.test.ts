@@ -1,4 +1,5 @@
-import { defer, definePlugin, defineTool, type Json, type Provider, type Runtime } from "bowline";
+import { defer, definePlugin, defineTool, type Json, type Runtime } from "bowline";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -356,7 +357,7 @@ test.concurrent("J1 work that two processes begin at once under one id runs in o
 
 test.concurrent("S4 J5 an input whose delivery fails once is delivered, and keeps nothing else from beginning", async () => {
   let fails = 1;
-  const store = around(sqlite(":memory:", { strength: "process" }), {
+  const store = around(sqlite(":memory:", { durability: "process" }), {
     "jobs.append": (act, _lease, events) => {
       const [first] = events as readonly { readonly key: string }[];
       if (first?.key === "end" && fails-- > 0) throw new Error("The disk is full.");

@@ -7,7 +7,7 @@ import { running, runningOn } from "../kit/worlds.ts";
 test("J2 work of a session that another process deletes is stopped, also when it writes nothing", async () => {
   const path = file();
   const renewed = signalOf();
-  const store = around(sqlite(path, { strength: "process" }), {
+  const store = around(sqlite(path, { durability: "process" }), {
     "jobs.renew": async (act) => {
       const answer = await act();
       renewed.resolve();

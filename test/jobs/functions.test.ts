@@ -154,14 +154,17 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     await jobs.unregister(near.id);
     expect(await codeOf(jobs.get(near.id))).toBe("job.unknown");
     expect((await jobs.list()).map(({ id }) => id)).toEqual([far.id]);
-    // These three never fail.
+    await jobs.unregister(near.id); // It is forgotten already: a rerun repeats the call.
+    expect(await codeOf(jobs.complete(far.id, "done" as never))).toBe("job.invalid");
+    expect(await codeOf(jobs.transition(far.id, "asleep" as never))).toBe("job.invalid");
+    for (const id of [7 as never, undefined as never]) expect(await codeOf(jobs.unregister(id))).toBe("job.unknown");
     for (const id of ["nobody", 7 as never, undefined as never]) {
-      await jobs.unregister(id);
-      await jobs.complete(id, "completed");
-      await jobs.transition(id, "idle");
+      expect(await codeOf(jobs.complete(id, "completed"))).toBe("job.unknown");
+      expect(await codeOf(jobs.transition(id, "idle"))).toBe("job.unknown");
     }
-    await jobs.complete(far.id, "done" as never);
-    await jobs.transition(far.id, "asleep" as never);
+    const bound = await jobs.spawn({ label: "Works" }, ({ signal }) => aborted(signal));
+    expect(await codeOf(jobs.complete(bound.id, "completed"))).toBe("job.bound");
+    expect(await jobs.get(bound.id)).toMatchObject({ state: "running" });
   });
 
   test("J3 handles are validated, handed over and cancelled but for those that are kept", async () => {

@@ -282,7 +282,7 @@ describe("from calls", () => {
 
 /** The turn waits, and no process has it in memory. */
 async function parked(path: string, id: string): Promise<void> {
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const nobody = (): never => {
     throw new Error("Nothing is to be begun.");
   };

@@ -1,4 +1,5 @@
-import { ask, defer, definePlugin, defineTool, deny, type Json, type Runtime, retryable } from "bowline";
+import { defer, definePlugin, defineTool, type Json, type Runtime, retryable } from "bowline";
+import { ask, deny } from "bowline/plugin";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -427,7 +428,7 @@ test.concurrent("J5 signals and cancels reach a job in another process", async (
 }, 20_000);
 
 test.concurrent("J5 a job that ends its process again and again ends as failed", async () => {
-  const store = sqlite(file(), { strength: "process", leaseMs: 50 });
+  const store = sqlite(file(), { durability: "process", leaseMs: 50 });
   let isAlive = true;
   const plugins = [
     doing(() => {

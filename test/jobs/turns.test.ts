@@ -1,4 +1,6 @@
-import { type AppendNode, defer, definePlugin, defineTool, type Json, type Provider } from "bowline";
+import { defer, definePlugin, defineTool, type Json } from "bowline";
+import type { AppendNode } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -295,7 +297,7 @@ test("J2 T8 a turn that waits for jobs is parked, and goes on when they are over
   for (const id of ["a", "b"]) await session.jobs.register({ label: id, id });
   const turn = session.turn("Go");
   const turnId = await turn.id;
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await eventually(async () => ((await store.find(turnId))?.state === "parked" ? true : undefined), 5_000);
   await using second = await runningOn(path, { model: model(), tools: [waits()], limits });
   await second.jobs.of("s").complete("a", "completed");

@@ -1,4 +1,4 @@
-import { definePlugin, type JobOptions } from "bowline";
+import { definePlugin, type JobOptions } from "bowline/plugin";
 import { recited } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,12 +1,7 @@
 /** Models for tests, and what they say. What only scripts of replies need is in `bowline/testing`. */
-import {
-  type Message,
-  type ModelPart,
-  type ModelRequest,
-  type Provider,
-  ProviderFailure,
-  type ToolCall,
-} from "bowline";
+import type { Message } from "bowline";
+import type { ToolCall } from "bowline/plugin";
+import { type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline/provider";
 import { wordsOf } from "./reading.ts";
 
 // ── What they say ───────────────────────────────────────────────────────────────────────────────────────────────────

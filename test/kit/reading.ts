@@ -1,5 +1,6 @@
 /** What became of it: conversations, events and failures in short, and how to wait for them. */
-import type { Message, Part, Session, SessionEvent, Store, Turn, TurnProgress } from "bowline";
+import type { Message, Session, SessionEvent, Store, Turn, TurnProgress } from "bowline";
+import type { Part } from "bowline/plugin";
 
 // ── Conversations ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,7 @@ export { file } from "./files.ts";
 // ── The cast ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const later = (): Store => slowly(memory());
-const inSqlite = (): Store => sqlite(":memory:", { strength: "process" });
+const inSqlite = (): Store => sqlite(":memory:", { durability: "process" });
 
 type Cast = readonly (readonly [name: string, make: () => Store])[];
 /** `describe.each(STORES)("on %s", (_, make) => …)` */

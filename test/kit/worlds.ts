@@ -4,19 +4,19 @@ import {
   createRuntime,
   type Delivery,
   defineTool,
-  type Provider,
   type Runtime,
   type RuntimeOptions,
   type Session,
   type SessionView,
   type Store,
   type Tool,
-  type ToolSpec,
   type TraceRecord,
 } from "bowline";
 import { inline } from "bowline/hosts/inline";
 import { journal } from "bowline/hosts/journal";
+import type { ToolSpec } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { z } from "zod";
@@ -58,7 +58,7 @@ export const running = ({ model = echo(), store = memory(), models, ...rest }: O
 
 /** The same on a file, with a connection of its own: a second one is another process. */
 export const runningOn = (path: string, options: Options): Promise<Runtime> =>
-  running({ ...options, store: sqlite(path, { strength: "process" }) });
+  running({ ...options, store: sqlite(path, { durability: "process" }) });
 
 /** Two runtimes on one store. Only the first is closed: closing one closes the store they share. */
 export async function twoOn(
@@ -142,7 +142,7 @@ export class SharedFile implements AsyncDisposable {
   readonly #opened: Runtime[] = [];
 
   async open(options: Omit<Options, "models"> = {}): Promise<Runtime> {
-    const store = sqlite(this.#path, { strength: "process" });
+    const store = sqlite(this.#path, { durability: "process" });
     const runtime = await runningQuickly({ recover: "manual", ...options, store });
     this.#opened.push(runtime);
     return runtime;
@@ -199,7 +199,7 @@ export function lifetimes(path = file()) {
       const mine = now;
       // By its clock the lease of the one before has lapsed.
       const world = quickWorld({ now: BEGINNING + mine * HOUR, name: `p${mine}` });
-      const store = mortal(sqlite(path, { strength: "process" }), () => mine === now);
+      const store = mortal(sqlite(path, { durability: "process" }), () => mine === now);
       return { store, world, ...(await deployed(around(store, doing), world, options)) };
     },
   };

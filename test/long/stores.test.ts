@@ -4,11 +4,11 @@ import { storeLaws } from "bowline/testing";
 import { test } from "vitest";
 import { file } from "../kit/stores.ts";
 
-for (const strength of ["process", "power", "power-all"] as const)
-  test(`D5 sqlite: every law holds in strength ${strength}, and leaves a sound file`, async () => {
+for (const durability of ["process", "power", "power-all"] as const)
+  test(`D5 sqlite: every law holds with durability ${durability}, and leaves a sound file`, async () => {
     for (const { law, check } of storeLaws) {
       const path = file();
-      const store = sqlite(path, { strength });
+      const store = sqlite(path, { durability });
       await check(store);
       await store.close();
       const again = sqlite(path);

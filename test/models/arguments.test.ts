@@ -1,4 +1,5 @@
-import { defineTool, type Json, type ModelPart, type Provider } from "bowline";
+import { defineTool, type Json } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { expect, test } from "vitest";
 import { aiSdk } from "../../src/providers/ai-sdk.ts";
 import { end, text } from "../kit/models.ts";

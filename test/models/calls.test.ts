@@ -1,12 +1,5 @@
-import {
-  createRuntime,
-  defineTool,
-  type LanguageModel,
-  type Model,
-  type ModelPart,
-  ProviderFailure,
-  type RuntimeOptions,
-} from "bowline";
+import { createRuntime, defineTool, type Model, type RuntimeOptions, type TraceRecord } from "bowline";
+import { type LanguageModel, type ModelPart, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
@@ -311,7 +304,7 @@ test.each<readonly [string, readonly ModelPart[]]>([
   await using world = await open(scripted(reply, says("Never.")), { limits: { replyBytesMax: 100 } });
   const { outcome } = await world.session.turn("Hi.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "provider" });
-  expect(outcome.kind === "failed" && outcome.reason).toContain("100 are allowed");
+  expect(outcome.kind === "failed" && outcome.reason).toContain("the limit is 100");
 });
 
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -663,6 +656,51 @@ test("S13 a session without a model of its own runs on whatever the runtime has"
   const session = await second.session("s");
   expect((await session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Two." });
   expect((await session.read()).config.model).toBe("other/test");
+});
+
+test("S13 a session whose turns used another default model is reported at each opening, in a trace and in what is read, until a turn uses the new one", async () => {
+  const store = memory();
+  const traces: unknown[] = [];
+  const trace = ({ name, at: _, ...about }: TraceRecord) => void (name === "model.changed" && traces.push(about));
+  const first = await createRuntime({ store, trace, model: scripted(says("One."), says("Own.")) });
+  await (await first.session("old")).turn("Go.").result();
+  await (await first.session("own", { config: { model: "scripted/test" } })).turn("Go.").result();
+  await first.session("new");
+  expect(traces).toEqual([]);
+
+  const other = { ...scripted(says("Two.")), id: "other" };
+  const options = { store, trace, model: other, models: () => scripted() };
+  const second = await createRuntime(options);
+  const mismatch = { expected: "scripted/test", actual: "other/test" };
+  const old = await second.session("old");
+  for (const id of ["old", "own", "new"]) await second.session(id);
+  expect(traces).toEqual([
+    {
+      sessionId: "old",
+      about: { ...mismatch, problem: expect.stringContaining("other/test"), hint: expect.any(String) },
+    },
+  ]);
+  expect((await old.read()).modelMismatch).toEqual(mismatch);
+  expect((await second.sessions.get("old")).modelMismatch).toEqual(mismatch);
+  for (const id of ["own", "new"]) expect(await second.sessions.get(id)).not.toHaveProperty("modelMismatch");
+
+  expect((await old.turn("Go.").result()).outcome).toMatchObject({ text: "Two." });
+  expect(await old.read()).not.toHaveProperty("modelMismatch");
+  const third = await createRuntime(options);
+  await third.session("old");
+  expect(traces).toHaveLength(1);
+});
+
+test("S13 a session that chooses a model after a change of the default is not reported any more", async () => {
+  const store = memory();
+  const first = await createRuntime({ store, model: scripted(says("One.")) });
+  await (await first.session("s")).turn("Go.").result();
+  const other = { ...scripted(), id: "other" };
+  const second = await createRuntime({ store, model: other, models: () => scripted() });
+  const session = await second.session("s");
+  expect((await session.read()).modelMismatch).toMatchObject({ actual: "other/test" });
+  await session.configure({ model: "scripted/test" });
+  expect(await session.read()).not.toHaveProperty("modelMismatch");
 });
 
 test("S13 a session that names a model nobody can find fails its turns, and says which", async () => {

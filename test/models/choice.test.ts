@@ -2,15 +2,13 @@ import {
   createRuntime,
   definePlugin,
   defineTool,
-  type ModelRequest,
-  type Provider,
-  ProviderFailure,
   type RuntimeOptions,
   retryable,
   type Session,
   type Store,
   type Usage,
 } from "bowline";
+import { type ModelRequest, type Provider, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";

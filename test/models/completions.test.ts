@@ -1,13 +1,5 @@
-import {
-  definePlugin,
-  defineTool,
-  type Json,
-  type Provider,
-  ProviderFailure,
-  type Session,
-  type SessionView,
-  type Usage,
-} from "bowline";
+import { definePlugin, defineTool, type Json, type Session, type SessionView, type Usage } from "bowline";
+import { type Provider, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { createRuntime, type Provider, ProviderFailure, type TurnResult } from "bowline";
+import { createRuntime, type TurnResult } from "bowline";
+import { type Provider, ProviderFailure } from "bowline/provider";
 import { aiSdk, installed } from "bowline/providers/ai-sdk";
 import { memory } from "bowline/stores/memory";
 import { scripted } from "bowline/testing";

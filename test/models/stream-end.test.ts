@@ -1,4 +1,5 @@
-import { definePlugin, defineTool, type ModelPart, ProviderFailure } from "bowline";
+import { definePlugin, defineTool } from "bowline";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";

@@ -1,4 +1,5 @@
-import { definePlugin, type ModelPart, type Plugin, ProviderFailure } from "bowline";
+import { definePlugin, type Plugin } from "bowline";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { both, calls, says, scripted, thinks } from "bowline/testing";
 import { expect, test } from "vitest";
 import { aborted, call, end, plays, text } from "../kit/models.ts";

@@ -1,5 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { type Budget, defineTool, type ModelPart, type Provider, type RuntimeOptions, type TurnResult } from "bowline";
+import { type Budget, defineTool, type RuntimeOptions, type TurnResult } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { aiSdk } from "bowline/providers/ai-sdk";
 import { sqlite } from "bowline/stores/sqlite";
 import { says, scripted } from "bowline/testing";

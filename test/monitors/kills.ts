@@ -82,7 +82,7 @@ export async function left(of: Case, execArgv: readonly string[]): Promise<Left>
     count: () => processesOf(word).length,
     runs: () => runsOf(word),
     async open(recover) {
-      const store = sqlite(database, { strength: "process" });
+      const store = sqlite(database, { durability: "process" });
       const runtime = await createRuntime({ store, model: listener(), recover });
       opened.push(runtime);
       return runtime;

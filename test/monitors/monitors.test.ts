@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { definePlugin, defineTool, type MonitorStatus, RuntimeError, type Session } from "bowline";
+import { definePlugin, defineTool, RuntimeError, type Session } from "bowline";
+import type { MonitorStatus } from "bowline/plugin";
 import { both, calls, recited, says, simulatedWorld } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

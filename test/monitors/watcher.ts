@@ -1,6 +1,7 @@
 // A process that watches a command, and is killed at a place of the monitor's life, or leaves in another way.
 import { writeFileSync } from "node:fs";
-import { createRuntime, type Provider, type Store } from "bowline";
+import { createRuntime, type Store } from "bowline";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { says } from "bowline/testing";
 import { overJobs } from "../crash/mutants/over.ts";

@@ -1,4 +1,5 @@
-import { definePlugin, defineTool, type NewSessionRequest, type Store, type Turn } from "bowline";
+import { definePlugin, defineTool, type Store, type Turn } from "bowline";
+import type { NewSessionRequest } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -148,13 +149,13 @@ test.each<readonly [string, object]>([
   await expect(running(options as never)).rejects.toMatchObject({ code: "options.invalid" });
 });
 
-// ── Authority ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Permissions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test("K15 a child without any tool can still be asked for a typed result", async () => {
   const model = scripted(calls("submit_output", { n: 1 }));
   await using runtime = await running({ model, plugins: [counter] });
   const parent = await runtime.session("parent");
-  await parent.command(counter, "make", { id: "child", kind: "child", authority: { toolAccess: [] } });
+  await parent.command(counter, "make", { id: "child", kind: "child", permissions: { toolAccess: [] } });
   const child = await runtime.session("child");
   const { outcome } = await child.turn("Go.", { output: z.object({ n: z.number() }) }).result();
   expect(outcome).toEqual({ kind: "finished", by: "model", value: { n: 1 } });
@@ -174,18 +175,18 @@ test("K15 a plugin that edits the catalog works in a child that does not have th
   await using runtime = await running({ model, plugins: [counter, edits], tools: [ping] });
   const parent = await runtime.session("parent");
   await parent.turn("Go.").result();
-  await parent.command(counter, "make", { id: "child", kind: "child", authority: { hiddenTools: ["ping"] } });
+  await parent.command(counter, "make", { id: "child", kind: "child", permissions: { hiddenTools: ["ping"] } });
   const { outcome } = await (await runtime.session("child")).turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "answered", text: "Child." });
   expect(model.requests.map(({ tools }) => tools.map(({ description }) => description))).toEqual([["Edited."], [], []]);
 });
 
-test("K15 the authority of a child survives its commands, its turns and what others take from it", async () => {
+test("K15 the permissions of a child survive its commands, its turns and what others take from it", async () => {
   const model = scripted(...Array.from({ length: 4 }, () => says("Yes.")));
   const store = memory();
   await using world = await twoOn(store, { model, plugins: [counter], tools: [ping] });
   const parent = await world.one.session("parent");
-  await parent.command(counter, "make", { id: "c", kind: "child", firstInput: "x", authority: { toolAccess: [] } });
+  await parent.command(counter, "make", { id: "c", kind: "child", firstInput: "x", permissions: { toolAccess: [] } });
   const [here, there] = [await world.one.session("c"), await world.two.session("c")];
   await here.turn("1").result();
   await there.command(counter, "add");

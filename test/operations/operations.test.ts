@@ -315,8 +315,8 @@ test.each<readonly ["query" | "command" | "task", string, Json | undefined, stri
   ["command", "fails", undefined, "Ouch."],
   ["task", "rejects", undefined, "Ouch."],
   ["query", "asks", undefined, "Ouch."],
-  ["query", "lies", undefined, "its output is not right"],
-  ["command", "liesLater", undefined, "its output is not right"],
+  ["query", "lies", undefined, "its output is invalid"],
+  ["command", "liesLater", undefined, "its output is invalid"],
   ["command", "emitsRubbish", undefined, "JSON"],
 ])(
   "K13 a %s that goes wrong (%s) is operation.failed by its name, and nothing is changed",

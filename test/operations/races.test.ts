@@ -1,4 +1,5 @@
-import { definePlugin, defineTool, type HookName, type Session } from "bowline";
+import { definePlugin, defineTool, type Session } from "bowline";
+import type { HookName } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -318,7 +319,7 @@ test("K13 a command called by a tool of the same session's turn is operation.ree
   const { outcome } = await within(session.turn("Go.").result());
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(outline((await session.read()).messages)[2]).toMatch(
-    /^nest failed: .*a\/book\.add cannot be waited for inside a turn/,
+    /^nest failed: .*a\/book\.add cannot be awaited inside a turn/,
   );
 });
 
@@ -452,7 +453,7 @@ test("K13 a command of a session whose turn waits for this one's is refused: two
   for (const id of ["parent", "child"]) sessions.set(id, await runtime.session(id));
   const { outcome } = await within(sessions.get("parent")!.turn("Go.").result());
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
-  expect(outline((await sessions.get("child")!.read()).messages)[2]).toContain("cannot be waited for inside a turn");
+  expect(outline((await sessions.get("child")!.read()).messages)[2]).toContain("cannot be awaited inside a turn");
 });
 
 // ── Two runtimes ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,4 @@
 import {
-  type Allowance,
-  type ask,
   type attach,
   type Budget,
   createRuntime,
@@ -8,26 +6,27 @@ import {
   defineTool,
   type Limits,
   type ModelSettings,
-  type MonitorDeclaration,
-  type NewSessionRequest,
-  type Price,
+  type PriceTable,
   type PromptPart,
-  ProviderFailure,
   type Runtime,
   type RuntimeOptions,
   type retryable,
-  type Section,
-  type Services,
   type Session,
   type SessionConfig,
   type Store,
   ToolError,
   type ToolProvider,
-  type ToolSpec,
-  type TriggerDeclaration,
   type TurnOptions,
   type WebhookOptions,
 } from "bowline";
+import type {
+  ask,
+  MonitorDeclaration,
+  NewSessionRequest,
+  Services,
+  ToolSpec,
+  TriggerDeclaration,
+} from "bowline/plugin";
 import type { ApprovalDecision, ApprovalRule, ApprovalsOptions, ArgumentTest } from "bowline/plugins/approvals";
 import type { JobsOptions } from "bowline/plugins/jobs";
 import type { McpOptions, McpServer } from "bowline/plugins/mcp";
@@ -40,6 +39,7 @@ import type { Capability, SubagentsOptions } from "bowline/plugins/subagents";
 import type { ToolsSearchOptions } from "bowline/plugins/tools-search";
 import type { ShellOptions, WorkspaceOptions } from "bowline/plugins/workspace";
 import type { toolCalls } from "bowline/protocols/tool-calls";
+import { ProviderFailure } from "bowline/provider";
 import type { installed } from "bowline/providers/ai-sdk";
 import type { demo } from "bowline/providers/demo";
 import { memory } from "bowline/stores/memory";
@@ -71,11 +71,11 @@ test("every optional field of every options type takes undefined", () => {
       | RuntimeOptions
       | Limited
       | Budget
-      | Allowance
-      | Price
+      | NonNullable<Budget["turn"]>
+      | PriceTable[string]
       | ModelSettings
       | PromptPart
-      | Section
+      | NonNullable<RuntimeOptions["template"]>[number]
       | SessionConfig
       | Given<Runtime["session"], 1>
       | NonNullable<Given<Runtime["session"], 1>["config"]>
@@ -115,7 +115,7 @@ test("every optional field of every options type takes undefined", () => {
       | Given<Services["triggers"]["emit"], 2>
       | Given<Services["triggers"]["occurrences"], 0>
       | NewSessionRequest
-      | NonNullable<NewSessionRequest["authority"]>
+      | NonNullable<NewSessionRequest["permissions"]>
       | NonNullable<NewSessionRequest["overlay"]>[number]
       | Given<Services["sessions"]["send"], 2>
       | Given<Services["sessions"]["result"], 2>

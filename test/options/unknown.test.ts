@@ -1,18 +1,16 @@
 import { runInNewContext } from "node:vm";
 import {
-  ask,
   attach,
   createRuntime,
-  createSession,
   definePlugin,
   defineTool,
   defineToolProvider,
-  emitEvent,
   type Plugin,
   retryable,
   type Session,
   ToolError,
 } from "bowline";
+import { ask, createSession, emitEvent } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { installed } from "bowline/providers/ai-sdk";
 import { demo } from "bowline/providers/demo";
@@ -51,7 +49,7 @@ test.each<readonly [object, string, string | undefined]>([
 test("the error says where, and asks whether the nearest name is meant", async () => {
   const error = await running(typo({ limits: { toolsMs: 5 } })).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({
-    message: "There is no option `toolsMs` in limits.",
+    message: "Unknown option `toolsMs` in limits.",
     hint: "Did you mean `toolMs`? If not, leave it out.",
     retry: "never",
   });
@@ -258,7 +256,7 @@ test("the sessions service and membership refuse it with the same code", async (
     writes: true,
     execute: async (_, { sessions, membership, sessionId }) => {
       await sessions.create(typo({ relation: "child" })).catch(note);
-      await sessions.create({ authority: typo({ hiddenTool: [] }) }).catch(note);
+      await sessions.create({ permissions: typo({ hiddenTool: [] }) }).catch(note);
       await sessions.create({ overlay: [typo({ tool: "a", hidden: true })] }).catch(note);
       await sessions.send("other", "Hi.", typo({ outputs: {} })).catch(note);
       await sessions.result(sessionId, "t", typo({ sign: 1 })).catch(note);

@@ -1,4 +1,4 @@
-import { abortTurn, answer, definePlugin, enqueueMessages } from "bowline";
+import { abortTurn, answer, definePlugin, enqueueMessages } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";

@@ -1,13 +1,5 @@
-import {
-  createRuntime,
-  definePlugin,
-  defineTool,
-  type Plugin,
-  type Session,
-  type StateCell,
-  type Store,
-  shortCircuit,
-} from "bowline";
+import { createRuntime, definePlugin, defineTool, type Plugin, type Session, type Store } from "bowline";
+import { type StateCell, shortCircuit } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";

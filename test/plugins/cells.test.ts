@@ -1,15 +1,6 @@
-import {
-  type CellProgress,
-  type CellSegment,
-  type CodeContext,
-  type CodeExecutor,
-  type CodePast,
-  definePlugin,
-  defineTool,
-  deny,
-  extension,
-  RuntimeError,
-} from "bowline";
+import { definePlugin, defineTool, RuntimeError } from "bowline";
+import { deny, extension } from "bowline/plugin";
+import type { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "bowline/protocol";
 import { amnesiac, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,13 +1,5 @@
-import {
-  compactHistory,
-  definePlugin,
-  type ExtensionValue,
-  extension,
-  type HookName,
-  type Json,
-  type Plugin,
-  type Session,
-} from "bowline";
+import { definePlugin, type Json, type Plugin, type Session } from "bowline";
+import { compactHistory, type ExtensionValue, extension, type HookName } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, expectTypeOf, test } from "vitest";
@@ -284,7 +276,7 @@ test.each<readonly [string, unknown, object]>([
     [urgency.of({ level: 4 })],
     {
       code: "extension.invalid",
-      message: "The extension acme/urgency of plugin acme/desk is not right: level 4 is for the fire brigade.",
+      message: "Invalid extension acme/urgency of plugin acme/desk: level 4 is for the fire brigade.",
     },
   ],
   [
@@ -306,7 +298,7 @@ test.each<readonly [string, unknown, object]>([
   [
     "an owner that answers later",
     [{ id: "acme/waits", value: 1 }],
-    { code: "extension.invalid", details: { problem: "its `validate` returned no text" } },
+    { code: "extension.invalid", details: { problem: "its `validate` returned something else than a text" } },
   ],
   ["too much", [tenant.of("x".repeat(2_000))], { code: "limit.bytes" }],
   ["too much together", [tenant.of("x".repeat(800)), strange.of("y".repeat(800))], { code: "limit.bytes" }],
@@ -335,11 +327,15 @@ const declares = (id: string, extensions: unknown): Plugin =>
   definePlugin({ id, setup: () => ({ extensions }) as object });
 
 test.each<readonly [string, readonly Plugin[], RegExp]>([
-  ["two plugins", [desk, declares("acme/rival", [tenant])], /acme\/rival .*acme\/tenant is declared by acme\/desk too/],
-  ["one plugin twice", [declares("acme/twice", [tenant, { extension: tenant }])], /acme\/twice .*by acme\/twice too/],
-  ["no list", [declares("acme/bad", tenant)], /acme\/bad .*must be a list/],
-  ["a value", [declares("acme/bad", [tenant.of("x")])], /what `extension` made/],
-  ["a `validate` that is none", [declares("acme/bad", [{ extension: tenant, validate: 1 }])], /what `extension` made/],
+  ["two plugins", [desk, declares("acme/rival", [tenant])], /acme\/rival.*acme\/tenant is also declared by acme\/desk/],
+  [
+    "one plugin twice",
+    [declares("acme/twice", [tenant, { extension: tenant }])],
+    /acme\/twice.*also declared by acme\/twice/,
+  ],
+  ["no list", [declares("acme/bad", tenant)], /acme\/bad.*must be a list/],
+  ["a value", [declares("acme/bad", [tenant.of("x")])], /made with `extension`/],
+  ["a `validate` that is none", [declares("acme/bad", [{ extension: tenant, validate: 1 }])], /made with `extension`/],
 ])("K6 an extension has one owner, and is made with `extension`: %s", async (_, plugins, words) => {
   const opening = running({ plugins }).then((runtime) => runtime.session());
   await expect(opening).rejects.toMatchObject({ code: "plugin.invalid", message: expect.stringMatching(words) });
@@ -514,7 +510,7 @@ test("P1 the default protocol takes no extension for a session, and the error sa
   const session = await runtime.session("s");
   await expect(session.extend(tenant.of("blue"))).rejects.toMatchObject({
     code: "protocol.extension",
-    message: "The protocol bowline/tool-calls does not take the extension acme/tenant for a session.",
+    message: "Protocol bowline/tool-calls does not take the extension acme/tenant for a session.",
     hint: expect.stringContaining("session.turn(input, { extensions })"),
   });
 });

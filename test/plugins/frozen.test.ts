@@ -1,14 +1,7 @@
 // What plugins are given cannot be changed in place: neither the conversation nor an outcome nor a bill.
-import {
-  definePlugin,
-  defineTool,
-  type HookName,
-  type Message,
-  type Plugin,
-  type Provider,
-  type Store,
-  type TraceRecord,
-} from "bowline";
+import { definePlugin, defineTool, type Message, type Plugin, type Store, type TraceRecord } from "bowline";
+import type { HookName } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import * as fc from "fast-check";

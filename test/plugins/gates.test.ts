@@ -10,7 +10,7 @@ import {
   replaceArgs,
   shortCircuit,
   type Tool,
-} from "bowline";
+} from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
@@ -213,7 +213,7 @@ test("K7 another tool of the gate's name is gated too; input that the gate's too
   );
   expect(seen).toEqual(["bob"]);
   expect(ran).toEqual([{ to: "bob", all: true }]);
-  expect(shown[1]).toMatch(/^pay denied: .*another tool/);
+  expect(shown[1]).toMatch(/^pay denied: .*is not the session's tool/);
   expect(issues).toMatchObject([{ plugin: "a/guard", code: "hook.other-tool" }]);
 });
 

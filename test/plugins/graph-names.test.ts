@@ -1,4 +1,4 @@
-import { type Appended, definePlugin, defineTool, type Services } from "bowline";
+import { type Appended, definePlugin, defineTool, type Services } from "bowline/plugin";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";

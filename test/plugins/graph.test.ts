@@ -1,4 +1,4 @@
-import { type Appended, definePlugin, defineTool, type Services, type SessionReading } from "bowline";
+import { type Appended, definePlugin, defineTool, type Services, type SessionReading } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -202,6 +202,8 @@ test.each(KEPT)(
       ...["stale-branch", "stale-branch", "stale-branch", "stale-branch", "appended"],
       ...["stale-branch", "stale-branch", "stale-branch", "stale-branch", "appended"],
     ]);
+    const heads = answers.flatMap((answer) => (answer.kind === "stale-branch" ? [answer.head] : []));
+    expect(heads.map((head) => typeof head)).toEqual(Array.from({ length: 8 }, () => "string"));
     expect(await nodesOf(store, world.session)).toEqual(["user: Go.", "assistant: One."]);
     expect(await nodesOf(store, other)).toEqual(['app mark "first"', 'a/tries mark "there"', 'a/tries mark "there"']);
   },

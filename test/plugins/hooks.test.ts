@@ -1,17 +1,5 @@
-import {
-  abortTurn,
-  createRuntime,
-  definePlugin,
-  defineTool,
-  deny,
-  emitEvent,
-  emitTrace,
-  enqueueMessages,
-  type HookName,
-  type Plugin,
-  RuntimeError,
-  type TraceRecord,
-} from "bowline";
+import { createRuntime, definePlugin, defineTool, type Plugin, RuntimeError, type TraceRecord } from "bowline";
+import { abortTurn, deny, emitEvent, emitTrace, enqueueMessages, HOOKS, type HookName } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -422,6 +410,39 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
   ]);
 });
 
+test("K5 a probe sees each plugin's part in a lifecycle event, also of those that run at once and of one that fails", async () => {
+  const go = Promise.withResolvers<void>();
+  const phases: string[] = [];
+  const at = (kind: string, run: () => unknown) => ({
+    lifecycle: ({ event }: { event: { kind: string } }) => (event.kind === kind ? run() : undefined),
+  });
+  const plugins = [
+    loose(
+      "a/slow",
+      at("turnPersisted", () => go.promise),
+    ),
+    loose(
+      "b/fails",
+      at("turnPersisted", () => Promise.reject(new Error("Ouch."))),
+    ),
+    loose(
+      "c/ends",
+      at("turnPersisted", () => go.resolve()),
+    ),
+  ];
+  const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>
+    void (hook === "lifecycle" && phases.push(`${kind} ${plugin}`));
+  await using world = await open(echo(), { plugins, probe });
+  phases.length = 0;
+  const { issues } = await world.session.turn("Go.").result();
+  const pairs = plugins.flatMap(({ id }) => [`begin ${id}`, `end ${id}`]);
+  expect(phases.slice(0, 6), "turnFinalized: each returns at once").toEqual(pairs);
+  const persisted = phases.slice(6);
+  expect([...persisted].sort()).toEqual([...pairs].sort());
+  expect(persisted.indexOf("end a/slow"), "they overlap").toBeGreaterThan(persisted.indexOf("begin c/ends"));
+  expect(issues.map(({ plugin }) => plugin)).toEqual(["b/fails"]);
+});
+
 test("K5 stages that nobody hooks are passed by: a probe hears of those that somebody hooks, and of no other", async () => {
   const choices: readonly (readonly HookName[])[] = [[], ["stream"], ["streamFinished"], ["lifecycle"], ORDERED];
   for (const hooks of choices) {
@@ -447,6 +468,44 @@ test("K5 a probe or a trace that throws changes nothing", async () => {
   await using world = await open(scripted(calls("ping"), says("Done.")), { plugins, tools: [ping], probe, trace });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(outline((await world.session.read()).messages)).toContain("ping ok: Pong.");
+});
+
+// ── Which are installed ─────────────────────────────────────────────────────────────────────────────────────────────
+
+test.each<HookName>(["stream", "streamFinished", "lifecycle"])(
+  "K5 the list of hooks has the plugins that handle %s, in the order in which they run, and no others",
+  async (hook) => {
+    const ran: string[] = [];
+    const handler = (id: string) => () => void ran.push(id);
+    const plugins = [
+      loose("a/late", { [hook]: { order: "late", run: handler("a/late") } }),
+      loose("b/other", { beforeTurn: handler("b/other"), checkpoint: handler("b/other") }),
+      loose("c/twice", { [hook]: [handler("c/twice"), { order: "early", run: handler("c/twice") }] }),
+    ];
+    await using world = await open(scripted(says("Done.")), { plugins });
+    await using bare = await open(scripted(says("Done.")), { plugins: plugins.slice(1, 2) });
+    const installed = world.session.hooks();
+    expect(installed[hook]).toEqual(["c/twice", "c/twice", "a/late"]);
+    expect(bare.session.hooks()[hook]).toEqual([]);
+    expect(bare.session.hooks().beforeTurn).toEqual(["b/other"]);
+    ran.length = 0;
+    await world.session.turn("Go.").result();
+    expect(ran.filter((id) => id !== "b/other").slice(0, 3)).toEqual(installed[hook]);
+    expect(JSON.parse(JSON.stringify(installed))).toEqual(installed);
+  },
+);
+
+test("K5 the list of hooks names who fills each slot, has every hook, and is refused on a closed session", async () => {
+  await using world = await open(echo(), {});
+  const installed = world.session.hooks();
+  expect(Object.keys(installed).sort()).toEqual(Object.keys(HOOKS).sort());
+  const filled = Object.entries(installed).filter(([, plugins]) => plugins.length > 0);
+  expect(filled.sort()).toEqual([
+    ["protocolDriver", ["bowline/tool-calls"]],
+    ["protocolSession", ["bowline/tool-calls"]],
+  ]);
+  await world.session.close();
+  expect(() => world.session.hooks()).toThrow(expect.objectContaining({ code: "session.closed" }));
 });
 
 // ── Slots and protocols ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -676,7 +735,9 @@ test.each<readonly [HookName, object, string]>([
   await using world = await open(scripted(says("Said.")), { plugins: [loose("a/wrong", { [hook]: () => [answer] })] });
   const { outcome } = await world.session.turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "plugin", code: "hook.directive" });
-  expect(outcome.kind === "failed" && outcome.reason).toContain(`a/wrong answered ${directive} to ${hook}`);
+  expect(outcome.kind === "failed" && outcome.reason).toContain(
+    `a/wrong returned the directive ${directive} from ${hook}`,
+  );
 });
 
 test.each<readonly [HookName, object]>([
@@ -688,7 +749,7 @@ test.each<readonly [HookName, object]>([
   await using world = await open(model, { plugins: [loose("a/wrong", { [hook]: () => answer })], tools: [ping] });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(outline(model.requests[1]?.messages ?? []).at(-1)).toMatch(
-    /^ping denied: .*a\/wrong answered .* which may not/,
+    /^ping denied: .*a\/wrong returned .* which does not allow it/,
   );
 });
 

@@ -1,4 +1,5 @@
-import { definePlugin, point, type TraceRecord } from "bowline";
+import { definePlugin, type TraceRecord } from "bowline";
+import { point } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-import { definePlugin, type ProseProjector } from "bowline";
+import { definePlugin, type ProseProjector } from "bowline/protocol";
 import { says, scripted, thinks } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { eventsOf, only } from "../kit/reading.ts";

@@ -1,11 +1,15 @@
-import { definePlugin, extension, type Protocol, type ProtocolDriver, type RoundView } from "bowline";
+import { definePlugin } from "bowline";
+import { extension, type Protocol, type ProtocolDriver, type RoundView } from "bowline/protocol";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { NO_USAGE } from "../../src/model/usage.ts";
+import { text } from "../kit/models.ts";
 import { codeOf, nodesOf, outline, textIn, within } from "../kit/reading.ts";
-import { durable, KEPT, STORES } from "../kit/stores.ts";
-import { open, running, Stop } from "../kit/worlds.ts";
+import { durable, file, KEPT, STORES } from "../kit/stores.ts";
+import { open, running, runningOn, Stop } from "../kit/worlds.ts";
 import { made, maker } from "../tools/maker.ts";
 
 type Half = Protocol["protocolSession"];
@@ -441,6 +445,40 @@ test("P2 the latest usage is that of the frame: a fresh one has none until its m
   const { outcome } = await world.session.turn("Go on.").result();
   expect(outcome).toMatchObject({ kind: "answered", text: "Two." });
   expect(seen).toEqual([undefined, expect.any(Number), undefined]);
+});
+
+test("P2 the latest usage is found again by another process, in a fork, and in no child", async () => {
+  const path = file();
+  const seen: (number | undefined)[] = [];
+  const half: Half = { beforeAsk: ({ latestUsage }) => void seen.push(latestUsage?.input) };
+  const make = definePlugin({
+    id: "acme/make",
+    setup: ({ command }) => ({
+      operations: {
+        make: command({
+          run: ({ sessions }) => sessions.create({ id: "child", kind: "child", copiesState: true }).then(() => {}),
+        }),
+      },
+    }),
+  });
+  const used = (input: number): Provider => ({
+    id: "counts",
+    modelId: "test",
+    async *stream() {
+      yield text("Done.");
+      yield { kind: "finish", reason: "stop", usage: { ...NO_USAGE, input } };
+    },
+  });
+  {
+    await using runtime = await runningOn(path, { model: used(11), plugins: [talks(half), make] });
+    const session = await runtime.session("s");
+    await session.turn("Go.").result();
+    await session.command(make, "make");
+    await session.fork({ id: "fork" });
+  }
+  await using runtime = await runningOn(path, { model: used(22), plugins: [talks(half), make] });
+  for (const id of ["s", "s", "fork", "child"]) await (await runtime.session(id)).turn("Go.").result();
+  expect(seen).toEqual([undefined, 11, 22, 11, undefined]);
 });
 
 test("P2 what a protocol throws is named after its plugin, at every place, and it is probed", async () => {

@@ -1,17 +1,5 @@
-import {
-  abort,
-  ask,
-  definePlugin,
-  defineTool,
-  deny,
-  emitEvent,
-  enqueueMessages,
-  type Plugin,
-  replaceArgs,
-  replaceResult,
-  shortCircuit,
-  type TraceRecord,
-} from "bowline";
+import { definePlugin, defineTool, type Plugin, type TraceRecord } from "bowline";
+import { abort, ask, deny, emitEvent, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
@@ -21,8 +9,8 @@ import { compose } from "../../src/kernel/compose.ts";
 import type { HookRunner, Issue, Site } from "../../src/kernel/hook-runner.ts";
 import type { Order } from "../../src/kernel/hooks.ts";
 import { installPlugins } from "../../src/kernel/plugin.ts";
-import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../../src/kernel/seams.ts";
 import { PluginStates } from "../../src/kernel/states.ts";
+import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../../src/kernel/tool-gates.ts";
 import { asCallId, asSessionId } from "../../src/model/ids.ts";
 import type { ToolCall } from "../../src/model/tool.ts";
 import { makeTool } from "../../src/tools/define.ts";

@@ -1,19 +1,5 @@
-import {
-  type Approval,
-  abort,
-  ask,
-  definePlugin,
-  defineTool,
-  deny,
-  emitEvent,
-  enqueueMessages,
-  finish,
-  type Plugin,
-  replaceArgs,
-  replaceResult,
-  shortCircuit,
-  type TraceRecord,
-} from "bowline";
+import { type Approval, definePlugin, defineTool, finish, type Plugin, type TraceRecord } from "bowline";
+import { abort, ask, deny, emitEvent, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "bowline/plugin";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -240,9 +226,9 @@ test("K10 ask: an approved call runs", async () => {
 
 test.each<readonly [string, unknown, RegExp]>([
   ["something else", { approved: "yes" }, /approved must be true or false/],
-  ["a word", "yes", /it is no object/],
-  ["null", null, /it is no object/],
-  ["a list", [true], /it is no object/],
+  ["a word", "yes", /it must be an object/],
+  ["null", null, /it must be an object/],
+  ["a list", [true], /it must be an object/],
   ["an empty object", {}, /approved must be true or false/],
   ["a reason that is no text", { approved: false, reason: 7 }, /reason must be text/],
   ["a field that is mistyped", { approved: true, arg: { words: "rye" } }, /there is no field arg/],

@@ -1,10 +1,13 @@
-import { attach, definePlugin, type Plugin, retryable, type Services, type TurnProgress } from "bowline";
+import { ask, attach, definePlugin, type Plugin, retryable, type Services, type TurnProgress } from "bowline/plugin";
+import { sqlite } from "bowline/stores/sqlite";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { listener } from "../kit/models.ts";
 import { codeOf, eventually, outline, saidIn, unheard, within } from "../kit/reading.ts";
+import { file } from "../kit/stores.ts";
 import { held, lifetimes, named, open, running, Stop, work } from "../kit/worlds.ts";
+import { parked } from "../sessions/open-turns.ts";
 
 type Run = (services: Services & { readonly sessionId: string }) => unknown;
 
@@ -176,6 +179,37 @@ test("S4 a turn that nobody looks at holds its session until it has ended, and `
   expect(await runtime.sessions.get("left")).toMatchObject({ turns: 1 });
 });
 
+test("K15 S4 `close` lets a session go whose turn waits for a person; its turn continues there once it is answered", async () => {
+  const closed: string[] = [];
+  const asks = definePlugin({
+    id: "a/asks",
+    setup: ({ command }) => ({
+      beforeToolCall: () => ask("Really?"),
+      lifecycle: ({ event, sessionId }) => void (event.kind === "sessionClosed" && closed.push(sessionId)),
+      operations: {
+        begin: command({ input: z.string(), run: ({ input, sessions }) => sessions.turn(input, "Work.").id }),
+        close: command({ run: ({ sessions }) => sessions.close("other") }),
+      },
+    }),
+  });
+  const store = sqlite(file(), { durability: "process" });
+  const limits = { parkAfterMs: 1 };
+  await using runtime = await running({ store, model: listener(), tools: [work], plugins: [asks], limits });
+  const asking = await runtime.session("asking");
+  for (const id of ["other", "third"]) {
+    await runtime.sessions.create({ id });
+    await asking.command(asks, "begin", id);
+    await parked(runtime, store, id);
+  }
+  await asking.command(asks, "close");
+  await eventually(() => closed.length > 0);
+  expect(closed).toEqual(["other"]); // Its turn still holds the third one.
+  const [wait] = await runtime.waits.list({ session: "other" });
+  await runtime.waits.resolve(wait!.key, { approved: true });
+  const ended = await (await runtime.session("other")).follow(wait!.turnId!).result();
+  expect(ended.outcome).toMatchObject({ kind: "answered" });
+});
+
 // ── What a rerun does again ─────────────────────────────────────────────────────────────────────────────────────────
 
 test("S2 D2 what a hook sent, injected and began before its process was killed is there once after the rerun", async () => {
@@ -289,7 +323,7 @@ test("T4 a plugin reads and changes the tools of another session, and is given e
     found.push(await codeOf(tools.apply(state)));
     const reset = await tools.set(["fly", "work"], null);
     found.push([generation < off, off < applied, applied < reset]);
-    found.push((await tools.list()).map(({ name, availability }) => `${name} ${availability}`));
+    found.push((await tools.list({ raw: true })).map(({ name, availability }) => `${name} ${availability}`));
     for (const [code, act] of [
       ["tool.unknown", () => tools.set("swim", "off")],
       ["tool.unknown", () => tools.set("swim", null)],
@@ -335,9 +369,17 @@ test("T4 in its own turn a plugin changes its tools with the turn's state, and n
   const session = await runtime.session("asking");
   await session.turn("Go.").result();
   expect(found).toEqual(["tool.generation"]);
-  expect((await session.tools.list()).map(({ availability }) => availability)).toEqual(["callable", "off", "off"]);
+  expect((await session.tools.list({ raw: true })).map(({ availability }) => availability)).toEqual([
+    "callable",
+    "off",
+    "off",
+  ]);
   expect(await codeOf(late!.tools("asking").set("dig", null))).toBe("state.parallel");
-  expect((await session.tools.list()).map(({ availability }) => availability)).toEqual(["callable", "off", "off"]);
+  expect((await session.tools.list({ raw: true })).map(({ availability }) => availability)).toEqual([
+    "callable",
+    "off",
+    "off",
+  ]);
 });
 
 test("T4 a tool without `writes` changes no tools of its own session, and an operation waits for none", async () => {

@@ -1,4 +1,5 @@
-import { createRuntime, definePlugin, defineTool, deny, type Json } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Json } from "bowline";
+import { deny } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";

@@ -20,8 +20,8 @@ export interface ClusterOptions {
   /** How many turns each worker sends to each session. */
   readonly turns: number;
   readonly leaseMs: number;
-  readonly patienceMs?: number;
-  readonly answerMs?: number;
+  readonly retryMs?: number;
+  readonly statementTimeoutMs?: number;
   readonly isBlind?: boolean;
   readonly execArgv: readonly string[];
   readonly timeoutMs: number;
@@ -64,9 +64,19 @@ export class Cluster {
 
   #hire(worker: number): void {
     const { url, sessions, turns, leaseMs, isBlind = false } = this.#options;
-    const { patienceMs = 10_000, answerMs = 5_000 } = this.#options;
+    const { retryMs = 10_000, statementTimeoutMs = 5_000 } = this.#options;
     const folder = this.#folder;
-    const orders: ClusterOrders = { url, folder, worker, sessions, turns, leaseMs, patienceMs, answerMs, isBlind };
+    const orders: ClusterOrders = {
+      url,
+      folder,
+      worker,
+      sessions,
+      turns,
+      leaseMs,
+      retryMs,
+      statementTimeoutMs,
+      isBlind,
+    };
     const given = [...this.#options.execArgv, "--disable-warning=ExperimentalWarning", PROGRAM, JSON.stringify(orders)];
     const child = spawn(process.execPath, given, { stdio: ["ignore", "ignore", "inherit"] });
     this.#workers[worker] = child;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, type ModelPart, type Provider } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { postgres } from "../../src/stores/postgres.ts";

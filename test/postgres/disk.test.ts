@@ -27,7 +27,7 @@ function working(url: string, fill: () => Promise<void>): Promise<Runtime> {
       return LONG;
     },
   });
-  const store = postgres(url, { leaseMs: 1_500, patienceMs: 1_000, listen: false });
+  const store = postgres(url, { leaseMs: 1_500, retryMs: 1_000, listen: false });
   const model = scripted(calls("work"), says("Done."), says("Again."));
   // What is small still finds room, such as the event that the turn was resumed: each try counts.
   return createRuntime({ store, model, tools: [work] });

@@ -16,7 +16,7 @@ import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 
 const SECRET = "s3cret-p4ss";
 /** A call is not tried for long where the server cannot be reached. */
-const HASTY: PostgresOptions = { patienceMs: 200, answerMs: 1_000, listen: false };
+const HASTY: PostgresOptions = { retryMs: 200, statementTimeoutMs: 1_000, listen: false };
 
 /** What a call fails with: an error that says what to do, and nothing secret however it is printed. */
 async function failure(act: () => unknown): Promise<RuntimeError> {
@@ -59,13 +59,13 @@ async function refusal(where: string | Pool, options: PostgresOptions = {}): Pro
 
 describe("what is no address", () => {
   test.each([
-    ["no URL", "localhost/db", "it is no URL"],
-    ["nothing", "", "it is no URL"],
+    ["no URL", "localhost/db", "it is not a URL"],
+    ["nothing", "", "it is not a URL"],
     ["another protocol", `mysql://me:${SECRET}@localhost/db`, "it begins with mysql:"],
-    ["no database", `postgres://me:${SECRET}@localhost:5432`, "it names no database"],
-    ["a slash for a database", `postgres://me:${SECRET}@localhost:5432/`, "it names no database"],
-    ["a password with a #", `postgres://me:${SECRET}#x@localhost/db`, "it is no URL"],
-    ["a socket without a database", `socket://me:${SECRET}@/var/run/postgresql`, "it names no database"],
+    ["no database", `postgres://me:${SECRET}@localhost:5432`, "it does not name a database"],
+    ["a slash for a database", `postgres://me:${SECRET}@localhost:5432/`, "it does not name a database"],
+    ["a password with a #", `postgres://me:${SECRET}#x@localhost/db`, "it is not a URL"],
+    ["a socket without a database", `socket://me:${SECRET}@/var/run/postgresql`, "it does not name a database"],
     ["a password of digits with a / before a socket", `socket://me:12/${SECRET}@/tmp?db=db`, "%2F"],
     ["a password of digits with a / and no host", `postgres://me:12/${SECRET}@/db?host=/tmp`, "%2F"],
     ["a password of digits with a /", `postgres://me:12/${SECRET}@localhost/db`, "%2F"],
@@ -94,11 +94,11 @@ describe("what is no address", () => {
     ["connections", { connections: "ten" }, "above 0"],
     ["connections", { connections: "10" }, "whole number"],
     ["leaseMs", { leaseMs: -1 }, "above 0"],
-    ["answerMs", { answerMs: 0 }, "above 0"],
-    ["answerMs", { answerMs: Infinity }, "whole number"],
-    ["answerMs", { answerMs: 2 ** 31 }, "whole number"],
-    ["patienceMs", { patienceMs: -1 }, "0 or more"],
-    ["patienceMs", { patienceMs: "1" }, "0 or more"],
+    ["statementTimeoutMs", { statementTimeoutMs: 0 }, "above 0"],
+    ["statementTimeoutMs", { statementTimeoutMs: Infinity }, "whole number"],
+    ["statementTimeoutMs", { statementTimeoutMs: 2 ** 31 }, "whole number"],
+    ["retryMs", { retryMs: -1 }, "0 or more"],
+    ["retryMs", { retryMs: "1" }, "0 or more"],
     ["clock", { clock: "mine" }, '"server" or "caller"'],
     ["listen", { listen: true }, "a URL or false"],
   ])("E7 postgres: the option %s as in %j is refused, at once", async (option, options, problem) => {
@@ -165,7 +165,7 @@ describe("servers that are not there", () => {
     });
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const { port } = server.address() as { port: number };
-    const error = await refusal(`postgres://me:${SECRET}@127.0.0.1:${port}/db`, { answerMs: 200 });
+    const error = await refusal(`postgres://me:${SECRET}@127.0.0.1:${port}/db`, { statementTimeoutMs: 200 });
     expect(error.code).toBe("store.unreachable");
     server.close();
   });

@@ -1,4 +1,5 @@
-import { createRuntime, type ModelPart, type Provider, type SessionEvent } from "bowline";
+import { createRuntime, type SessionEvent } from "bowline";
+import type { ModelPart, Provider } from "bowline/provider";
 import { both, calls, recited, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { postgres } from "../../src/stores/postgres.ts";

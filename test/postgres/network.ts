@@ -1,7 +1,8 @@
 /** A worker whose network fails: whatever is cut, lost or late, its turns end as if nothing had been, and nothing runs twice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { ask, createRuntime, definePlugin, defineTool, type Runtime, type Session, type Store } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Runtime, type Session, type Store } from "bowline";
+import { ask } from "bowline/plugin";
 import { type PostgresOptions, postgres } from "bowline/stores/postgres";
 import { both, calls, type Picture, recited, says } from "bowline/testing";
 import pg from "pg";
@@ -111,7 +112,7 @@ interface Lived {
   readonly wrong: readonly string[];
 }
 
-export const QUICK: PostgresOptions = { connections: 4, patienceMs: 8_000, answerMs: 1_000 };
+export const QUICK: PostgresOptions = { connections: 4, retryMs: 8_000, statementTimeoutMs: 1_000 };
 
 let database: Promise<string> | undefined;
 /** Else it is a test that speaks to the server. */
@@ -234,7 +235,7 @@ const looks = (begun: readonly string[]): number => begun.filter((each) => each.
 
 /** The connections of a worker are dead, and it does not know, while a call is under way. */
 export async function stranded(): Promise<{ outcome: string; calls: number; takeovers: number }> {
-  const { proxy, begun, go, far, turn } = await twoWorkers({ leaseMs: 15_000, answerMs: 400 });
+  const { proxy, begun, go, far, turn } = await twoWorkers({ leaseMs: 15_000, statementTimeoutMs: 400 });
   proxy.strand();
   go.resolve();
   const { outcome } = await within(turn.result(), 15_000);
@@ -249,7 +250,7 @@ export async function stranded(): Promise<{ outcome: string; calls: number; take
 
 /** Nothing passes to a worker and from it, until its lease has lapsed and another has done its work; then all does, late. */
 export async function frozen(): Promise<{ outcome: string; calls: number; late: readonly string[]; commits: number }> {
-  const { url, proxy, begun, go, far, turn, near } = await twoWorkers({ leaseMs: 1_200, answerMs: 400 });
+  const { url, proxy, begun, go, far, turn, near } = await twoWorkers({ leaseMs: 1_200, statementTimeoutMs: 400 });
   proxy.freeze(true);
   const other = await near();
   const [there] = await eventually(async () => {

@@ -40,7 +40,7 @@ describePostgres("connections that say nothing", () => {
   test.concurrent("E7 postgres: a connection that is dead on the way is noticed, and the call goes on over another", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
-    const store = postgres(proxy.url(url), { answerMs: 300, patienceMs: 300, listen: false });
+    const store = postgres(proxy.url(url), { statementTimeoutMs: 300, retryMs: 300, listen: false });
     await store.create(newSession());
     proxy.strand();
     const start = performance.now();
@@ -73,7 +73,7 @@ describePostgres("connections that say nothing", () => {
   test.concurrent("E7 postgres: a connection that dies while the tables are made keeps nobody from making them", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
-    const options = { answerMs: 500, patienceMs: 5_000, listen: false } as const;
+    const options = { statementTimeoutMs: 500, retryMs: 5_000, listen: false } as const;
     const [one, other] = [postgres(proxy.url(url), options), postgres(url, options)];
     const stranded = atCommit(proxy, () => proxy.strand());
     const ready = one.ready();
@@ -86,7 +86,7 @@ describePostgres("connections that say nothing", () => {
   test.concurrent("E7 postgres: a server that says nothing is store.unreachable in time, and is used again when it speaks", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
-    const store = postgres(proxy.url(url), { answerMs: 300, patienceMs: 500, listen: false });
+    const store = postgres(proxy.url(url), { statementTimeoutMs: 300, retryMs: 500, listen: false });
     await store.create(newSession());
     proxy.freeze(true);
     const start = performance.now();
@@ -101,7 +101,7 @@ describePostgres("connections that say nothing", () => {
   test.concurrent("E7 postgres: a transaction whose process is gone keeps others from its session no longer than a moment", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
-    const options = { answerMs: 500, patienceMs: 5_000, leaseMs: 5_000, listen: false } as const;
+    const options = { statementTimeoutMs: 500, retryMs: 5_000, leaseMs: 5_000, listen: false } as const;
     const [gone, other] = [postgres(proxy.url(url), options), postgres(url, options)];
     await other.create(newSession());
     const stranded = atCommit(proxy, () => proxy.strand());
@@ -123,7 +123,7 @@ describePostgres("connections that are all in use", () => {
     ["that waits a moment", { connectionTimeoutMillis: 100 }],
   ])("E7 postgres: a pool %s and is empty is store.exhausted, and is used again when it is not", async (_, waits) => {
     const pool = new pg.Pool({ connectionString: await freshDatabase(), max: 1, ...waits });
-    const store = postgres(pool, { answerMs: 200, patienceMs: 300 });
+    const store = postgres(pool, { statementTimeoutMs: 200, retryMs: 300 });
     await store.create(newSession());
     const client = await pool.connect();
     const error = await Promise.resolve(store.create(newSession(bob))).catch((thrown: unknown) => thrown);
@@ -148,7 +148,7 @@ describePostgres("connections that are all in use", () => {
     await server.createUser("worker");
     await server.query("GRANT CREATE ON DATABASE postgres TO worker");
     const url = server.urlOf({ user: "worker" });
-    const store = postgres(url, { patienceMs: 300, listen: false });
+    const store = postgres(url, { retryMs: 300, listen: false });
     const others = Array.from({ length: 5 }, () => new pg.Client(url));
     for (const other of others) await other.connect();
     const error = await Promise.resolve(store.create(newSession())).catch((thrown: unknown) => thrown);
@@ -185,7 +185,7 @@ describePostgres("servers that go and come back", () => {
       if (misses-- > 0) throw Object.assign(new Error("getaddrinfo ENOTFOUND db"), { code: "ENOTFOUND" });
       return pool.connect();
     };
-    const store = postgres({ connect }, { patienceMs: 2_000 });
+    const store = postgres({ connect }, { retryMs: 2_000 });
     misses = 1;
     expect(await codeOf(store.ready())).toBe("store.unreachable"); // At once: it was never there.
     await store.ready();

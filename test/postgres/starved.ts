@@ -1,6 +1,7 @@
 /** A server that has no connection or no room left, and a worker that goes on by itself once it has. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRuntime, defineTool, type Provider } from "bowline";
+import { createRuntime, defineTool } from "bowline";
+import type { Provider } from "bowline/provider";
 import { type PostgresOptions, postgres } from "bowline/stores/postgres";
 import { calls, recited, says } from "bowline/testing";
 import pg from "pg";
@@ -106,7 +107,7 @@ export async function noConnections(sessions: number, times: number): Promise<St
   await admin.connect();
   await admin.query(`CREATE ROLE ${limited.username} LOGIN CONNECTION LIMIT 3`);
   await admin.query(`GRANT ALL ON DATABASE ${limited.pathname.slice(1)} TO ${limited.username}`);
-  const options = { connections: 3, patienceMs: 300, answerMs: 300, listen: false } as const;
+  const options = { connections: 3, retryMs: 300, statementTimeoutMs: 300, listen: false } as const;
   try {
     return await worked(limited.href, url, sessions, options, async () => {
       for (let n = 0; n < times; n++) {
@@ -130,7 +131,7 @@ export async function noConnections(sessions: number, times: number): Promise<St
 export async function fullDisk(sessions: number, times: number): Promise<Starved> {
   using disk = smallDisk(120);
   await using server = await startPostgres({ dataIn: disk.folder, settings: { max_wal_size: "32MB" } });
-  const options = { patienceMs: 2_000, answerMs: 2_000, leaseMs: 2_000 };
+  const options = { retryMs: 2_000, statementTimeoutMs: 2_000, leaseMs: 2_000 };
   return await worked(server.url, server.url, sessions, options, async () => {
     for (let n = 0; n < times; n++) {
       await sleep(200);

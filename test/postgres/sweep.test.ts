@@ -22,7 +22,7 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
   const process = (url: string, schema: string) => {
     const pool = new pg.Pool({ connectionString: url, pipeline: true, max: 4 });
     pools.push(pool);
-    const options = { schema, name: "test", leaseMs: 30_000, patienceMs: 10_000, answerMs: 10_000 };
+    const options = { schema, name: "test", leaseMs: 30_000, retryMs: 10_000, statementTimeoutMs: 10_000 };
     const db = new Database(pool as unknown as Pool, { ...options, clock: "caller", setUp });
     return { db, blobs: new Blobs(db, () => now), sweeper: new Sweeper(db, () => now) };
   };

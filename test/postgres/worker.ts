@@ -2,8 +2,9 @@
 // ledger, until it is killed.
 import { appendFileSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRuntime, defineTool, type EffectHost, hasCode, type Provider, type Session, type Store } from "bowline";
+import { createRuntime, defineTool, type EffectHost, hasCode, type Session, type Store } from "bowline";
 import { journal } from "bowline/hosts/journal";
+import type { Provider } from "bowline/provider";
 import { postgres } from "bowline/stores/postgres";
 import { both, calls, recited, says } from "bowline/testing";
 
@@ -17,8 +18,8 @@ export interface ClusterOrders {
   readonly turns: number;
   readonly leaseMs: number;
   /** How long the store tries while the server is away. */
-  readonly patienceMs: number;
-  readonly answerMs: number;
+  readonly retryMs: number;
+  readonly statementTimeoutMs: number;
   /** A host that believes to hold its leases for ever. */
   readonly isBlind?: boolean;
 }
@@ -40,7 +41,7 @@ export type ClusterLine = { readonly worker: number; readonly life: number } & (
 );
 
 const orders = JSON.parse(process.argv[2] ?? "") as ClusterOrders;
-const { url, folder, worker, sessions, turns, leaseMs, patienceMs, answerMs } = orders;
+const { url, folder, worker, sessions, turns, leaseMs, retryMs, statementTimeoutMs } = orders;
 
 // Synchronous: what a process has handed to the system survives its death, and the lines of all are in one order.
 const ledger = openSync(`${folder}/ledger.jsonl`, "a");
@@ -159,7 +160,7 @@ async function surely(what: string, attempt: () => Promise<void>): Promise<void>
   }
 }
 
-const store = watched(postgres(url, { leaseMs, patienceMs, answerMs, connections: 6 }));
+const store = watched(postgres(url, { leaseMs, retryMs, statementTimeoutMs, connections: 6 }));
 const app = { store, host: host(journal()), model, tools: [work("look"), work("pay", "fail")] };
 let runtime!: Awaited<ReturnType<typeof createRuntime>>;
 await surely("start", async () => {

@@ -4,18 +4,17 @@
 import { z } from "zod";
 import { journal } from "../../src/hosts/journal.ts";
 import {
-  ask,
   attach,
   createRuntime,
   definePlugin,
   defineTool,
   hasCode,
-  type ModelRequest,
-  type Provider,
   type Runtime,
   type Session,
 } from "../../src/index.ts";
 import { andThen } from "../../src/model/awaitable.ts";
+import { ask, type ModelRequest } from "../../src/plugin.ts";
+import type { Provider } from "../../src/provider.ts";
 import { calls, says } from "../../src/providers/scripted.ts";
 import type { SqliteStore } from "../../src/stores/sqlite.ts";
 import type { SessionChange, Store } from "../../src/stores/store.ts";
@@ -128,7 +127,7 @@ const isAnswer = (event: TurnEvent): event is TurnEvent & { readonly effect: str
 export function open(store: Store, tell: Tell): Promise<Runtime> {
   const host = watchedHost(journal(), {
     at: () => {},
-    tell: (told) => {
+    record: (told) => {
       if (told.kind === "began") tell(told);
     },
   });

@@ -1,12 +1,12 @@
 // The process that is recorded: it plays its part and notes, in a file that is recorded too, what it was told.
 import { openSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { type Database, type Strength, sqlite } from "../../src/stores/sqlite.ts";
+import { type Database, type Durability, sqlite } from "../../src/stores/sqlite.ts";
 import { type Mark, play } from "./agent.ts";
 
 export interface Orders {
   readonly path: string;
-  readonly strength: Strength;
+  readonly durability: Durability;
   /** A mutant: what the store says of syncs is not heard. */
   readonly isDeaf?: boolean;
 }
@@ -14,7 +14,7 @@ export interface Orders {
 const orders = JSON.parse(process.argv[2]!) as Orders;
 const marks = openSync(`${orders.path}-marks`, "a");
 const tell = (mark: Mark): void => void writeSync(marks, `${JSON.stringify(mark)}\n`);
-await play(() => sqlite(database(orders), { strength: orders.strength }), tell);
+await play(() => sqlite(database(orders), { durability: orders.durability }), tell);
 process.kill(process.pid, "SIGKILL");
 
 function database({ path, isDeaf }: Orders): Database {

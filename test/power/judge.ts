@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "bowline";
-import { type SqliteStore, type Strength, sqlite } from "bowline/stores/sqlite";
+import { type Durability, type SqliteStore, sqlite } from "bowline/stores/sqlite";
 import { asBlobHash, asSessionId, asTurnId } from "../../src/model/ids.ts";
 import type { Change, Segment, Store } from "../../src/stores/store.ts";
 import { type PictureOfSession, type Remains, recordedIn, remainsOf } from "../../src/testing/crash/picture.ts";
@@ -40,7 +40,7 @@ export interface Verdict {
 type Began = Extract<Mark, { readonly kind: "began" }>;
 
 /** What a power cut may cost. */
-const MAY_LOSE: { readonly [S in Strength]: readonly (keyof Lost)[] } = {
+const MAY_LOSE: { readonly [S in Durability]: readonly (keyof Lost)[] } = {
   process: ["inputs", "commits", "events"],
   power: ["events"],
   "power-all": [],
@@ -49,7 +49,7 @@ const MAY_LOSE: { readonly [S in Strength]: readonly (keyof Lost)[] } = {
 /** A turn that waits for a person goes on when it was answered. When the answer was lost, it would wait for days. */
 const STUCK_MS = 10_000;
 
-const opened = (path: string): SqliteStore => sqlite(path, { strength: "process" });
+const opened = (path: string): SqliteStore => sqlite(path, { durability: "process" });
 
 /** Reads what the process has left, as it would be read without a cut. */
 export async function wholeOf(left: Image, folder: string): Promise<Whole> {
@@ -66,14 +66,14 @@ export async function wholeOf(left: Image, folder: string): Promise<Whole> {
 }
 
 /** Tries one image. When it is wrong as it is found, the agent is not let on it. */
-export async function judge(cut: Cut, strength: Strength, whole: Whole, folder: string): Promise<Verdict> {
+export async function judge(cut: Cut, durability: Durability, whole: Whole, folder: string): Promise<Verdict> {
   const path = lay(cut.image, folder);
   const found = { isOpened: false, lost: { inputs: 0, commits: 0, events: 0 }, repeated: 0 };
   try {
-    const seen = await look(path, cut, strength, whole);
+    const seen = await look(path, cut, durability, whole);
     const { isOpened, lost } = seen;
     if (seen.wrong.length > 0) return { isOpened, lost, repeated: 0, wrong: seen.wrong };
-    return { isOpened, lost, ...(await goOn(path, cut, strength, whole, seen)) };
+    return { isOpened, lost, ...(await goOn(path, cut, durability, whole, seen)) };
   } catch (error) {
     return { ...found, wrong: [error instanceof Error ? (error.stack ?? error.message) : String(error)] };
   }
@@ -86,7 +86,7 @@ interface Seen extends Pick<Verdict, "isOpened" | "lost" | "wrong"> {
   readonly needsSomeone: boolean;
 }
 
-async function look(path: string, { marks }: Cut, strength: Strength, whole: Whole): Promise<Seen> {
+async function look(path: string, { marks }: Cut, durability: Durability, whole: Whole): Promise<Seen> {
   const store = opened(path);
   try {
     const damaged = await damage(store);
@@ -94,9 +94,9 @@ async function look(path: string, { marks }: Cut, strength: Strength, whole: Who
     const wrong = [...damaged, ...(await beginning(store, whole)), ...(await missing(store, [...journals.values()]))];
     const lost = await lostIn(store, marks, answered);
     for (const kind of ["inputs", "commits", "events"] as const)
-      if (lost[kind] > 0 && !MAY_LOSE[strength].includes(kind))
+      if (lost[kind] > 0 && !MAY_LOSE[durability].includes(kind))
         wrong.push(`${lost[kind]} acknowledged ${kind} are lost`);
-    const decided = strength === "process" ? [] : turnsOf(marks, "answered", "cancelled");
+    const decided = durability === "process" ? [] : turnsOf(marks, "answered", "cancelled");
     const needsSomeone = await waitsForSomeone(store, decided);
     return { isOpened: damaged.length === 0, lost, wrong, answered, ended, needsSomeone };
   } finally {
@@ -107,7 +107,7 @@ async function look(path: string, { marks }: Cut, strength: Strength, whole: Who
 async function goOn(
   path: string,
   { marks }: Cut,
-  strength: Strength,
+  durability: Durability,
   whole: Whole,
   { answered, ended, needsSomeone }: Seen,
 ): Promise<Pick<Verdict, "repeated" | "wrong">> {
@@ -121,7 +121,7 @@ async function goOn(
     if (answered.has(`${turn} ${effect}`) || ended.has(turn)) wrong.push(`${effect} is in the image and ran again`);
   const recorded = new Set(marks.map((mark) => (mark.kind === "recorded" ? `${mark.turn} ${mark.effect}` : "")));
   const repeated = began.filter(({ turn, effect }) => recorded.has(`${turn} ${effect}`)).length;
-  if (strength !== "power-all") return { repeated, wrong };
+  if (durability !== "power-all") return { repeated, wrong };
   if (repeated > 0) wrong.push(`${repeated} recorded effects ran again`);
   return { repeated, wrong: [...wrong, ...twice([...marks, ...began])] };
 }

@@ -1,4 +1,4 @@
-import type { Strength } from "bowline/stores/sqlite";
+import type { Durability } from "bowline/stores/sqlite";
 import { afterAll, expect, test, vi } from "vitest";
 import { sample } from "../kit/size.ts";
 import { cuts, dearest } from "./cuts.ts";
@@ -6,9 +6,9 @@ import { Disk } from "./disk.ts";
 import { Bench, counted, table } from "./power.ts";
 import type { Recording } from "./record.ts";
 
-// A sample; `npm run test:long` tries a thousand images of each strength.
+// A sample; `npm run test:long` tries a thousand images of each durability.
 vi.setConfig({ testTimeout: 120_000 });
-const STRENGTHS: readonly Strength[] = ["process", "power", "power-all"];
+const DURABILITIES: readonly Durability[] = ["process", "power", "power-all"];
 const IMAGES = sample(4, 24);
 
 const bench = new Bench();
@@ -16,23 +16,23 @@ afterAll(() => bench[Symbol.dispose]());
 const { problem } = bench;
 if (problem !== undefined) console.log(`power cut: NOT TRIED, ${problem}`);
 
-const recordings = new Map<Strength, Promise<Recording>>();
-const recorded = (strength: Strength): Promise<Recording> => {
-  const known = recordings.get(strength) ?? bench.record(strength);
-  recordings.set(strength, known);
+const recordings = new Map<Durability, Promise<Recording>>();
+const recorded = (durability: Durability): Promise<Recording> => {
+  const known = recordings.get(durability) ?? bench.record(durability);
+  recordings.set(durability, known);
   return known;
 };
 
-test.skipIf(problem !== undefined)("D1 D2 no power cut breaks what a strength promises", async () => {
-  await Promise.all(STRENGTHS.map(recorded));
+test.skipIf(problem !== undefined)("D1 D2 no power cut breaks what a durability promises", async () => {
+  await Promise.all(DURABILITIES.map(recorded));
   const rows = [];
-  for (const strength of STRENGTHS) {
-    const recording = await recorded(strength);
-    rows.push(await counted(strength, bench.tried(recording, strength, cuts(recording, IMAGES, 3))));
+  for (const durability of DURABILITIES) {
+    const recording = await recorded(durability);
+    rows.push(await counted(durability, bench.tried(recording, durability, cuts(recording, IMAGES, 3))));
   }
   console.log(table(rows));
   expect(rows.flatMap(({ violations }) => violations)).toEqual([]);
-  expect(rows.map(({ opened }) => opened)).toEqual(STRENGTHS.map(() => IMAGES));
+  expect(rows.map(({ opened }) => opened)).toEqual(DURABILITIES.map(() => IMAGES));
 });
 
 test.skipIf(problem !== undefined)(
@@ -47,8 +47,8 @@ test.skipIf(problem !== undefined)(
   },
 );
 
-/** What is done wrong, how it is recorded, the strength whose promise it breaks, and what must be seen. */
-const MUTANTS: readonly (readonly [what: string, by: () => Promise<Recording>, breaks: Strength, seen: RegExp])[] = [
+/** What is done wrong, how it is recorded, the durability whose promise it breaks, and what must be seen. */
+const MUTANTS: readonly (readonly [what: string, by: () => Promise<Recording>, breaks: Durability, seen: RegExp])[] = [
   ["a store that never syncs", () => bench.record("power", { isDeaf: true }), "process", /is damaged/],
   ["a disk that lies about syncs", async () => withoutSyncs(await recorded("power-all")), "process", /is damaged/],
   ["a store that syncs no acceptance and no commit", () => recorded("process"), "power", /(inputs|commits) are lost/],

@@ -2,14 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Strength } from "bowline/stores/sqlite";
+import type { Durability } from "bowline/stores/sqlite";
 import type { Cut } from "./cuts.ts";
 import type { Image } from "./disk.ts";
 import { judge, type Lost, type Verdict, wholeOf } from "./judge.ts";
 import { compileShim, lay, type Recording, record } from "./record.ts";
 
 export interface Row {
-  readonly strength: Strength;
+  readonly durability: Durability;
   images: number;
   opened: number;
   /** Images in which something acknowledged was missing, or ran again. */
@@ -32,18 +32,18 @@ export class Bench implements Disposable {
     return "problem" in this.#compiled ? this.#compiled.problem : undefined;
   }
 
-  record(strength: Strength, options: { readonly isDeaf?: boolean; readonly on?: Image } = {}): Promise<Recording> {
+  record(durability: Durability, options: { readonly isDeaf?: boolean; readonly on?: Image } = {}): Promise<Recording> {
     const { on, ...rest } = options;
     if ("problem" in this.#compiled) throw new Error(this.#compiled.problem);
-    return record(this.#compiled.shim, join(this.#folder, `${++this.#recordings}`), { strength, ...rest }, on);
+    return record(this.#compiled.shim, join(this.#folder, `${++this.#recordings}`), { durability, ...rest }, on);
   }
 
   /** Tries images of a recording, one after the other as they are asked for. */
-  async *tried(recording: Recording, strength: Strength, images: Iterable<Cut>): AsyncGenerator<Verdict> {
+  async *tried(recording: Recording, durability: Durability, images: Iterable<Cut>): AsyncGenerator<Verdict> {
     const folder = join(this.#folder, "image");
     const whole = await wholeOf(recording.left, folder);
     for (const cut of images) {
-      const verdict = await judge(cut, strength, whole, folder);
+      const verdict = await judge(cut, durability, whole, folder);
       yield { ...verdict, wrong: verdict.wrong.map((problem) => told(cut, problem)) };
     }
   }
@@ -62,9 +62,9 @@ function told({ at, luck, image }: Cut, problem: string): string {
 }
 
 /** Adds verdicts up to a row of the table. */
-export async function counted(strength: Strength, ...tries: readonly AsyncIterable<Verdict>[]): Promise<Row> {
+export async function counted(durability: Durability, ...tries: readonly AsyncIterable<Verdict>[]): Promise<Row> {
   const row: Row = {
-    strength,
+    durability,
     images: 0,
     opened: 0,
     lost: { inputs: 0, commits: 0, events: 0 },
@@ -85,9 +85,9 @@ export async function counted(strength: Strength, ...tries: readonly AsyncIterab
 /** A table; the columns after `opened` count images in which something acknowledged was lost, or ran again. */
 export function table(rows: readonly Row[]): string {
   const lines = [
-    ["strength", "images", "opened", "lost inputs", "lost commits", "lost events", "ran again", "violations"],
-    ...rows.map(({ strength, images, opened, lost, repeated, violations }) =>
-      [strength, images, opened, lost.inputs, lost.commits, lost.events, repeated, violations.length].map(String),
+    ["durability", "images", "opened", "lost inputs", "lost commits", "lost events", "ran again", "violations"],
+    ...rows.map(({ durability, images, opened, lost, repeated, violations }) =>
+      [durability, images, opened, lost.inputs, lost.commits, lost.events, repeated, violations.length].map(String),
     ),
   ];
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));

@@ -1,11 +1,14 @@
-import { type Compaction, definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
+import type { Compaction } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { overflow } from "../kit/models.ts";
-import { nodesOf, outline } from "../kit/reading.ts";
-import { open, ping } from "../kit/worlds.ts";
+import { NO_USAGE } from "../../src/model/usage.ts";
+import { call, overflow, text } from "../kit/models.ts";
+import { eventually, nodesOf, outline, wordsOf } from "../kit/reading.ts";
+import { lifetimes, named, open, ping } from "../kit/worlds.ts";
 
 const message = (id: string, words: string): Message =>
   ({ id, role: "user", parts: [{ kind: "text", text: words }] }) as unknown as Message;
@@ -38,6 +41,64 @@ test("K7 context transforms pipe: each is given what the one before made of it",
   ]);
   expect(outline(model.requests[0]?.messages ?? [])).toEqual(["user: Go.", "user: A", "user: C"]);
   expect(model.requests[0]?.system).toBe("A\n\nC");
+});
+
+test("K7 context transforms are given what the latest model call used, after a restart and a crash too, within its frame", async () => {
+  const lives = lifetimes();
+  const seen: (number | undefined)[] = [];
+  let dies = false;
+  const meter = definePlugin({
+    id: "a/meter",
+    setup: () => ({
+      context: ({ latestUsage }) => void seen.push(latestUsage?.input),
+      compact: () => [{ role: "user" as const, parts: [{ kind: "text" as const, text: "Before." }] }],
+    }),
+  });
+  const cut = named("cut", () => {
+    if (dies) lives.kill();
+    dies = false;
+    return "cut";
+  });
+  let input = 0;
+  const model: Provider = {
+    id: "counts",
+    modelId: "test",
+    async *stream({ messages }) {
+      const last = messages.at(-1);
+      if (last?.role === "user" && wordsOf(last) === "Cut.") yield call("cut", {}, `call_${input}`);
+      else yield text("Done.");
+      yield { kind: "finish", reason: "stop", usage: { ...NO_USAGE, input: ++input } };
+    },
+  };
+  const options = { model, plugins: [meter], tools: [cut] };
+  const first = await lives.next(options);
+  const one = await first.runtime.session("s");
+  await one.turn("Go.").result();
+  await one.turn("Go.").result();
+  dies = true;
+  void one
+    .turn("Cut.")
+    .result()
+    .catch(() => {});
+  await eventually(() => input === 3 && !dies);
+  const { runtime } = await lives.next(options);
+  await runtime.recover();
+  const two = await runtime.session("s");
+  await eventually(async () => (await two.read()).turns === 3);
+  await two.turn("Go.").result();
+  const latest = input;
+  expect(seen).toEqual([undefined, 1, 2, latest - 1]);
+  await two.compact();
+  await two.turn("Go.").result();
+  expect(seen.at(-1)).toBe(undefined);
+  await runtime.close();
+});
+
+test("K7 a session in which no hook reads the latest usage stores nothing of it", async () => {
+  const store = memory();
+  await using world = await open(scripted(says("One.")), { store, plugins: [] });
+  await world.session.turn("Go.").result();
+  expect((await store.load(world.session.id))?.plugins).toEqual({});
 });
 
 test("K7 what a transform shows is for this turn only: history has what was said, and the next turn all of it", async () => {
@@ -202,6 +263,8 @@ test("K8 the first compactor that has something wins, and those after it are not
 
 test.each<readonly [string, (messages: readonly Message[]) => Compaction]>([
   ["an empty seed", () => ({ seed: [] })],
+  ["a seed without words", () => ({ seed: [{ role: "user", parts: [{ kind: "text", text: " " }] }] })],
+  ["a seed without parts", () => ({ seed: [{ role: "user", parts: [] }] })],
   ["an empty seed and a tail with nothing that may stand first", (all) => ({ seed: [], tail: all.at(-2)?.id })],
 ])("K8 a compaction with %s is none: the next compactor is asked", async (_, answer) => {
   const heard: string[] = [];

@@ -1,4 +1,5 @@
-import { definePlugin, defineTool, type Message, type ModelRequest, type PromptPart, type TurnOptions } from "bowline";
+import { definePlugin, defineTool, type Message, type PromptPart, type TurnOptions } from "bowline";
+import type { ModelRequest } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";

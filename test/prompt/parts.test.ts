@@ -3,6 +3,7 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { around } from "../kit/stores.ts";
 import { ping, running } from "../kit/worlds.ts";
 
 const gives = (id: string, ...parts: readonly PromptPart[]) =>
@@ -166,6 +167,28 @@ test("K9 equal inputs give the identical prompt: in every round, turn, session a
   const systems = models.flatMap(({ requests }) => requests.map(({ system }) => system));
   expect(systems).toHaveLength(8);
   expect(new Set(systems)).toEqual(new Set(["Be kind.\n\nB\n\nA\n\n## T\n\nC"]));
+});
+
+test("K9 equal prompts are stored once, for all turns and sessions of a runtime; another text is stored anew, and an old one not again", async () => {
+  const puts: string[] = [];
+  const store = around(memory(), {
+    "blobs.put": (act, _, data) => {
+      puts.push(Buffer.from(data as Uint8Array).toString());
+      return act();
+    },
+  });
+  let words = "One.";
+  const plugin = definePlugin({ id: "a/a", setup: () => ({ prompt: () => ({ slot: "guidance", text: words }) }) });
+  await using runtime = await running({ store, plugins: [plugin], instructions: "Be kind." });
+  const [session, other] = [await runtime.session(), await runtime.session()];
+  const prompts = () => puts.filter((text) => text.startsWith("Be kind."));
+  for (const each of [session, session, other]) await each.turn("Go.").result();
+  expect(prompts()).toEqual(["Be kind.\n\nOne."]);
+  words = "Two.";
+  for (const each of [session, other]) await each.turn("Go.").result();
+  words = "One.";
+  await other.turn("Go.").result();
+  expect(prompts()).toEqual(["Be kind.\n\nOne.", "Be kind.\n\nTwo."]);
 });
 
 test("K9 a part may follow the state and the session, and is asked for once a turn", async () => {

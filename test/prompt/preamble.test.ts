@@ -1,4 +1,4 @@
-import { definePlugin, type Plugin, type PreambleInput, type PromptPart, type Protocol, point } from "bowline";
+import { definePlugin, type Plugin, type PreambleInput, type PromptPart, type Protocol, point } from "bowline/protocol";
 import { memory } from "bowline/stores/memory";
 import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";

@@ -1,15 +1,7 @@
 // What attacks on waiting turns brought to light.
-import {
-  ask,
-  createRuntime,
-  defer,
-  definePlugin,
-  defineTool,
-  type Provider,
-  question,
-  type Runtime,
-  RuntimeError,
-} from "bowline";
+import { createRuntime, defer, definePlugin, defineTool, question, type Runtime, RuntimeError } from "bowline";
+import { ask } from "bowline/plugin";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -18,7 +10,7 @@ import { codeOf, eventually, outline, within } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
 
 const on = (path: string, model: Provider, more: object): Promise<Runtime> =>
-  createRuntime({ store: sqlite(path, { strength: "process" }), model, limits: { parkAfterMs: 20 }, ...more });
+  createRuntime({ store: sqlite(path, { durability: "process" }), model, limits: { parkAfterMs: 20 }, ...more });
 const waiting = (runtime: Runtime, count: number) =>
   eventually(async () => {
     const found = await runtime.waits.list();
@@ -130,7 +122,7 @@ test("T8 a call that would wait for its own turn fails at once: neither could en
 test("D4 K13 a named operation in a turn that waits here is worked out once more when the store fails, and holds nobody up", async () => {
   const path = file();
   let faults = 0;
-  const store = around(sqlite(path, { strength: "process" }), {
+  const store = around(sqlite(path, { durability: "process" }), {
     append: (act, _lease, _seq, events) => {
       const isOperation = (events as readonly { readonly kind: string }[]).some(({ kind }) => kind === "applied");
       if (isOperation && faults++ === 0) throw new RuntimeError("store.locked", { path, ms: 1 });

@@ -15,7 +15,7 @@ const GRACE_MS = 5_000;
 const LOOK_MS = 250;
 
 /** The store of one process on a file that others share. */
-const on = (path: string) => sqlite(path, { strength: "process" });
+const on = (path: string) => sqlite(path, { durability: "process" });
 /** Bytes of an input are stored when they are let go. */
 const keepingBytesAt = (stop: () => Stop | undefined) =>
   around(memory(), {
@@ -347,17 +347,18 @@ test("S6 what a turn left running appends like anybody while the store recovers"
 // ── Plugins and what they are given ─────────────────────────────────────────────────────────────────────────────────
 
 test("S10 the fork of a subagent's session is booked as the subagent's", async () => {
-  const authority = { subagent: { capability: "explorer", depth: 1, depthMax: 1 } };
+  const permissions = { subagent: { capability: "explorer", depth: 1, depthMax: 1 } };
+  let parentId: string | undefined;
   const parent = definePlugin({
     id: "a/parent",
     setup: () => ({
       beforeTurn: async ({ session, sessions }) => {
-        if (session.read().parentId === undefined)
-          await sessions.create({ id: "child", kind: "child", authority, ifExists: "take" });
+        if (session.read().id === parentId) await sessions.create({ id: "child", kind: "child", permissions });
       },
     }),
   });
   await using world = await open(echo(), { plugins: [parent] });
+  parentId = world.session.id;
   await world.session.turn("Make it.").result();
   const child = await world.runtime.session("child");
   await child.turn("Explore.").result();

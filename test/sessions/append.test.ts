@@ -92,7 +92,7 @@ test("S6 an operation id that is a turn's id is refused, or told apart from it",
   expect(await nodesOf(store, fork)).toEqual(["user: Hi.", "assistant: re: Hi.", 'app note {"n":1}']);
 });
 
-test("S6 an append may require a node: on the path it is done, whatever came after; off it nothing is written", async () => {
+test("S6 an append may require a node: on the path it is done, whatever came after; off it nothing is written and the answer has the head", async () => {
   const store = memory();
   await using runtime = await running({ store });
   const session = await runtime.session("s");
@@ -104,10 +104,12 @@ test("S6 an append may require a node: on the path it is done, whatever came aft
   const elsewhere = (await fork.read()).head!;
   expect((await session.append([note(1)], { requiresAncestor: head! })).kind).toBe("appended");
   const before = await nodesOf(store, session);
+  const { head: leaf } = await session.read();
   for (const required of [elsewhere, "trn_nothing.0", "rubbish"])
     expect(await within(session.append([note(2)], { requiresAncestor: required }))).toEqual({
       kind: "stale-branch",
       required,
+      head: leaf,
     });
   expect(await nodesOf(store, session)).toEqual(before);
   expect((await fork.append([note(2)], { requiresAncestor: head! })).kind).toBe("appended");

@@ -206,8 +206,7 @@ test.each(KEPT)(
           else if (does === "command") await session.command(counter, "set", ++number);
           else if (does === "note") await session.command(counter, "note", "n");
           else if (does === "append") await session.append([{ kind: "message", role: "user", text: "By the way." }]);
-          else if (does === "compact")
-            expect(["nothing was thrown", "compact.useless"]).toContain(await codeOf(() => session.compact()));
+          else if (does === "compact") await session.compact();
           else if (does === "delete") {
             if (known.length < 2) continue;
             await runtime.sessions.delete(session.id);
@@ -333,7 +332,9 @@ test.each(KEPT)(
     await source.tools.set("ping", "off");
     await source.turn("2").result();
     const off = async (session: Session) =>
-      (await session.tools.list()).filter(({ availability }) => availability === "off").map(({ name }) => name);
+      (await session.tools.list({ raw: true }))
+        .filter(({ availability }) => availability === "off")
+        .map(({ name }) => name);
     const [now, then, first] = [
       await source.fork(),
       await source.fork({ at }),
@@ -547,7 +548,7 @@ test.each(KEPT)(
 
 test.each([
   ["in memory", () => memory()],
-  ["in SQLite", () => sqlite(":memory:", { strength: "process" })],
+  ["in SQLite", () => sqlite(":memory:", { durability: "process" })],
 ] as const)(
   "S7 sessions that differ in 5,000 nodes are compared in both directions, %s",
   async (_, store) => {

@@ -2,10 +2,6 @@ import {
   type Budget,
   definePlugin,
   defineTool,
-  type ModelPart,
-  type ModelRequest,
-  type Provider,
-  ProviderFailure,
   type Runtime,
   type RuntimeOptions,
   retryable,
@@ -15,6 +11,7 @@ import {
   type TurnResult,
   type Usage,
 } from "bowline";
+import { type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -52,7 +49,7 @@ describe.each(STORES)("on %s", (_, make) => {
       kind: "stopped",
       by: "limit",
       code: "limit.tokens",
-      reason: expect.stringContaining("45 tokens of 40"),
+      reason: expect.stringContaining("has used 45 tokens, and its budget is 40"),
       text: "Round 1.\n\nRound 2.\n\nRound 3.",
     });
     expect(model.requests).toHaveLength(3);
@@ -724,7 +721,10 @@ describe.each(STORES)("on %s", (_, make) => {
     const there = await second.session("root");
     expect(codeOf(await within(there.turn("Hi.").result()))).toBe("answered"); // 45 < 46
     const { outcome } = await within(session.turn("Hi again.").result());
-    expect(outcome).toMatchObject({ code: "limit.tokens", reason: expect.stringContaining("60 tokens of 46") });
+    expect(outcome).toMatchObject({
+      code: "limit.tokens",
+      reason: expect.stringContaining("has used 60 tokens, and its budget is 46"),
+    });
   });
 
   test("S14 a child with a budget of its own is still held to its tree's", async () => {
@@ -1110,7 +1110,7 @@ describe("S14 S10 D2 in the next process", () => {
     const second = await lives.next({ tools: [work], budget: { turn: { tokens: 1 } }, model });
     const session = await second.runtime.session("s");
     expect((await within(session.turn("Go.", { key: "k" }).result())).outcome).toMatchObject({
-      reason: expect.stringContaining("tokens of 40"),
+      reason: expect.stringContaining("tokens, and its budget is 40"),
     });
     expect(model.asks).toBe(1);
     await second.runtime.close();
@@ -1211,7 +1211,11 @@ test("S14 S10 a second runtime on the same file is held to what the first has sp
   const path = file();
   const options = { tools: [work], budget: { tree: { tokens: 2 * CALL + 1 } }, prices: PRICES };
   const at = (): Promise<Runtime> =>
-    running({ ...options, store: sqlite(path, { strength: "process" }), model: scripted(says("One."), says("Two.")) });
+    running({
+      ...options,
+      store: sqlite(path, { durability: "process" }),
+      model: scripted(says("One."), says("Two.")),
+    });
   await using one = await at();
   await using two = await at();
   const [here, there] = [await one.session("s"), await two.session("s")];

@@ -1,4 +1,5 @@
-import { ask, definePlugin, defineTool, type Session, type TurnResult } from "bowline";
+import { definePlugin, defineTool, type Session, type TurnResult } from "bowline";
+import { ask } from "bowline/plugin";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";
@@ -712,7 +713,7 @@ describe.concurrent("from any process", () => {
     const turnId = lines.find((line) => line?.startsWith("trn_")) ?? "";
     await other.kill();
     // Cancelled before anybody goes on with it: by another session's door to the same file.
-    const store = sqlite(path, { strength: "process" });
+    const store = sqlite(path, { durability: "process" });
     expect(await store.cancel(turnId as never, { requestId: "r", reason: "Left.", at: Date.now() })).toMatchObject({
       kind: "requested",
     });
@@ -791,7 +792,7 @@ describe("S3 D2 one process after the other", () => {
     const turn = session.turn("Hi.", { key: "k" });
     await within(asked.promise);
     const turnId = await turn.id;
-    const store = sqlite(times.path, { strength: "process" });
+    const store = sqlite(times.path, { durability: "process" });
     times.kill();
     await store.cancel(turnId, { requestId: "r", reason: "Enough.", at: 1 });
     await store.close();
@@ -830,11 +831,11 @@ test("S3 closing a runtime that only follows a turn of another one does not wait
   const path = file();
   const work = held();
   await using one = await running({
-    store: sqlite(path, { strength: "process" }),
+    store: sqlite(path, { durability: "process" }),
     model: listener(),
     tools: [work.tool],
   });
-  const two = await running({ store: sqlite(path, { strength: "process" }), model: listener(), tools: [work.tool] });
+  const two = await running({ store: sqlite(path, { durability: "process" }), model: listener(), tools: [work.tool] });
   const turn = (await one.session("s")).turn("Work.");
   await within(work.began());
   const followed = (await two.session("s"))

@@ -1,18 +1,10 @@
-import {
-  type createRuntime,
-  createSession,
-  definePlugin,
-  defineTool,
-  type NewSessionRequest,
-  type Plugin,
-  replaceArgs,
-  type Session,
-} from "bowline";
+import { type createRuntime, definePlugin, defineTool, type Plugin, type Session } from "bowline";
+import { createSession, type NewSessionRequest, replaceArgs } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { nodesOf, outline, passed, unheard, within, wordsOf } from "../kit/reading.ts";
+import { nodesOf, outline, passed, textIn, unheard, within, wordsOf } from "../kit/reading.ts";
 import { ping, running, twoOn } from "../kit/worlds.ts";
 
 type Runtime = Awaited<ReturnType<typeof createRuntime>>;
@@ -32,7 +24,10 @@ const maker = definePlugin({
       }),
       take: command({
         input: z.string(),
-        run: async ({ input, sessions }) => (await sessions.takeFirstInput(input)) ?? null,
+        run: async ({ input, sessions }) => {
+          const taken = await sessions.takeFirstInput(input);
+          return taken === undefined ? null : textIn(taken.parts);
+        },
       }),
       tools: query({ run: ({ catalog }) => catalog.list().map(({ name }) => name) }),
     },
@@ -221,25 +216,25 @@ test("K15 a plugin in a child knows whose child it is, and the root that it is o
   ]);
 });
 
-test("K15 a plugin is told at its setup which authority the session has, in every process that opens it", async () => {
+test("K15 a plugin is told at its setup which permissions the session has, in every process that opens it", async () => {
   const told: unknown[] = [];
   const looks = definePlugin({
     id: "a/looks",
     setup: ({ session }) => {
-      told.push([session.id, session.authority]);
+      told.push([session.id, session.permissions]);
       return {};
     },
   });
-  const authority = { toolAccess: ["ping"], subagent: { capability: "search", depth: 1, depthMax: 2 } };
+  const permissions = { toolAccess: ["ping"], subagent: { capability: "search", depth: 1, depthMax: 2 } };
   await using world = await twoOn(memory(), { plugins: [maker, looks] });
   const parent = await world.one.session("parent");
-  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  await parent.command(maker, "make", { id: "child", kind: "child", permissions });
   await world.one.session("child");
   await world.two.session("child");
   expect(told).toEqual([
     ["parent", undefined],
-    ["child", authority],
-    ["child", authority],
+    ["child", permissions],
+    ["child", permissions],
   ]);
 });
 
@@ -262,7 +257,7 @@ test.each(SEAMS)("K15 createSession in %s makes the session before the turn is d
     id: "made",
     kind: "child",
     firstInput: "Begin.",
-    authority: { hiddenTools: ["ping"] },
+    permissions: { hiddenTools: ["ping"] },
   };
   await using runtime = await running({ model, plugins: [directs(seam, request), maker], tools: [ping] });
   const parent = await runtime.session("parent");
@@ -347,9 +342,13 @@ test.each<readonly [string, object, string]>([
 
 test.each<readonly [string, object]>([
   ["a kind that is none", { id: "x", kind: "cousin" }],
-  ["hidden tools that are no list", { id: "x", kind: "child", authority: { hiddenTools: "ping" } }],
-  ["an access that is no list", { id: "x", kind: "child", authority: { toolAccess: "ping" } }],
+  ["hidden tools that are no list", { id: "x", kind: "child", permissions: { hiddenTools: "ping" } }],
+  ["an access that is no list", { id: "x", kind: "child", permissions: { toolAccess: "ping" } }],
   ["a first input that is no text", { id: "x", kind: "child", firstInput: 42 }],
+  ["a first input that is empty", { id: "x", kind: "child", firstInput: " " }],
+  ["a parent other than its own session", { id: "x", kind: "child", from: "other" }],
+  ["a node, and no fork", { id: "x", kind: "child", at: "n" }],
+  ["states of the runtime", { id: "x", states: { "bowline/authority": { version: "1", revision: 1, state: {} } } }],
 ])("K15 sessions.create with %s is refused, and no session is made", async (_, request) => {
   await using runtime = await running({ plugins: [maker] });
   const parent = await runtime.session("parent");
@@ -409,7 +408,7 @@ test("K15 a session takes its own first input in its own command", async () => {
   expect((await within(child.command(maker, "take", "child"))).output).toBe(null);
 });
 
-// ── Authority ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Permissions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A tool that counts, of the app or of a plugin. */
 function countingTools() {
@@ -436,7 +435,7 @@ test.each<readonly [string, object, readonly string[]]>([
   ["names nobody has", { hiddenTools: ["x"] }, ["a", "b", "c", "d"]],
 ])(
   "K15 a child with %s is shown those it has, and no other executes, also when it is opened again",
-  async (_, authority, has) => {
+  async (_, permissions, has) => {
     const { ran, tools, plugin } = countingTools();
     const all = both(...["a", "b", "c", "d"].map((name) => calls(name)));
     const script = [all, says("Done.")];
@@ -444,7 +443,7 @@ test.each<readonly [string, object, readonly string[]]>([
     const store = memory();
     const runtime = await running({ store, model: models[0]!, plugins: [maker, plugin], tools });
     const parent = await runtime.session("parent");
-    await parent.command(maker, "make", { id: "child", kind: "child", authority });
+    await parent.command(maker, "make", { id: "child", kind: "child", permissions });
     const other = await running({ store, model: models[1]!, plugins: [plugin, maker], tools });
     await using __ = runtime;
     const turns = [
@@ -462,13 +461,13 @@ test.each<readonly [string, object, readonly string[]]>([
   },
 );
 
-test("K15 a parent keeps its tools, and a child without an authority has them all", async () => {
+test("K15 a parent keeps its tools, and a child without permissions has them all", async () => {
   const { tools, plugin } = countingTools();
   const model = scripted(says("1"), says("2"));
   await using runtime = await running({ model, plugins: [maker, plugin], tools });
   const parent = await runtime.session("parent");
   await parent.command(maker, "make", { id: "free", kind: "child" });
-  await parent.command(maker, "make", { id: "bound", kind: "child", authority: { toolAccess: [] } });
+  await parent.command(maker, "make", { id: "bound", kind: "child", permissions: { toolAccess: [] } });
   await parent.turn("Go.").result();
   await (await runtime.session("free")).turn("Go.").result();
   for (const { tools: shown } of model.requests) expect(shown.map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
@@ -479,23 +478,23 @@ test("K15 a plugin reads what its session may have and whose subagent it is, in 
   const looks = definePlugin({
     id: "b/looks",
     setup: ({ query }) => ({
-      beforeTurn: ({ session }) => void read.push(session.read().authority),
-      operations: { authority: query({ run: ({ session }) => session.read().authority ?? null }) },
+      beforeTurn: ({ session }) => void read.push(session.read().permissions),
+      operations: { permissions: query({ run: ({ session }) => session.read().permissions ?? null }) },
     }),
   });
-  const authority = {
+  const permissions = {
     toolAccess: ["a"],
     hiddenTools: ["b"],
     subagent: { capability: "scout", depth: 1, depthMax: 2 },
   };
   await using runtime = await running({ plugins: [maker, looks] });
   const parent = await runtime.session("parent");
-  await parent.command(maker, "make", { id: "child", kind: "child", authority });
+  await parent.command(maker, "make", { id: "child", kind: "child", permissions });
   const child = await runtime.session("child");
   for (const session of [parent, child]) await session.turn("Go.").result();
-  expect(read).toEqual([undefined, authority]);
-  expect(await child.query(looks, "authority")).toEqual(authority);
-  expect((await runtime.sessions.get("child")).authority).toEqual(authority);
+  expect(read).toEqual([undefined, permissions]);
+  expect(await child.query(looks, "permissions")).toEqual(permissions);
+  expect((await runtime.sessions.get("child")).permissions).toEqual(permissions);
 });
 
 test("K15 hidden tools are not in the catalog that plugins of the child read, in turns and between them", async () => {
@@ -512,7 +511,7 @@ test("K15 hidden tools are not in the catalog that plugins of the child read, in
   });
   await using runtime = await running({ plugins: [maker, plugin, looks], tools });
   const parent = await runtime.session("parent");
-  await parent.command(maker, "make", { id: "child", kind: "child", authority: { toolAccess: ["a", "c"] } });
+  await parent.command(maker, "make", { id: "child", kind: "child", permissions: { toolAccess: ["a", "c"] } });
   const child = await runtime.session("child");
   await child.turn("Go.").result();
   seen.push(await child.query(maker, "tools"));
@@ -533,19 +532,19 @@ test("K15 tools that a plugin hides from the catalog are not in what operations 
 });
 
 test.each(["child", "child with copies", "fork"] as const)(
-  "K15 a child cannot shed its authority: what it makes (%s) has no tool that it has not",
+  "K15 a child cannot shed its permissions: what it makes (%s) has no tool that it has not",
   async (what) => {
     const { ran, tools, plugin } = countingTools();
     const model = scripted(both(...["a", "b", "c", "d"].map((name) => calls(name))), says("Done."));
     await using runtime = await running({ model, plugins: [maker, plugin], tools });
     const parent = await runtime.session("parent");
-    await parent.command(maker, "make", { id: "child", kind: "child", authority: { hiddenTools: ["b"] } });
+    await parent.command(maker, "make", { id: "child", kind: "child", permissions: { hiddenTools: ["b"] } });
     const child = await runtime.session("child");
     await child.command(maker, "make", {
       id: "grandchild",
       kind: what === "fork" ? "fork" : "child",
       ...(what === "child with copies" ? { copiesState: true } : {}),
-      authority: { hiddenTools: ["c"] },
+      permissions: { hiddenTools: ["c"] },
     });
     await (await runtime.session("grandchild")).turn("Go.").result();
     expect(ran).toEqual(["a", "d"]);
@@ -678,7 +677,7 @@ test("K20 in a child that may not use its tool the rest of a bundle works", asyn
   const model = scripted(calls("note", { text: "x" }), says("Done."));
   await using runtime = await running({ model, plugins: [bundle, maker] });
   const base = await runtime.session("base");
-  await base.command(maker, "make", { id: "child", kind: "child", authority: { hiddenTools: ["note"] } });
+  await base.command(maker, "make", { id: "child", kind: "child", permissions: { hiddenTools: ["note"] } });
   const child = await runtime.session("child");
   await child.turn("Go.").result();
   expect(model.requests[0]).toMatchObject({ tools: [], system: "child of base" });

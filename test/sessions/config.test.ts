@@ -410,12 +410,13 @@ test("S15 sessions.get answers what is committed, also of a session that this ru
   await session.turn("Hi.").result();
   await session.configure({ settings: { topP: 1 } });
   const reading = await world.one.sessions.get("s");
-  const { messages, head, usage, turns } = await session.read();
+  const { messages, head, usage, ledger, turns } = await session.read();
   expect(reading).toEqual({
     id: "s",
     messages,
     head,
     usage,
+    ledger,
     turns,
     config: { model: "echo/test", instructions: "Of the runtime.", settings: { topP: 1 } },
   });

@@ -1,12 +1,5 @@
-import {
-  ask,
-  definePlugin,
-  defineTool,
-  defineToolProvider,
-  type NewSessionRequest,
-  type Session,
-  type SessionEvent,
-} from "bowline";
+import { definePlugin, defineTool, defineToolProvider, type Session, type SessionEvent } from "bowline";
+import { ask, type NewSessionRequest } from "bowline/plugin";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";

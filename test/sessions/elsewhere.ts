@@ -12,7 +12,7 @@ import { calls, says, scripted } from ${src("providers/scripted.ts")};
 const [path, ...args] = process.argv.slice(1);
 const say = (...words) => writeSync(1, words.map((each) => typeof each === "string" ? each : JSON.stringify(each)).join(" ") + "\\n");
 const heard = new Promise((resolve) => process.stdin.once("data", () => resolve()));
-const store = sqlite(path, { strength: "process" });
+const store = sqlite(path, { durability: "process" });
 /** Goes by the name of the model here: a turn ends with the model it began with. */
 const plays = (...replies) => ({ ...scripted(...replies), id: "listener" });
 `;

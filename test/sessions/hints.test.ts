@@ -1,5 +1,6 @@
 /** What the store tells of other processes. Polls stand still here: whatever happens, a hint has brought about. */
-import { createRuntime, type Provider, type Runtime, type RuntimeOptions, type Store } from "bowline";
+import { createRuntime, type Runtime, type RuntimeOptions, type Store } from "bowline";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { asInputId, asSessionId, asTurnId, type SessionId } from "../../src/model/ids.ts";
@@ -59,7 +60,7 @@ async function startOn(
     return () => void listeners.delete(listener);
   };
   const store = around(
-    Object.assign(sqlite(path, { strength: "process" }), { hints }),
+    Object.assign(sqlite(path, { durability: "process" }), { hints }),
     Object.fromEntries(
       WATCHED.map((name) => [
         name,
@@ -135,7 +136,7 @@ test("S4 a hint of an input: a process that recovers opens its turn, and one tha
   await using manual = await startOn(path);
   await using auto = await startOn(path, echo(), { recover: "auto" });
   await auto.runtime.recover();
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   await store.create({ id: alice, config: { model: "echo/test" }, at: Date.now() });
   const input = {
     id: asInputId("i"),

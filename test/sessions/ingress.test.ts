@@ -1,4 +1,5 @@
-import { ask, attach, definePlugin, defineTool, hasCode, type Session } from "bowline";
+import { attach, definePlugin, defineTool, hasCode, type Session } from "bowline";
+import { ask } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { calls, scripted } from "bowline/testing";
 import fc from "fast-check";

@@ -69,7 +69,7 @@ test.each(STORES)(
 
 test("S2 a session of another process takes it, and so does one that nobody has open", async () => {
   const path = file();
-  await using one = await busy(sqlite(path, { strength: "process" }));
+  await using one = await busy(sqlite(path, { durability: "process" }));
   await using two = await runningOn(path, { model: echo(), recover: "manual" });
   await two.sessions.inject("s", "From afar.");
   one.work.release();

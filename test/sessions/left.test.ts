@@ -1,5 +1,6 @@
-import { createRuntime, definePlugin, defineTool, type Provider, type Runtime } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Runtime } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";

@@ -1,9 +1,6 @@
 /** What observers in other processes see of a turn while it runs. Two runtimes on one file are two processes. */
 import {
   createRuntime,
-  type ModelPart,
-  type Provider,
-  ProviderFailure,
   type Runtime,
   type RuntimeOptions,
   type Session,
@@ -12,6 +9,7 @@ import {
   type TurnId,
   type TurnProgress,
 } from "bowline";
+import { type ModelPart, type Provider, ProviderFailure } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { expect, test } from "vitest";
 import type { Shown } from "../../src/stores/store.ts";
@@ -25,7 +23,10 @@ import { isEnd, screenOf, Watcher, watch } from "./watching.ts";
 const startOn = (
   path: string,
   model: Provider,
-  { store = sqlite(path, { strength: "process" }), ...options }: Partial<Omit<RuntimeOptions, "model" | "models">> = {},
+  {
+    store = sqlite(path, { durability: "process" }),
+    ...options
+  }: Partial<Omit<RuntimeOptions, "model" | "models">> = {},
 ): Promise<Runtime> => createRuntime({ store, model, recover: "manual", ...options });
 const bystander = (): Provider => plays();
 
@@ -226,7 +227,7 @@ test.concurrent("S11 a flood of deltas stays within its bounds, and whoever foll
   const path = file();
   const { model, say, finish } = speaker();
   let [parts, longest] = [0, 0];
-  const store: Store = around(sqlite(path, { strength: "process" }), {
+  const store: Store = around(sqlite(path, { durability: "process" }), {
     "live.show": (act, _, shown) => {
       parts++;
       longest = Math.max(longest, JSON.stringify(shown).length);
@@ -261,7 +262,7 @@ test.concurrent("S11 a long turn is shown again as a whole from time to time: wh
   const path = file();
   const { model, say, finish } = speaker();
   const shown: Shown[] = [];
-  const store: Store = around(sqlite(path, { strength: "process" }), {
+  const store: Store = around(sqlite(path, { durability: "process" }), {
     "live.show": (act, _, part) => {
       shown.push(part as Shown);
       return act();

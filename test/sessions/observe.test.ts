@@ -2,16 +2,15 @@ import { getEventListeners } from "node:events";
 import {
   definePlugin,
   defineTool,
-  emitEvent,
   type Message,
-  type ModelPart,
-  ProviderFailure,
   type Runtime,
   type Session,
   type SessionEvent,
   type SessionView,
   type Store,
 } from "bowline";
+import { emitEvent } from "bowline/plugin";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
 import fc from "fast-check";
@@ -1363,7 +1362,7 @@ class Telling {
         await session.append([{ kind: "message", role: "user", text: words }]);
         break;
       case "compact":
-        expect(["nothing was thrown", "compact.useless"]).toContain(await codeOf(() => session.compact()));
+        await session.compact();
         break;
       case "label":
         await session.configure({ label: words });

@@ -1,19 +1,17 @@
 /** What is seen of a turn that is not committed: parked, after a restart, and from other processes. */
 import {
-  type Decision,
   definePlugin,
   defineTool,
-  type ModelPart,
-  type ProtocolDriver,
-  type Provider,
   type Runtime,
   type RuntimeOptions,
-  replaceResult,
   type Session,
   type SessionEvent,
   type Store,
 } from "bowline";
 import { fold } from "bowline/client";
+import { replaceResult } from "bowline/plugin";
+import type { Decision, ProtocolDriver } from "bowline/protocol";
+import type { ModelPart, Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, cut, recited, says, thinks } from "bowline/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -38,7 +36,7 @@ async function start(
   options: Options,
   watched: (store: Store) => Store = (store) => store,
 ): Promise<Process & AsyncDisposable> {
-  const store = watched(sqlite(path, { strength: "process" }));
+  const store = watched(sqlite(path, { durability: "process" }));
   const runtime = await runningQuickly({ recover: "manual", ...shop, ...options, store });
   return { runtime, store, [Symbol.asyncDispose]: () => runtime.close() };
 }
@@ -407,7 +405,7 @@ test.concurrent("S11 D8 so it is of code that waits", async () => {
 test.concurrent("S11 D2 a turn whose process was killed while it waited is shown by the next one", async () => {
   const path = file();
   const killed = elsewhere(
-    `const { definePlugin, ask } = await import(${JSON.stringify(new URL("../../src/index.ts", import.meta.url).href)});
+    `const { definePlugin, ask } = await import(${JSON.stringify(new URL("../../src/plugin.ts", import.meta.url).href)});
      const careful = definePlugin({ id: "test/careful", setup: () => ({ beforeToolCall: () => ask("It moves money.") }) });
      const pay = defineTool({ name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "paid" });
      const model = { id: "recited", modelId: "test", async *stream() {

@@ -1,6 +1,7 @@
 /** A turn that looks, and then waits until somebody lets it pay; and what those see who come late. */
-import { ask, definePlugin, defineTool, type Runtime, type SessionEvent, type Store } from "bowline";
+import { definePlugin, defineTool, type Runtime, type SessionEvent, type Store } from "bowline";
 import { type ClientView, fold } from "bowline/client";
+import { ask } from "bowline/plugin";
 import { eventually } from "../kit/reading.ts";
 
 const plain = { input: { type: "object" } } as const;

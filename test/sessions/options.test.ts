@@ -1,12 +1,5 @@
-import {
-  createSession,
-  definePlugin,
-  defineToolProvider,
-  type NewSessionRequest,
-  type PluginOptions,
-  point,
-  type Session,
-} from "bowline";
+import { definePlugin, defineToolProvider, type Session } from "bowline";
+import { createSession, type NewSessionRequest, type PluginOptions, point } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/testing";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,6 @@
 // `recover: "never"`: a process that sends, reads and answers, and leaves all work to others on the same store.
-import { ask, createRuntime, definePlugin, defineTool, type Runtime, type RuntimeOptions, type Store } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Runtime, type RuntimeOptions, type Store } from "bowline";
+import { ask } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { postgres } from "bowline/stores/postgres";
 import { sqlite } from "bowline/stores/sqlite";
@@ -39,7 +40,7 @@ function work(by: string, did: string[]) {
   return { tool, plugin };
 }
 
-const onFile = (path: string): Store => sqlite(path, { strength: "process" });
+const onFile = (path: string): Store => sqlite(path, { durability: "process" });
 
 interface Passive extends AsyncDisposable {
   readonly runtime: Runtime;
@@ -179,8 +180,8 @@ test('D4 T9 with `recover: "never"` a process answers a parked wait, and another
   const { plugin } = work("web", did);
   await expect(session.command(plugin, "note")).rejects.toMatchObject({
     code: "runtime.passive",
-    message: expect.stringContaining(`it refuses acme/desk.note while turn ${turnId} is parked.`),
-    hint: "Call it in a process whose runtime has another `recover`, or when the turn has ended.",
+    message: expect.stringContaining(`refuses acme/desk.note while turn ${turnId} is parked.`),
+    hint: "Call it in a process whose runtime has another `recover`, or after the turn has ended.",
   });
   expect(await session.complete.text("Sum it up.")).toBe("re: Sum it up.");
   expect(await web.runtime.waits.resolve(wait!, { approved: true })).toBe("accepted");
@@ -223,7 +224,7 @@ test('J2 J6 J7 with `recover: "never"` jobs, inputs for later and schedules are 
   await session.sendAfter(0, "Later.");
   await expect(session.jobs.spawn({ label: "Here" }, () => did.push("web: function"))).rejects.toMatchObject({
     code: "runtime.passive",
-    message: expect.stringContaining("it refuses jobs.spawn with a function."),
+    message: expect.stringContaining("refuses jobs.spawn with a function."),
     hint: expect.stringContaining("`operation`"),
   });
   await world.advance(60_000);
@@ -255,7 +256,7 @@ test("`recover` takes auto, manual or never; never needs a shared store, and ref
   await using web = await passive(onFile(file()));
   await expect(web.runtime.recover()).rejects.toMatchObject({
     code: "runtime.passive",
-    message: expect.stringContaining("it refuses recover()."),
+    message: expect.stringContaining("refuses recover()."),
     hint: expect.stringContaining("another `recover`"),
   });
 });

@@ -19,7 +19,7 @@ const lists: Line = ({ messages }) => calls("list_agents", {}, `list ${messages.
 
 const KEPT = [
   ["in memory", memory],
-  ["in SQLite", () => sqlite(file(), { strength: "process" })],
+  ["in SQLite", () => sqlite(file(), { durability: "process" })],
 ] as const;
 
 describe.each(KEPT)("%s", (_, make) => {
@@ -225,7 +225,7 @@ test("J8 J2 after a restart the jobs of agents are there, and a cancel in the ne
     "Slow.": [silent],
     "Quick.": [says("Here.")],
   });
-  const { next, kill } = lives(sqlite(file(), { strength: "process" }));
+  const { next, kill } = lives(sqlite(file(), { durability: "process" }));
   const first = await running(model, { store: next() });
   await within((await first.session("chief")).turn("Go").result());
   await eventually(() => model.of("Slow.").length === 1 || undefined);

@@ -1,4 +1,5 @@
-import { ask, definePlugin, type Json, type Runtime, type Store } from "bowline";
+import { definePlugin, type Json, type Runtime, type Store } from "bowline";
+import { ask } from "bowline/plugin";
 import { subagents } from "bowline/plugins/subagents";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
@@ -79,7 +80,7 @@ const saidIn = async (runtime: Runtime, id: string): Promise<readonly string[]> 
 
 const KEPT = [
   ["in memory", memory, false],
-  ["in SQLite, where they are parked", () => sqlite(file(), { strength: "process" }), true],
+  ["in SQLite, where they are parked", () => sqlite(file(), { durability: "process" }), true],
 ] as const;
 
 describe.each(KEPT)("%s", (_, make, parks) => {
@@ -308,7 +309,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
 test("T8 J8 an agent whose session is deleted while it waits is a stopped one, and is not made again", async () => {
   const model = cast({ Go: [spawns("Pay."), says("It is gone.")], "Pay.": [looks("purse"), says("Never.")] });
   const { tool } = counted();
-  const store = sqlite(file(), { strength: "process" });
+  const store = sqlite(file(), { durability: "process" });
   await using runtime = await running(model, setting(store, tool));
   const session = await runtime.session("chief");
   const turn = session.turn("Go");
@@ -331,7 +332,7 @@ test("T8 J8 D4 an agent in the background asks; what waits for it outlives two p
   });
   const { tool, calls: seen } = counted();
   const path = file();
-  const open = () => running(model, setting(sqlite(path, { strength: "process" }), tool));
+  const open = () => running(model, setting(sqlite(path, { durability: "process" }), tool));
   const first = await open();
   await within((await first.session("chief")).turn("Go", { key: "go" }).result());
   await asked(first);

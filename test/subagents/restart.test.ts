@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Json, type ModelPart, type Runtime, RuntimeError, type Store } from "bowline";
+import { type Json, type Runtime, RuntimeError, type Store } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
+import type { ModelPart } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -67,7 +68,7 @@ async function checkEnd(runtime: Runtime, seen: readonly string[]): Promise<void
 
 test.concurrent("J8 D1 agents that a killed process left go on in the next one, and no call is made twice", async () => {
   const here = world();
-  const { next, kill } = lives(sqlite(file(), { strength: "process" }));
+  const { next, kill } = lives(sqlite(file(), { durability: "process" }));
   const options = { tools: [here.tool] };
   const first = await running(here.model, { ...options, store: next() });
   void (await first.session("chief")).turn("Go", { key: "go" }).id;
@@ -100,7 +101,7 @@ test.concurrent("J8 D1 agents of a runtime that was closed go on in the next one
 
 test.concurrent("J8 I10 a turn that is cancelled while its process is dead stops its agents when it is taken up", async () => {
   const here = world();
-  const kept = sqlite(file(), { strength: "process" });
+  const kept = sqlite(file(), { durability: "process" });
   const { next, kill } = lives(kept);
   const first = await running(here.model, { tools: [here.tool], store: next() });
   const turnId = await (await first.session("chief")).turn("Go", { key: "go" }).id;
@@ -133,7 +134,7 @@ test.concurrent("J8 D1 what runs in the background when a process dies is there 
     ],
     "Slow.": [inLife(() => life, 2, says("At last."))],
   });
-  const { next, kill } = lives(sqlite(file(), { strength: "process" }));
+  const { next, kill } = lives(sqlite(file(), { durability: "process" }));
   const first = await running(model, { store: next() });
   await within((await first.session("chief")).turn("Go", { key: "go" }).result());
   await eventually(() => (model.of("Slow.").length === 1 ? true : undefined));
@@ -151,7 +152,7 @@ test.concurrent("J8 D1 what runs in the background when a process dies is there 
 test.concurrent("J8 D3 a worker that has lost its turn to another stops none of its agents", async () => {
   const gate = Promise.withResolvers<void>();
   const model = cast({ Go: [spawns("Slow."), says("Done.")], "Slow.": [after(gate.promise, says("At last."))] });
-  const kept = sqlite(file(), { strength: "process" });
+  const kept = sqlite(file(), { durability: "process" });
   let isLost = false;
   const store = over(kept, {
     renew: (lease, now) => {

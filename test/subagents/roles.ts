@@ -4,17 +4,14 @@ import {
   defineTool,
   type Json,
   type Message,
-  type ModelPart,
-  type ModelRequest,
   type Plugin,
-  type Provider,
-  ProviderFailure,
   type Runtime,
   type RuntimeOptions,
   type SessionEvent,
   type Tool,
 } from "bowline";
 import { type SubagentsOptions, subagents } from "bowline/plugins/subagents";
+import { type ModelPart, type ModelRequest, type Provider, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { eventually as comes, within as endsWithin, textIn } from "../kit/reading.ts";
 

@@ -13,7 +13,7 @@ const src = (path: string): string => JSON.stringify(new URL(`../../src/${path}`
 /** What a process of the app has: who says what, by the words that its conversation begins with, and who is asked. */
 const APP = `
 import { appendFileSync } from "node:fs";
-import { ask, definePlugin } from ${src("index.ts")};
+import { ask, definePlugin } from ${src("plugin.ts")};
 import { subagents } from ${src("plugins/subagents/index.ts")};
 import { recited } from ${src("testing/index.ts")};
 const [diary, days] = args;
@@ -95,7 +95,7 @@ test("T8 T9 D4 J8 an agent of an agent asks, all processes exit, somebody answer
   expect(await lines(elsewhere(ASKS, path, diary, "0"))).toEqual(["closed"]);
 
   // Nothing runs, and nothing is to be done: not now, and not the next day.
-  const store = sqlite(path, { strength: "process" });
+  const store = sqlite(path, { durability: "process" });
   const ids = (await store.list()).map(({ id }) => id);
   expect(ids).toHaveLength(3);
   const tomorrow = Date.now() + 86_400_000;

@@ -1,15 +1,6 @@
-import {
-  type Availability,
-  createSession,
-  definePlugin,
-  type NewSessionRequest,
-  type Plugin,
-  type Protocol,
-  point,
-  type Session,
-  type Tool,
-  type ToolProvider,
-} from "bowline";
+import { definePlugin, type Plugin, type Session, type Tool, type ToolProvider } from "bowline";
+import { type Availability, createSession, type NewSessionRequest, point } from "bowline/plugin";
+import type { Protocol } from "bowline/protocol";
 import { memory } from "bowline/stores/memory";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -230,28 +221,28 @@ test("K15 an app forks a session with another overlay; without one the fork has 
   expect(await world.runtime.sessions.list()).toHaveLength(before);
 });
 
-test("T2 who edits a catalog sees the session's authority, points, and the contracts of tools that are loaded", async () => {
+test("T2 who edits a catalog sees the session's permissions, points, and the contracts of tools that are loaded", async () => {
   const seen: { [id: string]: unknown[] } = {};
   const depth = point<number, number>("acme/depth", (given) => given.length);
   const looks = definePlugin({
     id: "acme/looks",
     setup: () => ({
       contributions: [depth.of(1)],
-      toolCatalog: ({ sessionId, tools, authority, contract, read }) => {
+      toolCatalog: ({ sessionId, tools, permissions, contract, read }) => {
         const contracts = tools.map(({ name }) => contract(name)?.inputSchema.type ?? name);
-        seen[sessionId] = [authority, contracts, contract("nobody"), read(depth)];
+        seen[sessionId] = [permissions, contracts, contract("nobody"), read(depth)];
         return contract("far") === undefined ? [] : [{ tool: "far", note: "Loaded." }];
       },
     }),
   });
-  const authority = { toolAccess: ["near", "far"], hiddenTools: ["hidden"] };
+  const permissions = { toolAccess: ["near", "far"], hiddenTools: ["hidden"] };
   await using world = await opened({
     tools: [named("near"), named("other"), named("hidden"), supplies("acme/far", [named("far")])],
     plugins: [looks, maker],
   });
-  const child = await made(world.runtime, world.session, { id: "child", kind: "child", authority });
+  const child = await made(world.runtime, world.session, { id: "child", kind: "child", permissions });
   await did(child);
-  expect(seen.child).toEqual([authority, ["object", "far"], undefined, 1]);
+  expect(seen.child).toEqual([permissions, ["object", "far"], undefined, 1]);
   await did(world.session);
   expect(seen.one).toEqual([undefined, Array(4).fill("object"), undefined, 1]);
   const described = world.model.requests.at(-1)?.tools.find(({ name }) => name === "far")?.description;
@@ -278,7 +269,7 @@ test("K15 a session's overlay is its own; a fork copies it, a fork with another 
   expect(world.offered()).toEqual(["a", "b"]);
 });
 
-test("K15 a child with a copy of the states has its parent's overlay and choice of tools, and its own authority", async () => {
+test("K15 a child with a copy of the states has its parent's overlay and choice of tools, and its own permissions", async () => {
   const tools = ["a", "b", "c", "d"].map((name) => named(name));
   await using world = await opened({ tools, plugins: [maker] });
   const parent = await made(world.runtime, world.session, { overlay: [{ tool: "a", hide: true }] });
@@ -287,20 +278,20 @@ test("K15 a child with a copy of the states has its parent's overlay and choice 
     await did(await made(world.runtime, parent, { kind: "child", ...request }));
     return world.offered();
   };
-  const authority = { hiddenTools: ["c"] };
-  expect(await offered({ copiesState: true, authority })).toEqual(["d"]);
+  const permissions = { hiddenTools: ["c"] };
+  expect(await offered({ copiesState: true, permissions })).toEqual(["d"]);
   expect(await offered({ copiesState: true, overlay: [] })).toEqual(["a", "c", "d"]);
-  expect(await offered({ authority })).toEqual(["a", "b", "d"]);
+  expect(await offered({ permissions })).toEqual(["a", "b", "d"]);
 });
 
-// ── T2 Authority ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── T2 Permissions ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const AUTHORITIES: readonly (readonly [string, NewSessionRequest["authority"] & object])[] = [
+const PERMISSIONS: readonly (readonly [string, NewSessionRequest["permissions"] & object])[] = [
   ["hiddenTools", { hiddenTools: ["secret"] }],
   ["toolAccess", { toolAccess: ["open", "set"] }],
 ];
 
-for (const [way, authority] of AUTHORITIES) {
+for (const [way, permissions] of PERMISSIONS) {
   /** A child that may not have `secret`, whatever is tried; `set` is a tool that tries. */
   const child = async (store = memory()) => {
     const secret = named("secret", () => "leaked");
@@ -332,7 +323,7 @@ for (const [way, authority] of AUTHORITIES) {
       }),
     });
     const world = await opened({ tools: [secret, named("open")], plugins: [searcher, maker], store });
-    return { world, session: await made(world.runtime, world.session, { kind: "child", id: "child", authority }) };
+    return { world, session: await made(world.runtime, world.session, { kind: "child", id: "child", permissions }) };
   };
 
   test(`T2 ${way}: a hidden tool neither appears nor runs, whatever plugins, searches and grants say`, async () => {
@@ -375,8 +366,8 @@ for (const [way, authority] of AUTHORITIES) {
     };
     await isShut(session);
     await isShut(await session.fork());
-    await isShut(await made(world.runtime, session, { kind: "child", authority: {} }));
-    await isShut(await made(world.runtime, session, { kind: "fork", authority: { toolAccess: ["secret"] } }));
+    await isShut(await made(world.runtime, session, { kind: "child", permissions: {} }));
+    await isShut(await made(world.runtime, session, { kind: "fork", permissions: { toolAccess: ["secret"] } }));
     const supply = supplies("acme/live", [named("open2")]);
     await session.tools.add(supply);
     supply.change(named("secret", () => "leaked"));
@@ -392,7 +383,7 @@ for (const [way, authority] of AUTHORITIES) {
     await using world = await opened({
       plugins: [maker, gives(() => [named("secret", () => "leaked"), named("open")])],
     });
-    const session = await made(world.runtime, world.session, { kind: "child", authority });
+    const session = await made(world.runtime, world.session, { kind: "child", permissions });
     const { shown } = await did(session, "secret", "open");
     expect(world.offered()).toEqual(["open"]);
     expect(shown[0]).toMatch(/^secret failed: Error \(tool\.unknown\)/);
@@ -402,7 +393,7 @@ for (const [way, authority] of AUTHORITIES) {
 
 test("T2 a session without any access has no tools at all, and a turn goes on", async () => {
   await using world = await opened({ tools: [named("ping")], plugins: [maker] });
-  const session = await made(world.runtime, world.session, { kind: "child", authority: { toolAccess: [] } });
+  const session = await made(world.runtime, world.session, { kind: "child", permissions: { toolAccess: [] } });
   expect((await did(session, "ping")).outcome.kind).toBe("answered");
   expect(world.offered()).toEqual([]);
 });

@@ -3,11 +3,11 @@ import {
   defineTool,
   defineToolProvider,
   type Message,
-  type ModelRequest,
   type Tool,
   type ToolProvider,
   type TraceRecord,
 } from "bowline";
+import type { ModelRequest } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -86,7 +86,9 @@ test.each([
     await using runtime = await running({ model, tools: [made("extra", "Base.")], plugins });
     const { outcome } = await (await runtime.session()).turn("1").result();
     expect(outcome).toMatchObject({ kind: "failed", code: "tool.duplicate" });
-    expect(outcome).toMatchObject({ reason: expect.stringContaining(`extra is given by ${givers.join(" and by ")}`) });
+    expect(outcome).toMatchObject({
+      reason: expect.stringContaining(`extra is defined twice: by ${givers.join(" and by ")}`),
+    });
     expect(model.requests).toEqual([]);
   },
 );

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, point, type ToolContext } from "bowline";
+import { definePlugin, defineTool, point, type ToolContext } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";

@@ -1,15 +1,5 @@
-import {
-  abort,
-  ask,
-  createSession,
-  definePlugin,
-  defineTool,
-  deny,
-  replaceArgs,
-  type SessionEvent,
-  shortCircuit,
-  type Turn,
-} from "bowline";
+import { definePlugin, defineTool, type SessionEvent, type Turn } from "bowline";
+import { abort, ask, createSession, deny, replaceArgs, shortCircuit } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
@@ -317,7 +307,7 @@ test("P4 a batch that is off, hidden or not installed is not taken apart: nothin
   const ping = named("ping", () => ++runs);
   const batch = ["batch", { calls: [{ tool: "ping", input: {} }] }] as const;
   await using world = await opened({ tools: [ping], plugins: [toolCalls({ batch: true }), maker] });
-  const child = await made(world.runtime, world.session, { kind: "child", authority: { hiddenTools: ["batch"] } });
+  const child = await made(world.runtime, world.session, { kind: "child", permissions: { hiddenTools: ["batch"] } });
   expect((await did(child, batch)).shown[0], "hidden").toMatch(/^batch failed: .*tool\.un/s);
   await world.session.tools.set("batch", "off");
   expect((await did(world.session, batch)).shown[0], "off").toMatch(/^batch failed: .*tool\.un/s);

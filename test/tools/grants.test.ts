@@ -217,7 +217,7 @@ test("T12 what a tool does to its bindings reaches no other call", async () => {
   expect((await did(await world.runtime.session("other"), "inner")).shown).toEqual(['inner ok: {"list":[1]}']);
 });
 
-test("T12 a child has none of its parent's grants, also with a copy of its states; its own keep to its authority", async () => {
+test("T12 a child has none of its parent's grants, also with a copy of its states; its own keep to its permissions", async () => {
   await using world = await opened({ tools: [inner()], plugins: [maker] });
   const grant = ["door", { source: "app", tool: "inner" }] as ["door", { source: string; tool: string }];
   await world.session.command(maker, "grant", grant);
@@ -231,7 +231,7 @@ test("T12 a child has none of its parent's grants, also with a copy of its state
     ["the tool", ["inner"]],
     ["the name it is called by", ["door"]],
   ] as const) {
-    const child = await made(world.runtime, world.session, { kind: "child", authority: { hiddenTools } });
+    const child = await made(world.runtime, world.session, { kind: "child", permissions: { hiddenTools } });
     await child.command(maker, "grant", grant).catch(() => {}); // To refuse it is right too.
     expect((await did(child, "door")).shown[0], `hidden: ${why}`).toMatch(/tool\.unknown/);
   }

@@ -1,4 +1,5 @@
-import { ask, definePlugin, defineTool, replaceResult, retryable, type SessionEvent } from "bowline";
+import { definePlugin, defineTool, retryable, type SessionEvent } from "bowline";
+import { ask, replaceResult } from "bowline/plugin";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { definePlugin, type Json, type NewSessionRequest, type Runtime, type Session } from "bowline";
+import { definePlugin, type Json, type Runtime, type Session } from "bowline";
+import type { NewSessionRequest } from "bowline/plugin";
 import { z } from "zod";
 
 /** Makes sessions, and shows what operations see of the tools. */

@@ -1,13 +1,5 @@
-import {
-  definePlugin,
-  defineTool,
-  type ModelRequest,
-  replaceArgs,
-  type Services,
-  type Session,
-  shortCircuit,
-  type Tool,
-} from "bowline";
+import { definePlugin, defineTool, type Session, type Tool } from "bowline";
+import { type ModelRequest, replaceArgs, type Services, shortCircuit } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -568,12 +560,12 @@ test("a turn that runs into that limit names the plugin that asked", async () =>
   expect(outcome).toMatchObject({ reason: expect.stringContaining("a/changes") });
 });
 
-// ── Authority ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Permissions ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test.each<readonly [string, object]>([
   ["tools hidden from it", { hiddenTools: ["found"] }],
   ["other tools only", { toolAccess: ["ping", "change"] }],
-])("a child with %s gets them neither by a choice nor by a grant", async (_, authority) => {
+])("a child with %s gets them neither by a choice nor by a grant", async (_, permissions) => {
   const plugin = changes("beforeTurn", (membership) => {
     for (const change of [opens, grants])
       try {
@@ -585,7 +577,7 @@ test.each<readonly [string, object]>([
   const makes = definePlugin({
     id: "b/makes",
     setup: ({ command }) => ({
-      operations: { child: command({ run: ({ sessions }) => sessions.create({ kind: "child", authority }) }) },
+      operations: { child: command({ run: ({ sessions }) => sessions.create({ kind: "child", permissions }) }) },
     }),
   });
   const model = scripted(both(calls("found"), calls("secret")), says("1"));

@@ -2,17 +2,16 @@
 import {
   createRuntime,
   type Json,
-  type ModelRequest,
-  type Provider,
   type Runtime,
   type RuntimeOptions,
   type Session,
   type SessionEvent,
   type Store,
-  type ToolOutput,
   type TraceRecord,
   type TurnOutcome,
 } from "bowline";
+import type { ToolOutput } from "bowline/plugin";
+import type { ModelRequest, Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { call, end, endInCalls, text } from "../kit/models.ts";
 import { eventsOf, only, outline, wordsOf } from "../kit/reading.ts";

@@ -1,4 +1,5 @@
-import { ask, createRuntime, definePlugin, defineToolProvider, type Tool, type ToolManifest } from "bowline";
+import { createRuntime, definePlugin, defineToolProvider, type Tool } from "bowline";
+import { ask, type ToolManifest } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { expect, test, vi } from "vitest";
 import { codeOf, seen, within } from "../kit/reading.ts";
@@ -26,7 +27,7 @@ test("T1 what cannot be called is not loaded, until somebody asks what it is", a
   await using world = await opened({ tools: [supply] });
   await did(world.session);
   expect(supply.seen.loads).toEqual(["open"]);
-  expect((await world.session.tools.list()).map(({ name }) => name)).toEqual(["open", "quiet", "shut"]);
+  expect((await world.session.tools.list({ raw: true })).map(({ name }) => name)).toEqual(["open", "quiet", "shut"]);
   expect(supply.seen.loads).toEqual(["open"]);
   expect(await world.session.tools.describe("quiet")).toMatchObject({ name: "quiet", inputSchema: { type: "object" } });
   expect(supply.seen.loads).toEqual(["open", "quiet"]);
@@ -701,7 +702,7 @@ test("T1 a provider is checked when it is made", () => {
   expect(() => defineToolProvider({ id: "", ...right })).toThrow(/id must be/);
   expect(() => defineToolProvider({ id: "has space", ...right })).toThrow(/id must be/);
   expect(() => defineToolProvider({ id: "a", list: right.list } as never)).toThrow(/list and load/);
-  expect(() => defineToolProvider({ id: "a", ...right, watch: 5 } as never)).toThrow(/watch is no function/);
+  expect(() => defineToolProvider({ id: "a", ...right, watch: 5 } as never)).toThrow(/watch must be a function/);
   expect(() => defineToolProvider(undefined as never)).toThrow(/undefined/);
 });
 

@@ -2,16 +2,15 @@ import {
   attach,
   definePlugin,
   defineTool,
-  deny,
   fail,
   finish,
   RuntimeError,
-  replaceResult,
   type Store,
   switchFrame,
   type Tool,
   ToolError,
 } from "bowline";
+import { deny, replaceResult } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";

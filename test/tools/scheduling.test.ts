@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, fail, retryable, type Tool, type ToolSpec } from "bowline";
+import { definePlugin, defineTool, fail, retryable, type Tool, type ToolSpec } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -212,13 +212,13 @@ test("T7 each word of progress starts the time anew", async () => {
   const steady = named(
     "steady",
     async (_, { progress }) => {
-      for (let step = 0; step < 6; step++) {
+      for (let step = 0; step < 20; step++) {
         await passed(60);
         progress("Getting on.");
       }
       return "done";
     },
-    { timeoutMs: 300 },
+    { timeoutMs: 1_000 },
   );
   await using world = await opened({ tools: [steady] });
   expect((await within(did(world.session, "steady"))).shown).toEqual(["steady ok: done"]);
@@ -381,7 +381,7 @@ test("T7 a cancel reaches running calls; what returns in the grace is kept, what
   });
   await using world = await opened({
     tools: [polite, deaf, named("late")],
-    limits: { cancelGraceMs: 30, parallelCallsMax: 2 },
+    limits: { cancelGraceMs: 250, parallelCallsMax: 2 },
   });
   const turn = begins(world.session, "polite", "deaf", "late");
   await Promise.all(entered.map(({ promise }) => promise));

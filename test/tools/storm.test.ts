@@ -1,4 +1,4 @@
-import { type Availability, definePlugin, type Tool } from "bowline";
+import { type Availability, definePlugin, type Tool } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import fc from "fast-check";
 import { expect, test } from "vitest";

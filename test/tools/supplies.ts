@@ -1,4 +1,4 @@
-import { defineToolProvider, type Tool, type ToolManifest, type ToolProvider } from "bowline";
+import { defineToolProvider, type Tool, type ToolManifest, type ToolProvider } from "bowline/plugin";
 
 export interface Supply extends ToolProvider {
   /** How often it was listed, and what was loaded, in order. */

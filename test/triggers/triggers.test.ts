@@ -1,4 +1,5 @@
-import { definePlugin, defineTool, defineTrigger, type Occurrence, type Session, type Store } from "bowline";
+import { definePlugin, defineTool, defineTrigger, type Session, type Store } from "bowline";
+import type { Occurrence } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { calls, recited, says, simulatedWorld } from "bowline/testing";
@@ -313,7 +314,7 @@ const occurred = async (session: Session, id: string) =>
 
 describe.each([
   ["memory", () => memory()],
-  ["sqlite", () => sqlite(file(), { strength: "process" })],
+  ["sqlite", () => sqlite(file(), { durability: "process" })],
 ])("on %s", (_, store) => {
   test("J7 cron keeps to its time zone over both changes of daylight saving", async () => {
     await using it = await timed(store(), "2026-03-28T00:00:00Z");
@@ -373,10 +374,10 @@ describe("times at which no process was there", () => {
     const path = file();
     const on = { cron: "0 * * * *", missed: policy };
     {
-      await using before = await timed(sqlite(path, { strength: "process" }), "2026-01-01T00:00:00Z", "a");
+      await using before = await timed(sqlite(path, { durability: "process" }), "2026-01-01T00:00:00Z", "a");
       await before.session.triggers.subscribe({ id: "hourly", on, send: "Report." });
     }
-    await using after = await timed(sqlite(path, { strength: "process" }), back, "b");
+    await using after = await timed(sqlite(path, { durability: "process" }), back, "b");
     await eventually(
       async () => ((await after.session.triggers.get("hourly")).next ?? 0) > Date.parse(back) || undefined,
     );
@@ -401,7 +402,7 @@ test.each([
   "J7 a clock that jumps %s ahead and back: what occurred is not repeated, and what did not occurs at its time",
   async (_, jump, cron, every) => {
     const minutes = 60_000;
-    await using it = await timed(sqlite(file(), { strength: "process" }), "2026-01-01T00:00:00Z");
+    await using it = await timed(sqlite(file(), { durability: "process" }), "2026-01-01T00:00:00Z");
     const { session, world } = it;
     await session.triggers.subscribe({ id: "tick", on: { cron }, send: "Tick." });
     await world.jump(11 * minutes);
@@ -443,12 +444,12 @@ test("J7 a clock that goes back further than what is kept repeats nothing", asyn
 test("J7 a process that comes with a clock an hour behind is not silent until it has caught up", async () => {
   const path = file();
   {
-    await using fast = await timed(sqlite(path, { strength: "process" }), "2026-01-01T01:00:00Z", "a");
+    await using fast = await timed(sqlite(path, { durability: "process" }), "2026-01-01T01:00:00Z", "a");
     await fast.session.triggers.subscribe({ id: "tick", on: { cron: "* * * * *" }, send: "Tick." });
     await fast.world.advance(60_000);
     expect(await occurred(fast.session, "tick")).toEqual(["2026-01-01T01:01:00.000Z"]);
   }
-  await using slow = await timed(sqlite(path, { strength: "process" }), "2026-01-01T00:00:00Z", "b");
+  await using slow = await timed(sqlite(path, { durability: "process" }), "2026-01-01T00:00:00Z", "b");
   await slow.world.advance(120_000);
   const times = ["2026-01-01T00:01:00.000Z", "2026-01-01T00:02:00.000Z", "2026-01-01T01:01:00.000Z"];
   expect((await occurred(slow.session, "tick")).toSorted()).toEqual(times);
@@ -514,9 +515,9 @@ test.each([
   ["on.everyMs", { on: { everyMs: UNPRINTABLE }, send: "Hi." }, "is [object],", "at least 1,000"],
   ["on.missed", { on: { everyMs: 5_000, missed: "some" }, send: "Hi." }, "skip, once, all", '"skip"'],
   ["on.commits", { on: { commits: false }, send: "Hi." }, "is not true", "`commits: true`"],
-  ["send", { on: EVENT }, "starts nothing", "`operation`"],
-  ["send", { on: EVENT, send: "Hi.", operation: READ }, "beside `operation`", "not both"],
-  ["send", { on: EVENT, send: " " }, "a text with words", "opens a turn"],
+  ["send", { on: EVENT }, "are both missing", "`operation`"],
+  ["send", { on: EVENT, send: "Hi.", operation: READ }, "does not go with `operation`", "either"],
+  ["send", { on: EVENT, send: " " }, "is empty or not a text", "opens a turn"],
   ["operation", { on: EVENT, operation: "read" }, "without the plugin", "acme/mail.file"],
   ["operation", { on: EVENT, operation: "" }, "the name of a task", "acme/mail.file"],
   ["operation", { on: EVENT, operation: "__proto__.x", isElsewhere: true }, "cannot be the name", "acme/mail.file"],
@@ -524,11 +525,11 @@ test.each([
   ["input", { on: EVENT, send: "Hi.", input: 1 }, "does not go with `send`", "together with `operation`"],
   ["input", { on: EVENT, operation: READ, input: () => 1 }, "is not JSON", "a JSON value"],
   ["isElsewhere", { on: EVENT, send: "Hi.", isElsewhere: true }, "does not go with `send`", "with `operation`"],
-  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: 1 }, "true nor false", "true or false"],
-  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: null }, "true nor false", "true or false"],
+  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: 1 }, "is not true or false", "true or false"],
+  ["isElsewhere", { on: EVENT, operation: READ, isElsewhere: null }, "is not true or false", "true or false"],
   ["wake", { on: EVENT, operation: READ, wake: null }, "none, notify, wake", '"notify"'],
   ["wake", { on: EVENT, operation: READ, wake: "loud" }, "none, notify, wake", '"notify"'],
-  ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "true nor false", "true or false"],
+  ["isEnabled", { on: EVENT, send: "Hi.", isEnabled: "yes" }, "is not true or false", "true or false"],
 ])(
   "J7 a mistake in `%s` of a subscription names the field and what to write there: %j",
   async (field, options, problem, hint) => {

@@ -156,7 +156,7 @@ test("J7 a request that is not signed, or by somebody else, is refused without a
     await using server = await serving(handle);
     answers.push(await post(server.url, BODY, headers));
   }
-  const refused = { code: "webhook.signature", message: "The request is not signed as it must be." };
+  const refused = { code: "webhook.signature", message: "The signature of the request is missing or wrong." };
   expect(answers).toEqual(wrong.map(() => ({ status: 401, body: { error: refused } })));
   expect([await happened(runtime), await happened(simulated)]).toEqual([[], []]);
   expect(traces).toHaveLength(wrong.filter(([handle]) => handle === github).length);
@@ -239,7 +239,7 @@ test("J7 a fault of the store and a closed runtime make the sender try again, an
   await using server = await serving(runtime.triggers.webhook({ event: pushed, secret: SECRET }));
   expect(await post(server.url, BODY, asGithub(BODY, "one"))).toEqual({
     status: 503,
-    body: { error: { code: "webhook.failed", message: "The event could not be kept." } },
+    body: { error: { code: "webhook.failed", message: "The event could not be stored." } },
   });
   expect(JSON.stringify(traces)).toContain("The disk is gone.");
   expect(await post(server.url, BODY, asGithub(BODY, "one"))).toMatchObject({ status: 202 });

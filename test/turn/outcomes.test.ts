@@ -1,20 +1,18 @@
 import { type } from "arktype";
 import {
-  abort,
-  abortTurn,
   createRuntime,
   definePlugin,
   defineTool,
   fail,
   finish,
   jsonSchema,
-  type ModelPart,
-  ProviderFailure,
   type RuntimeOptions,
   type Session,
   switchFrame,
   type TurnOutcome,
 } from "bowline";
+import { abort, abortTurn } from "bowline/plugin";
+import { type ModelPart, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, ends, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -442,7 +440,7 @@ test("S1 failed by the provider: credentials", () =>
       kind: "failed",
       by: "provider",
       code: "provider.failed",
-      reason: "scripted/test failed (auth): Wrong key. Check the API key and what it may use.",
+      reason: "scripted/test failed (auth): Wrong key. Check the API key and its permissions.",
       text: "",
     }),
   ));

@@ -7,18 +7,18 @@ type Node = {
   readonly at: number;
 } & NodeBody;
 interface HistoryPage {
-  /** The node to begin with, going back. Default: the head. */
+  /** The first node; the page continues towards the root. Default: the head. */
   readonly from?: string | undefined;
-  /** Instead of `from`: what came before this node. For the next page, the last node of the one before it. */
+  /** Instead of `from`: the page begins before this node. For the next page, pass the last node of the page before. */
   readonly before?: string | undefined;
-  /** How many nodes at most. Default 100. */
+  /** Maximum number of nodes. Default: 100. */
   readonly max?: number | undefined;
 }
-/** How two sessions of one origin differ. */
+/** The difference between two sessions with a common origin. */
 interface Comparison {
-  /** The last node that both have; left out when they have none in common. */
+  /** The last common node; omitted if there is none. */
   readonly common?: NodeId;
-  /** What each has after it, oldest first. */
+  /** The nodes after it, oldest first. */
   readonly ours: readonly Node[];
   readonly theirs: readonly Node[];
 }

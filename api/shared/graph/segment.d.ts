@@ -1,6 +1,6 @@
 import { Entry } from "../model/node.js";
 import { NodeId } from "../model/ids.js";
-/** One commit's nodes. A segment's parent is a node of another one; a head may point inside it. */
+/** The nodes of one commit. A segment's parent is a node of another one; a head may point inside it. */
 interface Segment {
   readonly commit: string;
   readonly parent?: NodeId;

@@ -2,7 +2,7 @@ import { Draft } from "../model/message.js";
 import { Json } from "../model/json.js";
 import { NewSessionRequest } from "./services.js";
 /**
- * What a hook may ask for besides its answer. The hook table says which hook may give which; anything else is
+ * What a hook can request besides its answer. The hook table lists the directives of each hook; any other throws
  * `hook.directive`.
  */
 type Directive = {
@@ -17,6 +17,7 @@ type Directive = {
   readonly messages: readonly Draft[];
 } | {
   readonly kind: "compactHistory";
+  readonly instructions?: string | undefined;
 } | {
   readonly kind: "createSession";
   readonly request: NewSessionRequest;
@@ -49,6 +50,11 @@ type Directive = {
   readonly kind: "replaceResult";
   readonly value: Json;
 };
+/** Options of a compaction. */
+interface CompactOptions {
+  /** What to keep, in words, for the plugin that compacts. */
+  readonly instructions?: string | undefined;
+}
 type DirectiveKind = Directive["kind"];
 type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
   readonly kind: K;
@@ -56,41 +62,45 @@ type DirectiveOf<K extends DirectiveKind> = Extract<Directive, {
 /** Ends the turn: `stopped` by `plugin`, with this code and message. */
 declare const abortTurn: (code: string, message: string) => DirectiveOf<"abortTurn">;
 /**
- * Answers the turn without asking a model: it ends `answered` with this text. If several plugins answer, the first one
- * counts; `abortTurn` outranks it. A turn that wants a typed result cannot be answered so.
+ * Answers the turn without a model call: the turn ends `answered` with this text. If several plugins answer, the first
+ * answer counts. `abortTurn` is stronger. A turn with a typed result cannot be answered in this way.
  */
 declare const answer: (text: string) => DirectiveOf<"answer">;
-/** Puts messages into the conversation; a string is a user message. Only user and system messages may be put in. */
+/** Adds messages to the conversation. A string is a user message. Only user and system messages are allowed. */
 declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => DirectiveOf<"enqueueMessages">;
 /**
- * Asks for the conversation to be compacted before the next model call, by a `compact` hook. At most once in two
- * rounds.
+ * Compacts the conversation before the next model call, by a `compact` hook. At most once in two rounds. `instructions`
+ * describe what to keep. Instructions of several plugins are joined.
  */
-declare const compactHistory: () => DirectiveOf<"compactHistory">;
+declare const compactHistory: (options?: CompactOptions) => DirectiveOf<"compactHistory">;
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 declare const createSession: (request: NewSessionRequest) => DirectiveOf<"createSession">;
 /** Shows readers of the session a `plugin` event. */
 declare const emitEvent: (name: string, payload?: Json) => DirectiveOf<"emitEvent">;
 /** Sends a record to the runtime's `trace`. */
 declare const emitTrace: (name: string, payload?: Json) => DirectiveOf<"emitTrace">;
-/** At a tool seam: settles the round's calls and stops the turn. */
+/** Before or after a tool call: settles the round's calls and stops the turn. */
 declare const abort: (code: string, message: string) => DirectiveOf<"abort">;
-/** At a tool seam: the call does not run, or its result is not shown. The model is told why, and the turn goes on. */
+/**
+ * Before a tool call: the call does not run. After it: its result is not shown. The model reads the reason, and the
+ * turn continues.
+ */
 declare const deny: (reason: string) => DirectiveOf<"deny">;
 /**
- * Makes the call wait until somebody answers with `{ approved, reason?, args? }`. Default for `waitMs`: seven days;
- * then it is denied.
+ * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` is over, the call is denied. Default:
+ * seven days.
  */
 declare const ask: (reason: string, options?: {
   readonly waitMs?: number | undefined;
 }) => DirectiveOf<"ask">;
 /** Answers the call with this value instead of running it. */
 declare const shortCircuit: (value: Json) => DirectiveOf<"shortCircuit">;
-/** Runs the call with these arguments. Handlers that looked before look once more and may only become stricter. */
+/** Runs the call with these arguments. Earlier handlers check the call once more and can only become stricter. */
 declare const replaceArgs: (args: Json) => DirectiveOf<"replaceArgs">;
-/** Puts this value in the place of the call's result. Handlers that looked before look once more. */
+/** Replaces the result of the call with this value. Earlier handlers check the result once more. */
 declare const replaceResult: (value: Json) => DirectiveOf<"replaceResult">;
 export {
+  CompactOptions,
   DirectiveKind,
   DirectiveOf,
   abort,

@@ -16,4 +16,6 @@ type Probe = (phase: {
   readonly hook: HookName;
   readonly plugin: string;
 }) => void;
-export { Issue, Probe };
+/** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
+type InstalledHooks = { readonly [N in HookName]: readonly string[]; };
+export { InstalledHooks, Issue, Probe };

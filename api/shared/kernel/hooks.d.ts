@@ -1,28 +1,31 @@
 import { Any } from "../model/schema.js";
 import { AskedTrail, Draft, Message, Part } from "../model/message.js";
-import { Authority, CatalogOverlay, Services } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
+import { CatalogOverlay, Permissions, Services } from "./services.js";
 import { CodeExecutor } from "./code.js";
 import { DirectiveKind, DirectiveOf } from "./directive.js";
-import { Here } from "./here.js";
+import { HandlerContext } from "./handler-context.js";
 import { Json } from "../model/json.js";
+import { MadeCall, ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
 import { ModelRequest, Reply, ToolDeclaration } from "../model/request.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
-import { ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
 import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider } from "./tool.js";
 import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
-/** In a box: without `exactOptionalPropertyTypes` a field of type `never` would be read as `undefined`. */
+/**
+ * An object of types, because without `exactOptionalPropertyTypes` a field of type `never` would be read as
+ * `undefined`.
+ */
 interface HookTypes<Sees, Answer> {
   readonly "~types"?: {
     readonly sees: Sees;
     readonly answer: Answer;
   };
 }
-/** What somebody says to the session, before it is kept. */
+/** An input of the session before it is stored. */
 interface GivenInput {
   readonly parts: readonly ResultPart[];
   /** Whether it opens a turn, or joins a running one at its next boundary. */
@@ -34,17 +37,25 @@ interface TurnContext {
   /** The messages of the active frame, and this turn's input. */
   readonly messages: readonly Message[];
   readonly prompt: readonly PromptPart[];
-  /** More tools for this turn. A tool replaces the session's of the same name; two of one name are `tool.duplicate`. */
+  /**
+   * More tools for this turn. A tool replaces the session's tool of the same name. Two with one name throw
+   * `tool.duplicate`.
+   */
   readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
   /** False leaves out the session's own tools. Default: true. */
   readonly includeBaseTools?: boolean | undefined;
 }
-/** What a `compact` hook is shown. */
+/** What a `compact` hook sees. */
 interface CompactionSees {
   /** The messages of the active frame, including what the turn has added. */
   readonly messages: readonly Message[];
-  /** `overflow`: the window overflowed. `room`: a plugin wants room before it does. `asked`: the app asked for it. */
+  /**
+   * `overflow`: the window overflowed. `room`: a plugin wants room before an overflow. `asked`: the app called
+   * `compact`.
+   */
   readonly reason: "overflow" | "room" | "asked";
+  /** What to keep, from the app or the plugin that requested the compaction. */
+  readonly instructions?: string;
   /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
   readonly attempt: number;
 }
@@ -52,29 +63,31 @@ interface CompactionSees {
 interface Compaction {
   readonly seed: readonly Draft[];
   /**
-   * The id of the message from which on the conversation is carried over as it is. It moves on to the next place where
-   * no call is cut from its result.
+   * The id of a message: the conversation from this message on stays as it is. If the cut would separate a call from
+   * its result, it moves to the next place where it does not.
    */
   readonly tail?: string | undefined;
 }
-/** A turn as a whole, before its commit or after it. */
+/** A complete turn, before or after its commit. Messages and calls are collected when they are first read. */
 interface TurnReport {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly rounds: number;
   /** The messages that the turn adds to the conversation. */
   readonly messages: readonly Message[];
+  /** The calls that the turn has made, in the order in which rounds and code made them. */
+  readonly calls: readonly MadeCall[];
 }
 /** A piece of a streamed reply. */
 interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
-  /** Nothing follows: say now what was held back. Only handlers with `atEnd` get this. */
+  /** The text has ended: return now what was held back. Only handlers with `atEnd` get this. */
   readonly isEnd?: true;
 }
-/** What a `stream` handler makes of a piece. What is left out stays as it is. */
+/** The answer of a `stream` handler to a piece. A field that is left out changes nothing. */
 interface ChunkAnswer {
-  /** Shown and kept instead of the delta. */
+  /** Replaces the delta in previews and in the stored reply. */
   readonly delta?: string | undefined;
   /** Reasoning to show beside the text. */
   readonly reasoning?: string | undefined;
@@ -92,11 +105,11 @@ interface ReplyAnswer {
     readonly payload?: Json | undefined;
   }[] | undefined;
 }
-/** What a `toolCatalog` hook is shown. */
+/** What a `toolCatalog` hook sees. */
 interface CatalogSees {
   readonly tools: readonly ToolManifest[];
   /** Restrictions of the session; left out when there are none. */
-  readonly authority?: Authority;
+  readonly permissions?: Permissions;
   /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
   contract(name: string): ToolDeclaration | undefined;
 }
@@ -112,12 +125,12 @@ type LifecycleEvent = {
   readonly kind: "sessionRestored";
   readonly isNew: boolean;
 } |
-/** A fork of this session was made, by whomever. */
+/** A fork of this session was made, by any caller. */
 {
   readonly kind: "sessionForked";
   readonly fork: SessionId;
 } |
-/** The session is let go in this process: nobody has it open any more, or the runtime closes. */
+/** This process closes the session: all handles are closed, or the runtime closes. */
 {
   readonly kind: "sessionClosed";
 } | {
@@ -125,11 +138,11 @@ type LifecycleEvent = {
   readonly previous: SessionConfig;
   readonly current: SessionConfig;
 };
-/** The rules of composition: for every hook when it fires, what it is given, what it may answer, what a throw means. */
+/** The rules of composition: when each hook fires, what it gets, what it can answer, and what a throw means. */
 declare const HOOKS: {
   readonly input: {
     readonly family: "transform";
-    readonly fires: "before an input is kept, once for each key";
+    readonly fires: "before an input is stored, once for each key";
     readonly onThrow: "refuse-input";
     readonly deadlineMs: 30000;
     readonly state: "read";
@@ -137,6 +150,7 @@ declare const HOOKS: {
   } & HookTypes<{
     readonly input: GivenInput;
   }, string | readonly ResultPart[]>;
+  /** `latestUsage`: the usage of the latest model call; left out without a call in the active frame. */
   readonly context: {
     readonly family: "transform";
     readonly fires: "at the start of a turn";
@@ -146,6 +160,7 @@ declare const HOOKS: {
     readonly services: readonly ["session", "sessions", "graph", "jobs", "triggers", "complete"];
   } & HookTypes<{
     readonly context: TurnContext;
+    readonly latestUsage?: Usage;
   }, TurnContext>;
   readonly compact: {
     readonly family: "first";
@@ -161,7 +176,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-turn";
     readonly deadlineMs: 30000;
     readonly state: "read";
-    readonly services: readonly ["session", "catalog", "jobs", "triggers", "complete"];
+    readonly services: readonly ["session", "catalog", "sessions", "jobs", "triggers", "complete"];
   } & HookTypes<object, PromptPart>;
   readonly toolCatalog: {
     readonly family: "collect";
@@ -227,7 +242,7 @@ declare const HOOKS: {
   }, ChunkAnswer>;
   readonly response: {
     readonly family: "transform";
-    readonly fires: "for each whole reply, after it is recorded; at least once, so derive and do not count";
+    readonly fires: "for each complete reply, after it is recorded; at least once, so derive and do not count";
     readonly onThrow: "retry";
     readonly deadlineMs: 30000;
     readonly state: "read";
@@ -237,7 +252,7 @@ declare const HOOKS: {
   }, ReplyAnswer>;
   readonly streamFinished: {
     readonly family: "observe";
-    readonly fires: "when a stream ends, however it does";
+    readonly fires: "when a stream ends, for any reason";
     readonly onThrow: "trace";
     readonly deadlineMs: 5000;
     readonly state: "read";
@@ -258,8 +273,8 @@ declare const HOOKS: {
     readonly call: ToolCall;
   }, never>;
   /**
-   * `durationMs`: of all attempts and what the call waited for; left out when it was not made. `asked`: who was asked
-   * about the call, and what they said; left out when nobody was.
+   * `durationMs`: the time of all attempts and waits of the call; left out if the call was not made. `asked`: the
+   * people who were asked about the call, with their answers; left out if there were none.
    */
   readonly afterToolCall: {
     readonly family: "gate";
@@ -314,7 +329,7 @@ declare const HOOKS: {
     readonly onThrow: "fail-build";
     readonly deadlineMs: 300000;
     readonly state: "read";
-    readonly services: readonly ["session", "graph", "jobs", "triggers", "complete"];
+    readonly services: readonly ["session", "membership", "graph", "jobs", "triggers", "complete"];
     readonly isRequired: true;
   } & HookTypes<never, ProtocolSession>;
   readonly protocolDriver: {
@@ -355,7 +370,7 @@ type HandledName = Exclude<HookName, SlotName>;
 type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
   readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
 };
-type Around<N extends HandledName, S> = Here & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
+type Around<N extends HandledName, S> = HandlerContext & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
 type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Around<N, S>;
 type Many<A> = A | readonly A[];
 type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
@@ -363,23 +378,23 @@ type SyncOf<N extends HookName> = Rows[N] extends {
   readonly isSync: true;
 } ? true : false;
 type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe" ? Awaitable<void> : Rows[N]["family"] extends "collect" | "gate" ? Maybe<Many<AnswerOf<N>>, SyncOf<N>> : Rows[N]["family"] extends "single" ? Awaitable<AnswerOf<N>> : Maybe<AnswerOf<N>, SyncOf<N>>;
-/** Nothing returned means no opinion, in every family but `single`. */
+/** A handler that returns nothing has no opinion, in every family except `single`. */
 type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
 type Order = "early" | "normal" | "late";
 interface Placed<H> {
   /** Overrides the plugin's own order. */
   readonly order?: Order | undefined;
   readonly deadlineMs?: number | undefined;
-  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to say what was held back. */
+  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to return what was held back. */
   readonly atEnd?: true | undefined;
   readonly run: H;
 }
 type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
-/** The hooks on the way of a call, whose handlers may be for some tools only. */
+/** The hooks before and after a tool call. Their handlers can be limited to some tools. */
 type GateName = "beforeToolCall" | "afterToolCall";
 /** A tool, or the name of one. */
 type ToolRef = Tool<Any> | string;
-/** A call of one of these tools; `call.name` tells which. */
+/** A call of one of these tools. `call.name` is the tool. */
 type CallOf<T> = T extends Tool<Any, infer Name, infer In> ? Omit<ToolCall, "name" | "input"> & {
   readonly name: Name;
   readonly input: unknown extends In ? Json : In;
@@ -389,22 +404,22 @@ type CallOf<T> = T extends Tool<Any, infer Name, infer In> ? Omit<ToolCall, "nam
 type GateEvent<N extends GateName, S, T> = Omit<SeesOf<N>, "call"> & {
   readonly call: CallOf<T>;
 } & Around<N, S>;
-/** A handler of a gate at its place, and for which tools it is. */
+/** A handler of a gate, with its order and its tools. */
 interface Gate<N extends GateName, S = undefined, T extends ToolRef = ToolRef> {
   /** Overrides the plugin's own order. */
   readonly order?: Order | undefined;
   readonly deadlineMs?: number | undefined;
   /**
-   * Called only for these tools, by name, whoever gives a tool of that name and under whatever name it is granted. The
-   * call's input has passed the tool's schema: a call whose input does not fit is settled before, and later handlers are
-   * not asked. `call.input` is what the model sent, so its type is the input of the schema, not its output (where
-   * defaults and transforms are applied). Default: all calls, also those with input that does not fit.
+   * Calls the handler only for these tools. A tool matches by its name, from any source, also when it is granted under
+   * another name. The input of the call has passed the tool's schema. A call with an invalid input is settled before,
+   * and later handlers do not see it. `call.input` is what the model sent, so its type is the input of the schema,
+   * without defaults and transforms. Default: all calls, also calls with an invalid input.
    */
   readonly tools?: readonly T[] | undefined;
   run(event: GateEvent<N, S, T>): HookAnswer<N>;
 }
 type Gates<N extends GateName, S, T extends ToolRef> = Handler<N, S> | Gate<N, S, T> | readonly (Handler<N, S> | Gate<N, S>)[];
-/** The gates of a plugin, typed by the tools that they are for. */
+/** The gates of a plugin, typed by their tools. */
 interface Gated<S, Before extends ToolRef, After extends ToolRef> {
   readonly beforeToolCall?: Gates<"beforeToolCall", S, Before> | undefined;
   readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;

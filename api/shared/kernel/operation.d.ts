@@ -11,7 +11,7 @@ import { StateCell, StateView } from "../model/tool.js";
 import { TriggersView } from "./trigger.js";
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
 type OperationKind = "query" | "command" | "task";
-/** The services that each kind of operation is given. */
+/** The services that each kind of operation gets. */
 declare const POWERS: {
   readonly query: readonly ["session", "catalog", "blobs", "jobs", "monitors", "triggers"];
   readonly command: readonly ["session", "catalog", "blobs", "jobs", "monitors", "triggers", "sessions", "graph", "membership", "trace"];
@@ -22,7 +22,7 @@ interface PluginEvent {
   readonly name: string;
   readonly payload: Json;
 }
-/** A field set to `undefined` falls back to the runtime's. */
+/** A field set to `undefined` gets the default of the runtime. */
 type ConfigPatch = Optional<SessionConfig>;
 interface Common<I> {
   readonly input: I extends Schema ? OutputOf<I> : undefined;
@@ -32,25 +32,30 @@ interface Common<I> {
   read<Out>(point: Point<Any, Out>): Out;
 }
 interface Changing {
-  /** Emits an event that is kept in the session's history and returned to the caller. */
+  /** Emits an event. The session's history keeps it, and the caller gets it back. */
   emit(name: string, payload?: Json): void;
-  /** Queues a turn of this session for when the operation is done. The same key is queued once. */
+  /** Queues a turn of this session. It starts after the operation. The same key is queued once. */
   queueTurn(input: string, options?: {
     readonly key?: string | undefined;
   }): void;
-  /** Changes the session's settings together with what else the operation changes; the last call for a field counts. */
+  /**
+   * Changes the session's settings together with all other changes of the operation. The last call for a field counts.
+   */
   configure(patch: ConfigPatch): void;
 }
 interface Lasting {
   /**
-   * Runs `run` once under this name. A task that was called with an `operationId` and is run again, after a crash or a
-   * failure, gets the recorded value.
+   * Runs `run` once under this name. If a task with an `operationId` runs again after a crash or a failure, it gets the
+   * recorded value.
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
-  /** Only when the task runs as a job: durable sleep, tool calls, signals. Then it runs beside turns, and what it changes is kept at its end. */
+  /**
+   * Only when the task runs as a job: durable sleep, tool calls, signals. Such a task runs beside turns, and its
+   * changes are stored when it ends.
+   */
   readonly job?: TaskJob;
 }
-/** What queries are given of services that can change something. */
+/** The read-only part that queries get of services that can change something. */
 interface Views {
   readonly jobs: JobsView;
   readonly monitors: MonitorsView;
@@ -77,9 +82,9 @@ interface Operation<K extends OperationKind = OperationKind, In = Any, Out = Any
     readonly state: S;
   };
 }
-/** Makes an operation whose `state` has the plugin's type; `setup` is given one maker of each kind. */
+/** Makes an operation whose `state` has the plugin's type. `setup` gets one maker of each kind. */
 type OperationMaker<K extends OperationKind, S> = <O, I extends Schema | undefined = undefined>(spec: OperationSpec<K, I, O, S>) => Operation<K, I extends Schema ? InputOf<I> : undefined, O, S>;
-/** The types of a plugin's operations, for callers. They travel with the plugin value. */
+/** The types of a plugin's operations, for callers. They are part of the plugin's type. */
 type SignaturesOf<Parts> = Parts extends {
   readonly operations: infer Ops;
 } ? { readonly [N in keyof Ops]: Ops[N] extends Operation<infer K, infer In, infer Out, Any> ? {

@@ -1,5 +1,4 @@
 import { Any, InputOf, OutputOf, Schema, ToolSchema } from "../model/schema.js";
-import { Authority, PluginOptions } from "./services.js";
 import { Awaitable } from "../model/awaitable.js";
 import { Contribution } from "./point.js";
 import { ExtensionDeclaration } from "./extension.js";
@@ -7,6 +6,7 @@ import { Gate, GateName, Gated, Hooks, Order, ToolRef, Ungated } from "./hooks.j
 import { Json } from "../model/json.js";
 import { MonitorDeclaration } from "./monitor.js";
 import { Operation, OperationMaker, SignaturesOf } from "./operation.js";
+import { Permissions, PluginOptions } from "./services.js";
 import { SessionId } from "../model/ids.js";
 import { Tool, ToolProvider, ToolSpec } from "./tool.js";
 import { TriggerDeclaration } from "./trigger.js";
@@ -21,15 +21,15 @@ interface SetupContext<Options, Shared, S> {
     readonly parentId?: SessionId;
     readonly isRoot: boolean;
     /** Restrictions of the session; left out when there are none. */
-    readonly authority?: Authority;
+    readonly permissions?: Permissions;
   };
-  /** Makers of tools and operations that are given the plugin's own state. */
+  /** Makes a tool that gets the plugin's own state. */
   tool<I extends ToolSchema, O, Writes extends true | undefined = undefined, const Name extends string = string>(spec: ToolSpec<I, O, S, Writes> & {
     readonly name: Name;
   }): Tool<S, Name, InputOf<I>>;
   /**
-   * A handler for the calls of some tools. Returns it as it is: in a `setup` that takes its context, types can be
-   * inferred only so: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
+   * Returns the handler unchanged. Use it for a handler of some tools, because otherwise TypeScript cannot infer its
+   * types: `beforeToolCall: gate("beforeToolCall", { tools: [pay], run({ call }) { … } })`.
    */
   gate<N extends GateName, T extends ToolRef>(hook: N, handler: Gate<N, S, T>): Gate<N, S, T>;
   readonly query: OperationMaker<"query", S>;
@@ -46,15 +46,15 @@ interface OtherParts<S> {
   readonly contributions?: readonly Contribution[] | undefined;
   readonly triggers?: readonly TriggerDeclaration[] | undefined;
   readonly monitors?: readonly MonitorDeclaration[] | undefined;
-  /** The typed inputs that this plugin takes, with a turn or for a session. Others may read them too. */
+  /** The typed inputs of this plugin, for a turn or a session. Other plugins can read them too. */
   readonly extensions?: readonly ExtensionDeclaration[] | undefined;
 }
-/** The same, with any gates: `setup` types them by their tools, `Before` and `After`. */
+/** The same with untyped gates, because `setup` types them by their tools (`Before` and `After`). */
 type SomeParts<S> = Ungated<S> & { readonly [N in GateName]?: unknown; } & OtherParts<S>;
-/** Makes a key that is no hook a compile error that names the key. */
+/** Makes an unknown key a compile error that contains the key. */
 type Others<Parts> = Exclude<keyof Parts, keyof PluginParts>;
 type NoOthers<Parts> = [Others<Parts>] extends [never] ? unknown : { readonly [K in Others<Parts>]: `\`${K & string}\` is not a hook`; };
-/** As methods: their parameters may be declared narrower, for example the state that an old version kept. */
+/** Methods, so that a plugin can declare narrower parameters, for example the state of an old version. */
 interface PluginMethods<O, Shared> {
   migrate(state: Json, from: string): Json;
   open(context: {
@@ -68,8 +68,8 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
   /** Raise it when stored state must be migrated. Default: `"1"`. */
   readonly version?: string | undefined;
   /**
-   * Runs the plugin's handlers before or after those of others. Default: `normal`. Within one order the order of
-   * installation counts.
+   * Runs the plugin's handlers before or after the handlers of other plugins. Default: `normal`. Plugins of the same
+   * order run in the order of installation.
    */
   readonly order?: Order | undefined;
   /** The schema of the plugin's options. */
@@ -79,7 +79,7 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
    * values must be JSON.
    */
   readonly state?: S | undefined;
-  /** Brings state that another version of the plugin stored up to this one. */
+  /** Converts state of another version of the plugin to this version. */
   readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
   readonly open?: PluginMethods<O, Shared>["open"] | undefined;
@@ -92,7 +92,7 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
   setup(context: SetupContext<OptionsOf<O>, Shared, StateOf<S>>): Parts & NoOthers<Parts> & Gated<StateOf<S>, Before, After>;
 }
 declare const definition: unique symbol;
-/** A plugin as `definePlugin` makes it. Install it with `createRuntime({ plugins: [plugin] })`. */
+/** A plugin, made by `definePlugin`. Install it with `createRuntime({ plugins: [plugin] })`. */
 interface Plugin<Ops = unknown> {
   readonly id: string;
   readonly version: string;
@@ -100,9 +100,12 @@ interface Plugin<Ops = unknown> {
   readonly "~operations"?: Ops;
   readonly [definition]: Definition;
 }
-/** Makes the options optional where nothing in them is required. */
+/** Makes the options optional if none of them is required. */
 type Given<In> = [In] extends [void] ? [] : Record<never, never> extends In ? [options?: In] : [options: In];
-/** A plugin that can be installed as it is, or called with options: `plugins: [audit, budget({ tokens: 1_000 })]`. */
+/**
+ * A plugin that can be installed without options, or called with options: `plugins: [audit, budget({ tokens: 1_000
+ * })]`.
+ */
 interface PluginFactory<In, Ops = unknown> extends Plugin<Ops> {
   (...options: Given<In>): Plugin<Ops>;
   /**

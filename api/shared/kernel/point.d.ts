@@ -6,8 +6,8 @@ interface Contribution {
   readonly value: unknown;
 }
 /**
- * A typed place to which plugins contribute and from which they read. Points are recognised by identity: the
- * contributor must import the very object that the reader uses. `combine([])` is the value when nobody contributes.
+ * A typed point: plugins contribute values to it, and others read the combined value. The object identifies the point,
+ * so the contributor must import the same object as the reader. Without contributions its value is `combine([])`.
  */
 interface Point<In, Out = readonly In[]> {
   readonly id: string;
@@ -15,7 +15,7 @@ interface Point<In, Out = readonly In[]> {
   of(value: In): Contribution;
   combine(given: readonly Owned<In>[]): Out;
 }
-/** Makes a point. Without `combine` its value is the list of what was contributed. */
+/** Makes a point. Without `combine` its value is the list of all contributions. */
 declare function point<In>(id: string): Point<In>;
 declare function point<In, Out>(id: string, combine: (given: readonly Owned<In>[]) => Out): Point<In, Out>;
 export { Contribution, Point, point };

@@ -8,8 +8,8 @@ import { Point } from "./point.js";
 import { Services } from "./services.js";
 type ToolServices = Pick<Services, "session" | "sessions" | "catalog" | "membership" | "graph" | "complete" | "blobs" | "trace" | "jobs" | "monitors" | "triggers">;
 /**
- * What a tool's `execute` is given besides its arguments. `complete` and `once` are recorded: when the call runs again,
- * they return what they returned before.
+ * The second argument of a tool's `execute`. `complete` and `once` are recorded: if the call runs again, they return
+ * the recorded values.
  */
 interface ToolContext extends ToolServices {
   readonly callId: CallId;
@@ -19,27 +19,27 @@ interface ToolContext extends ToolServices {
   readonly attempt: number;
   /**
    * Aborts on cancel and on timeout: its reason then has the code `tool.cancelled` or `tool.timeout`. With any other
-   * code this process only lets the turn go, and another goes on with it: do not undo what was started for it.
+   * code another process resumes the turn, so do not undo what the call has started.
    */
   readonly signal: AbortSignal;
-  /** The same in every attempt at this call, also after a crash. Pass it to whatever must not act twice. */
+  /** The same in every attempt at this call, also after a crash. Pass it to every service that must not act twice. */
   readonly idempotencyKey: string;
-  /** The bindings of the tool's manifest, merged with those of the grant it is called under. */
+  /** The bindings of the tool's manifest, merged with the bindings of the grant. */
   readonly bindings: JsonObject;
-  /** Reports that the call is getting on: restarts its timeout, and shows `value` to whoever watches the turn. */
+  /** Reports progress: restarts the timeout of the call, and shows `value` to observers of the turn. */
   progress(value?: Json): void;
   /**
-   * Makes what the call is about to wait for answerable now, and returns the key that answers it: the same when the
-   * attempt is run again. Hand the key out, then return the deferral.
+   * Opens the wait before `execute` returns, and returns the key that answers it. A rerun of the attempt returns the
+   * same key. Pass the key on, then return the deferral.
    */
   waitKey(deferral: Deferral): Promise<string>;
   /** Shows a piece of what the tool prints, while it runs. The model sees only what `execute` returns. */
   output(chunk: string): void;
   /** What plugins contributed to a point, combined. */
   read<Out>(point: Point<Any, Out>): Out;
-  /** What the caller of the turn gave for this extension; undefined when nothing. */
+  /** The value that the caller of the turn gave for this extension; undefined without a value. */
   extension<Out>(extension: Extension<Any, Out>): Out | undefined;
-  /** Runs `run` once in this call, over all its attempts; later ones get the recorded value. */
+  /** Runs `run` once in this call. Later attempts get the recorded value. */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
 }
 /** When a failed attempt is tried again, and how often. */
@@ -52,15 +52,15 @@ interface RetryOptions {
 type StateOf<S, Writes> = S extends undefined ? object : {
   readonly state: Writes extends true ? StateCell<S> : StateView<S>;
 };
-/** What a tool is made from: its manifest, its schemas, how its calls are run, and `execute`. */
+/** The definition of a tool: its manifest, its schemas, how its calls run, and `execute`. */
 interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true | undefined = undefined> extends ToolManifest {
-  /** The schema of the arguments, which the model is shown. */
+  /** The schema of the arguments. The model sees it. */
   readonly input: I;
   /** The schema of the result. A result that does not fit becomes a failure. */
   readonly output?: Schema<Any, O> | undefined;
   /** Time for one attempt, in milliseconds. Default: `limits.toolMs`, 10 minutes. */
   readonly timeoutMs?: number | undefined;
-  /** Runs this call alone, never beside another call of the same reply. Default: false. */
+  /** Runs each call alone, never beside another call of the same reply. Default: false. */
   readonly isSerial?: boolean | undefined;
   /**
    * Lets the tool change its plugin's state and the session's tools. Such calls run one at a time. Default: read only.
@@ -72,8 +72,8 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
    */
   readonly retry?: RetryPolicy | RetryOptions | undefined;
   /**
-   * What to do with a call that a crash interrupted: `rerun` (the default) runs it again with the same idempotency key;
-   * `fail` tells the model that the result is unknown; `ask` waits until somebody answers `{ approved: true }`, then
+   * What happens to a call that a crash interrupted. `rerun` (the default) runs it again with the same idempotency key.
+   * With `fail` the model reads that the result is unknown. `ask` waits for the answer `{ approved: true }` and then
    * runs it again.
    */
   readonly onInterrupt?: "rerun" | "fail" | "ask" | undefined;
@@ -101,7 +101,7 @@ interface Tool<S = undefined, Name extends string = string, In = unknown> extend
   readonly inputSchema: JsonObject;
   readonly policy: CallPolicy;
   readonly timeoutMs?: number;
-  /** What its result must fit, where its schema can describe itself: also a result that is given later. */
+  /** The JSON Schema of its result, if the schema can describe itself. Deferred results must fit it too. */
   readonly outputSchema?: JsonObject;
   /** Checks and parses arguments with the tool's schema. The value may differ from the input (defaults, transforms). */
   check(input: Json): Check;
@@ -112,17 +112,17 @@ interface Tool<S = undefined, Name extends string = string, In = unknown> extend
   readonly [toolState]?: S;
   readonly [toolInput]?: In;
 }
-/** Tools that come and go, or are too many to be made at once. Made by `defineToolProvider`. */
+/** Tools that can change at run time, or are too many to load at once. Made by `defineToolProvider`. */
 interface ToolProvider {
-  /** Names the source. A session's choices for its tools are kept under this id, so it must stay the same. */
+  /** The id of the source. It must stay the same, because a session stores its tool choices under this id. */
   readonly id: string;
-  /** Lists the tools without their schemas; must be cheap. A throw leaves the list as it was. */
+  /** Lists the tools without their schemas. It must be cheap. If it throws, the previous list stays. */
   list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
   /** Loads one tool when it is first needed. Return nothing when the tool is gone. */
   load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
   /**
-   * Calls `changed` when the list has changed; it is then read again before the next turn. Returns a function that
-   * stops watching.
+   * Calls `changed` when the list has changed. The runtime then reads the list before the next turn. Returns a function
+   * that stops watching.
    */
   readonly watch?: ((changed: () => void) => () => void) | undefined;
 }

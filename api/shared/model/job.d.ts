@@ -2,30 +2,31 @@ import { Draft } from "./message.js";
 import { InputId, JobId, SessionId, TurnId, WaitId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
 import { WaitAnswer } from "./wait.js";
-/** What does the work. It tells how a job is cancelled, and what to show of it. */
+/** The kind of worker. It decides how a job is cancelled and shown. */
 type JobKind = "task" | "monitor" | "subagent" | "code" | "external";
-/** How a job ended. `abandoned`: the process that did the work is gone, and nobody else can go on with it. */
+/** How a job ended. `abandoned`: the process of the job died, and no other process can resume the work. */
 type JobEnd = "completed" | "failed" | "cancelled" | "abandoned";
-/** `idle`: it lives and has nothing to do, for example an agent that waits for a message. */
+/** `idle`: the job has no work now, for example an agent that waits for a message. */
 type JobState = "running" | "idle" | JobEnd;
 /**
- * Who goes on with a job when its process is gone. `rerunnable`: any process that has its plugin, from its recorded
- * steps. `owner-bound`: nobody, it is abandoned. `external`: the work is done elsewhere, and its end is told.
+ * What happens to a job when its process dies. `rerunnable`: any process that has the plugin resumes it from its
+ * recorded steps. `owner-bound`: the job is abandoned. `external`: the work runs outside of the runtime, and `complete`
+ * ends the job.
  */
 type JobRecovery = "rerunnable" | "owner-bound" | "external";
 /** What the end of a job does to its session: nothing, a message for the next boundary, or a turn. */
 type JobWake = "none" | "notify" | "wake";
-/** What a job is from its beginning on. Only its session changes, when it is handed over. */
+/** The fields that a job has from its start on. Only its session can change, by `transfer`. */
 interface NewJob {
   readonly id: JobId;
   readonly sessionId: SessionId;
   readonly kind: JobKind;
   readonly label: string;
-  /** Hidden jobs are the plugins' own: `awaitHidden` waits for them, and models are not shown them. */
+  /** Hidden jobs belong to plugins: `awaitHidden` waits for them, and models do not see them. */
   readonly visibility: "hidden" | "managed";
   readonly recovery: JobRecovery;
   readonly wake: JobWake;
-  /** The turn or the job in which it was begun. */
+  /** The turn or the job that started it. */
   readonly parent?: {
     readonly turnId: TurnId;
   } | {
@@ -33,20 +34,20 @@ interface NewJob {
   };
   /** Whether it is cancelled when its parent ends. */
   readonly onParentEnd: "cancel" | "keep";
-  /** Of a rerunnable job: the task to run, as `plugin.operation`, and its input. */
+  /** For a rerunnable job: the task to run, as `plugin.operation`, and its input. */
   readonly operation?: string;
   readonly input?: Json;
-  /** The signals that it takes, by name, each with the JSON Schema of its payload. */
+  /** The signals that the job receives, by name, each with the JSON Schema of its payload. */
   readonly signals?: {
     readonly [name: string]: JsonObject;
   };
-  /** The session in which the work is done: of a subagent. */
+  /** For a subagent: the session that does the work. */
   readonly childId?: SessionId;
-  /** What the app or the plugin wants to know of it, for example where the work is done. */
+  /** More data of the app or the plugin, for example where the work runs. */
   readonly about?: Json;
-  /** A rerunnable job does not begin before this time. */
+  /** A rerunnable job does not start before this time. */
   readonly notBefore?: number;
-  /** The whole work of the job: at its time this input is accepted. */
+  /** The only work of this job: at its time it delivers this input. */
   readonly delivers?: DeliveredInput;
   readonly at: number;
 }
@@ -70,18 +71,18 @@ type JobEvent = {
   readonly kind: "spawned";
   readonly job: NewJob;
 } |
-/** A process began with it, or went on after another one. */
+/** A process started the job, or resumed it after another process. */
 {
   readonly kind: "started";
   readonly generation: number;
 } |
-/** A step of the work is done: a rerun is given the value. */
+/** A step has completed: a rerun gets its value and does not repeat it. */
 {
   readonly kind: "stepped";
   readonly name: string;
   readonly value: Json;
 } |
-/** Its process gave it up, because it only waits: until then, or until something comes. */
+/** Its process released the job, which only waits: until `due`, or until the next event. */
 {
   readonly kind: "parked";
   readonly due?: number;
@@ -99,13 +100,13 @@ type JobEvent = {
   readonly wait: WaitId;
   readonly answer: WaitAnswer;
 } |
-/** Its session was told something. `lost`: it was not, for it was told too often. */
+/** The job sent a message to its session. `lost`: the message was dropped, because the job has sent too many. */
 {
   readonly kind: "woke";
   readonly inputId: InputId;
   readonly lost?: "full";
 } |
-/** It is asked to end. */
+/** A cancel was requested. */
 {
   readonly kind: "cancelling";
   readonly reason: string;
@@ -118,22 +119,23 @@ type JobEvent = {
   readonly result?: Json;
   readonly error?: JobError;
 });
-/** A job as it stands. */
+/** The current state of a job. */
 interface JobRecord extends Omit<NewJob, "at"> {
   readonly state: JobState;
   /**
-   * No plugin of this process has the task `operation`: the job waits for a process that has it. Set by `jobs.list`, `get`
-   * and `await`, each time for the process that calls them; it is not stored.
+   * No plugin of this process has the task `operation`: the job waits for a process that has it. `jobs.list`, `get` and
+   * `await` set this for the calling process; it is not stored.
    */
   readonly isElsewhere?: true;
   /** All times are milliseconds since 1970. */
   readonly createdAt: number;
   readonly startedAt?: number;
   readonly endedAt?: number;
-  /** How often a process began with it. */
+  /** How often a process started or resumed the job. */
   readonly starts: number;
-  /** How many steps are recorded, and how often its session was told something. */
+  /** The number of recorded steps. */
   readonly steps: number;
+  /** The number of messages that the job has sent to its session. */
   readonly wakes: number;
   readonly cancel?: {
     readonly reason: string;

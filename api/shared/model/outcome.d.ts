@@ -12,18 +12,18 @@ type TurnOutcome<Value = Json> = {
   readonly value: Value;
 } | Stopped | Failed;
 /**
- * The turn was ended on purpose: by a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
- * take.
+ * Something stopped the turn: a cancel, a limit, a plugin, an incomplete reply, or an input that the model cannot
+ * process.
  */
 interface Stopped {
   readonly kind: "stopped";
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** All that the model had said until then; it stays in history. */
+  /** The text of the model until then. It stays in history. */
   readonly text: string;
 }
-/** The turn ended because something broke. What was done until then stays in history. */
+/** The turn ended because of an error. Its messages until then stay in history. */
 interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";
@@ -38,7 +38,7 @@ interface CancelRequest {
   readonly reason: string;
   readonly at: number;
 }
-/** What a cancel met: a turn that will stop, one that was asked to before, one that had ended, or no such turn. */
+/** The result of a cancel: the turn will stop, was already cancelled, had already ended, or is unknown. */
 type CancelAnswer = {
   readonly kind: "requested";
   readonly request: CancelRequest;

@@ -1,7 +1,7 @@
 import { Json, JsonObject } from "./json.js";
 import { Message, Part } from "./message.js";
 import { Usage } from "./usage.js";
-/** A tool in the form in which a model is told of it. */
+/** A tool as the model sees it. */
 interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
@@ -9,15 +9,17 @@ interface ToolDeclaration {
   /** The tool is also described in the prompt, with these examples. */
   readonly isDocumented?: true;
   readonly examples?: readonly JsonObject[];
-  /** Where code calls it, and what it returns: for protocols in which a model writes code. */
+  /**
+   * The path by which code calls the tool, and the schema of its result, for protocols in which a model writes code.
+   */
   readonly path?: string;
   readonly outputSchema?: JsonObject;
 }
-/** Settings of a model call. What is left out is the provider's default. */
+/** Settings of a model call. A setting that is left out has the default of the provider. */
 interface ModelSettings {
   /** How varied replies are: 0 for the likeliest words. Many reasoning models refuse it. */
   readonly temperature?: number | undefined;
-  /** The most tokens of one reply. An answer that is cut off by it ends the turn as `reply.truncated`. */
+  /** The most tokens of one reply. If it cuts an answer off, the turn ends as `reply.truncated`. */
   readonly maxOutputTokens?: number | undefined;
   /** Samples only from the likeliest words that together have this probability. Set this or `temperature`, not both. */
   readonly topP?: number | undefined;
@@ -25,7 +27,7 @@ interface ModelSettings {
   readonly stopSequences?: readonly string[] | undefined;
   /** For repeatable replies, from providers that offer them. */
   readonly seed?: number | undefined;
-  /** How much the model reasons before it replies, for models that do. */
+  /** How much a reasoning model reasons before it replies. */
   readonly reasoning?: "none" | "low" | "medium" | "high" | undefined;
   /** Whether cache breakpoints are sent to providers that take them. Default: `auto`. */
   readonly cache?: "auto" | "off" | undefined;
@@ -40,8 +42,8 @@ interface ModelRequest {
   /** Unchanged while the call runs. Do not change the list, and copy it to keep it: it grows after the call. */
   readonly messages: readonly Message[];
   /**
-   * How many of the messages come again, word for word, in the next call, so that a provider may cache system, tools
-   * and these. Messages after them change every round. Default: all.
+   * How many of the messages the next call repeats unchanged, so that a provider can cache system, tools and these
+   * messages. Messages after them change every round. Default: all.
    */
   readonly stable?: number | undefined;
   /** A model for this call instead of the session's. */
@@ -66,7 +68,7 @@ type ModelPart = {
   readonly delta: string;
   readonly id?: string;
 } |
-/** Data that only this route understands, for the text or reasoning with this `id`. */
+/** Data for this route only, for the text or reasoning with this `id`. */
 {
   readonly kind: "made";
   readonly of: "text" | "reasoning";
@@ -83,7 +85,7 @@ type ModelPart = {
   readonly reason: FinishReason;
   readonly usage?: Usage;
 };
-/** A whole reply, put together from the stream. */
+/** A complete reply, collected from the stream. */
 interface Reply {
   readonly parts: readonly Part[];
   readonly finish: FinishReason | "aborted";
@@ -91,17 +93,17 @@ interface Reply {
   readonly route: string;
 }
 type ProviderFailureClass = "auth" |
-/** The account's limit: waited out. */
+/** The account's limit: the runtime waits and retries. */
 "rate-limit" |
-/** Too many callers (503, 529): waited out. */
+/** Too many callers (503, 529): the runtime waits and retries. */
 "overloaded" |
-/** The provider broke (500, 502, 504): tried again. */
+/** The provider failed (500, 502, 504): the runtime retries. */
 "server" | "network" | "timeout" | "stream" | "context-overflow" |
-/** The model cannot take what the conversation says or has attached. */
+/** The model cannot process the conversation or its attachments. */
 "input" | "unsupported" |
 /** The model, its address or a setting that it needs is wrong or missing. */
 "setup" |
-/** The provider refused how it was asked: a model setting, a tool's schema, the form of the messages. */
+/** The provider refused the request: a model setting, a tool's schema, or the form of the messages. */
 "request" | "cancelled" | "unknown";
 /** The error that a provider throws. Anything else that it throws counts as class `unknown`. */
 declare class ProviderFailure extends Error {

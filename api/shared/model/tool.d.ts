@@ -1,8 +1,8 @@
-import { Attachment, TextPart } from "./message.js";
+import { Attachment, TextPart, ToolStatus } from "./message.js";
 import { CallId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
 import { ToolSchema } from "./schema.js";
-/** A tool call as the runtime carries it out. */
+/** A tool call as the runtime runs it. */
 interface ToolCall {
   readonly id: CallId;
   /** The call of the `batch` tool that this call is part of. */
@@ -12,10 +12,16 @@ interface ToolCall {
   /** The text that the model wrote, when it was not JSON. */
   readonly malformed?: string;
 }
+/** A call of a turn, and its result. */
+interface MadeCall extends Pick<ToolCall, "id" | "parentId" | "name" | "input"> {
+  readonly status: ToolStatus;
+  /** The time of all attempts and waits; left out if the call was not made. */
+  readonly durationMs?: number;
+}
 /**
- * The kind of a failure. `arguments`: they do not fit; `unavailable`: no such tool, or not callable; `denied`: by a
- * plugin or a person; `timeout`; `failed`: the tool threw; `limit`: too many calls or too large; `internal`: a fault of
- * the tool's code or of the runtime.
+ * The kind of a failure. `arguments`: the arguments are invalid. `unavailable`: the tool does not exist or is not
+ * callable. `denied`: a plugin or a person denied the call. `timeout`: the time is over. `failed`: the tool threw.
+ * `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
  */
 type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 /** Why a call failed: a class and a code for programs, a message for the model. */
@@ -23,11 +29,11 @@ interface ToolFailure {
   readonly class: FailureClass;
   readonly code: string;
   readonly message: string;
-  /** The tool said that trying again is safe (`retryable`). */
+  /** The tool threw `retryable`, so a retry is safe. */
   readonly isRetryable?: boolean;
   readonly retryAfterMs?: number;
 }
-/** What became of a call: a value, a failure, a cancel, or unknown. */
+/** The result of a call: a value, a failure, a cancel, or unknown. */
 type ToolOutput = {
   readonly kind: "value";
   readonly value: Json;
@@ -41,9 +47,7 @@ type ToolOutput = {
   readonly kind: "cancelled";
   readonly reason: string;
 } |
-/**
- * The call may or may not have taken effect: it was interrupted, or did not return within the grace after a cancel.
- */
+/** The call may have taken effect or not: it was interrupted, or did not return within the grace after a cancel. */
 {
   readonly kind: "unknown";
   readonly reason: string;
@@ -71,8 +75,8 @@ interface ToolResult {
 }
 type RetryPolicy = "never" | "safe" | "idempotent";
 /**
- * What the turn machine needs to know of a tool to schedule its calls. A field is journaled only where it differs from
- * the default.
+ * The fields of a tool by which the turn machine schedules its calls. A field is journaled only if it differs from the
+ * default.
  */
 interface CallPolicy {
   readonly isSerial?: true;
@@ -86,9 +90,8 @@ interface CallPolicy {
   };
 }
 /**
- * How far a tool is open to the model, each level including the one before: `off`, not there; `searchable`, found by
- * the search tool, which may make it callable; `callable`, declared; `documented`, declared and described in the
- * prompt.
+ * How available a tool is to the model; each level includes the one before. `off`: hidden. `searchable`: the search
+ * tool finds it and can make it callable. `callable`: declared. `documented`: declared and described in the prompt.
  */
 type Availability = "off" | "searchable" | "callable" | "documented";
 /** A tool without its schemas. */
@@ -97,13 +100,13 @@ interface ToolManifest {
   readonly description: string;
   /** Default: `callable`. */
   readonly availability?: Availability | undefined;
-  /** `runtime` hides the tool from the model, which can call it only under a grant. Default: `model`. */
+  /** `runtime` hides the tool: the model can call it only by a grant. Default: `model`. */
   readonly audience?: "model" | "runtime" | undefined;
   /** Data for the code that runs the tool; it receives them as `context.bindings`. */
   readonly bindings?: JsonObject | undefined;
   /** Example arguments, shown where the tool is documented. */
   readonly examples?: readonly JsonObject[] | undefined;
-  /** Where code calls the tool, such as `files.read`. Default: by its name, see `toolPaths`. */
+  /** The path by which code calls the tool, such as `files.read`. Default: its name, see `toolPaths`. */
   readonly path?: string | undefined;
 }
 /** Read access to a plugin's state. */
@@ -117,8 +120,8 @@ interface BlobsView {
   get(name: string): Promise<Uint8Array | undefined>;
 }
 /**
- * Write access to a plugin's state. Changes are kept together with the answer of the hook or call that made them, or
- * not at all.
+ * Write access to a plugin's state. Changes are stored together with the answer of the hook or call that made them:
+ * both or neither.
  */
 interface StateCell<S> extends StateView<S> {
   /** Replaces the state. `change` runs once; its result is journaled, so a replay does not run it again. */
@@ -137,7 +140,7 @@ declare class ControlResult {
 declare const finish: (value: Json) => ControlResult;
 /** Return this from a tool to end the turn as failed. */
 declare const fail: (code: string, message: string) => ControlResult;
-/** Return this from a tool to go on with this task in a fresh context window; `seed` is shown with it. */
+/** Return this from a tool to continue with this task in a new context window. The model sees `seed` with it. */
 declare const switchFrame: (task: string, seed?: Json) => ControlResult;
 /** Turns of other sessions, or jobs, that a call waits for. */
 interface DeferTurns {
@@ -147,30 +150,30 @@ interface DeferTurns {
   }[] | undefined;
   /** The ids of jobs. One that is idle counts as ended. */
   readonly jobs?: readonly string[] | undefined;
-  /** Go on when all of them have ended, or one. Default: `all`. */
+  /** Wait until all of them have ended, or any. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
-  /** Cancel them when this turn is stopped while it waits. Default: false. */
+  /** Cancels them if this turn is stopped while it waits. Default: false. */
   readonly cancels?: boolean | undefined;
   /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
   readonly ifStopped?: ToolError | undefined;
-  /** Go on then at the latest. Default: in seven days. */
+  /** When the wait ends at the latest. Default: in seven days. */
   readonly until?: Date | number | undefined;
-  /** The same, from now on, in milliseconds. */
+  /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;
 }
 interface DeferOptions {
-  /** What the value must fit; checked where it is given. Default: the tool's `output`, if it has one. */
+  /** The schema of the value. `resolve` checks it. Default: the tool's `output`, if it has one. */
   readonly schema?: ToolSchema | undefined;
-  /** When it is too late: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
+  /** When the wait expires: a date, or milliseconds since 1970. The result is then unknown. Default: in seven days. */
   readonly until?: Date | number | undefined;
-  /** The same, from now on, in milliseconds. */
+  /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;
 }
 interface QuestionOptions extends DeferOptions {
-  /** What the person is asked. */
+  /** The question for the person. */
   readonly text: string;
 }
-/** A value that a tool returns to let its call wait. Make one with `defer` or `question`. */
+/** A value that a tool returns to make its call wait. Make one with `defer` or `question`. */
 declare class Deferral {
   /** Milliseconds since 1970; undefined for the default. */
   readonly until: number | undefined;
@@ -181,14 +184,15 @@ declare class Deferral {
   constructor(options: DeferOptions | DeferTurns, question?: string);
 }
 /**
- * Return this from a tool whose result comes later, from elsewhere: `runtime.waits.resolve` gives it, in any process. With
- * `turns` or `jobs`, the call is made again when those have ended: the tool then finds out what they have come to.
+ * Return this from a tool whose result comes later: `runtime.waits.resolve` passes it, in any process. With `turns` or
+ * `jobs`, the tool runs again when these have ended, and reads their results itself.
  */
 declare function defer(options?: DeferOptions | DeferTurns): Deferral;
-/** Return this from a tool to ask a person something; the answer is the result of the call. */
+/** Return this from a tool to ask a person a question. The answer is the result of the call. */
 declare function question(schema: ToolSchema, options: Omit<QuestionOptions, "schema">): Deferral;
 /**
- * Throw this from a tool when the failure may pass. It is retried if the tool's retry policy is `safe` or `idempotent`.
+ * Throw this from a tool for a temporary failure. The call is retried if the tool's retry policy is `safe` or
+ * `idempotent`.
  */
 declare class RetryableError extends Error {
   readonly retryAfterMs?: number;
@@ -197,7 +201,7 @@ declare class RetryableError extends Error {
     readonly cause?: unknown;
   });
 }
-/** Wraps an error so that the call is tried again, after `afterMs` milliseconds if given. */
+/** Wraps an error so that the call is retried. `afterMs`: the delay in milliseconds. */
 declare const retryable: (error: unknown, options?: {
   readonly afterMs?: number | undefined;
 }) => RetryableError;
@@ -210,11 +214,11 @@ declare class ToolError extends Error {
     readonly cause?: unknown;
   });
 }
-/** A session's tools, to be shown, kept elsewhere, edited and given back (`export`, `apply`, `restore`). */
+/** The tools of a session as data, to show, store, edit and restore (`export`, `apply`, `restore`). */
 interface ToolState {
-  /** The generation it was exported at. `apply` refuses it once the session's tools have changed since. */
+  /** The generation of the export. `apply` throws if the session's tools have changed since. */
   readonly generation: number;
-  /** A hash of the names and sources that were there, checked by `apply` too. */
+  /** A hash of the names and sources at the export. `apply` checks it too. */
   readonly surface?: string;
   readonly tools: {
     readonly [name: string]: ToolStateEntry;
@@ -224,14 +228,22 @@ interface ToolStateEntry {
   readonly source: string;
   readonly availability: Availability;
   /**
-   * Its source is not there. The choice is kept, the tool cannot be called, and it is bound again when the source
-   * offers it.
+   * The source is missing. The choice stays, but the tool cannot be called until the source offers it again.
    */
   readonly isOrphan?: true;
 }
+/** A tool of a session, as `list` returns it. Without schemas if `raw` is set or the tool is not loaded. */
 interface ToolListing extends ToolStateEntry {
   readonly name: string;
   readonly description: string;
+  readonly path?: string | undefined;
+  readonly inputSchema?: JsonObject;
+  readonly outputSchema?: JsonObject;
+}
+/** Options of `tools.list`. */
+interface ToolListOptions {
+  /** Lists the registry: all tools, also tools that are off or whose source is missing. Default: false. */
+  readonly raw?: boolean | undefined;
 }
 interface About {
   readonly mediaType: string;
@@ -253,6 +265,7 @@ export {
   ControlResult,
   Deferral,
   FailureClass,
+  MadeCall,
   ResultPart,
   RetryPolicy,
   StateCell,
@@ -260,6 +273,7 @@ export {
   ToolCall,
   ToolError,
   ToolFailure,
+  ToolListOptions,
   ToolListing,
   ToolManifest,
   ToolOutput,

@@ -2,13 +2,15 @@ import { Cursor, JobId, SessionId, TurnId } from "./ids.js";
 import { JobWake } from "./job.js";
 import { Json } from "./json.js";
 /**
- * What becomes of times at which no process was there: all of them happen, or only the latest, or none. The latest counts
- * as missed when it is more than a minute past.
+ * What happens to times at which no process was running: `all` of them occur, only the latest (`once`), or none
+ * (`skip`). The latest time counts as missed when it is more than a minute ago.
  */
 type MissedRuns = "skip" | "once" | "all";
 /** What a subscription waits for. */
 type TriggerSource =
-/** An event that a plugin declares; with `source` only from there, for example one of several mailboxes. */
+/**
+ * An event that a plugin declares. With `source`, only events of this source, for example one of several mailboxes.
+ */
 {
   readonly kind: "event";
   readonly event: string;
@@ -19,25 +21,25 @@ type TriggerSource =
   readonly timeZone: string;
   readonly missed: MissedRuns;
 } |
-/** Every so many milliseconds after `from`. */
+/** Every `everyMs` milliseconds after `from`. */
 {
   readonly kind: "interval";
   readonly everyMs: number;
   readonly from: number;
   readonly missed: MissedRuns;
 } |
-/** The turns of its own session that are committed. One that opens turns is not told of those that triggers opened. */
+/** Commits of the session's turns. A subscription that opens turns ignores turns that triggers opened. */
 {
   readonly kind: "commits";
 };
-/** What it starts in its session. */
+/** What a subscription starts in its session. */
 type TriggerTarget =
-/** A turn; the model reads this text, and what happened. */
+/** A turn. The model reads this text and a description of the event. */
 {
   readonly kind: "turn";
   readonly text: string;
 } |
-/** A job with a task of a plugin, as `plugin.task`. Its input is this one, or else what happened. */
+/** A job with the task `plugin.task`. Default for `input`: the payload of the occurrence. */
 {
   readonly kind: "job";
   readonly operation: string;
@@ -48,32 +50,32 @@ interface Subscription {
   /** Unique in its session. */
   readonly id: string;
   readonly sessionId: SessionId;
-  /** 1 for a new one; every change adds 1. That its time moves on is no change. */
+  /** 1 for a new subscription. Every change by `update` adds 1. */
   readonly revision: number;
-  /** Unique among all that ever were: another one of the same id, made later, is not this one. */
+  /** Unique for all time: a later subscription with the same id has another incarnation. */
   readonly incarnation: string;
   readonly label: string;
   readonly on: TriggerSource;
   readonly starts: TriggerTarget;
-  /** One that is not enabled is passed by. */
+  /** A disabled subscription starts nothing. */
   readonly isEnabled: boolean;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly changedAt: number;
-  /** Of a schedule: when it occurs next; left out when it never does again. */
+  /** For a schedule: the next time; left out if there is none. */
   readonly next?: number;
-  /** Of commits: the fact up to which they are told. */
+  /** For commits: the last fact that was served. */
   readonly after?: Cursor;
 }
-/** Something that happened. */
+/** An event that happened. */
 interface NewOccurrence {
-  /** Made of what happened: the same thing has the same id again. */
+  /** Derived from the event: the same event always has the same id. */
   readonly id: string;
-  /** `event:<name>`, or `subscription:<incarnation>` for what only one subscription waits for. */
+  /** `event:<name>`, or `subscription:<incarnation>` for a time or commit of one subscription. */
   readonly source: string;
-  /** The payload of an event; of a schedule its time; of a commit the turn. */
+  /** The payload of an event, the time of a schedule, or the turn of a commit. */
   readonly payload: Json;
-  /** When it happened: of a schedule the time that it was to happen. */
+  /** When it happened. For a schedule: the planned time. */
   readonly at: number;
 }
 /** What an occurrence started for one subscription. */
@@ -81,11 +83,11 @@ interface Delivery {
   readonly sessionId: SessionId;
   readonly subscription: string;
   readonly revision: number;
-  /** The job that it is; left out when it is lost. */
+  /** The job that was started; left out if the delivery is lost. */
   readonly jobId?: JobId;
   /** The turn that it opens. */
   readonly turnId?: TurnId;
-  /** Nothing was started: the session had too many jobs that are not over, or inputs that wait. */
+  /** Nothing was started, because the session had too many live jobs or waiting inputs. */
   readonly lost?: "full";
 }
 interface Occurrence extends NewOccurrence {

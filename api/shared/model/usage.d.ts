@@ -7,15 +7,15 @@ interface Usage {
   /** Output tokens other than reasoning. */
   readonly output: number;
   readonly reasoning: number;
-  /** Calls that may have been billed without any usage being reported: cut off, killed, retried, or not told. */
+  /** Calls that can have been billed without a report of their usage: cut off, killed, retried, or not reported. */
   readonly unknownCalls: number;
-  /** What those calls may have used, guessed from the bytes sent and received. Left out when there is nothing. */
+  /** The estimated usage of those calls, from the bytes sent and received. Left out when it is zero. */
   readonly estimatedInput?: number;
   readonly estimatedOutput?: number;
 }
 /** What the calls of one source used on one model. */
 interface Spent {
-  /** `turn` for the turn's own calls, else the label of a completion. */
+  /** `turn` for the calls of the turn itself, or the label of a completion. */
   readonly source: string;
   readonly model: string;
   readonly usage: Usage;
@@ -32,8 +32,8 @@ interface Price {
   readonly cacheWrite?: number | undefined;
   readonly reasoning?: number | undefined;
 }
-/** Prices by `provider/model`, or by the name that the session's config has. */
+/** Prices by `provider/model`, or by the model name in the session's config. */
 type PriceTable = {
   readonly [model: string]: Price;
 };
-export { Price, PriceTable, Spent, Usage };
+export { PriceTable, Spent, Usage };

@@ -4,15 +4,15 @@ import { SessionConfig } from "./config.js";
 import { Spent, Usage } from "./usage.js";
 import { ToolCall, ToolOutput } from "./tool.js";
 import { WaitKind } from "./wait.js";
-/** An input that is in no committed turn yet. */
+/** An input that no committed turn contains yet. */
 interface OpenInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it will open. Left out for an injected one that no turn has taken. */
+  /** The turn that contains the input, or that the input will open. Left out for an injected input that still waits. */
   readonly turnId?: TurnId;
   readonly state: "running" | "waiting";
   readonly message: Draft;
 }
-/** Something that the open turn waits for. `runtime.waits.resolve(id, answer)` answers it. */
+/** A wait of the open turn. `runtime.waits.resolve(id, answer)` answers it. */
 interface OpenWait {
   readonly id: WaitId;
   /** The turn or the job that waits. */
@@ -22,7 +22,7 @@ interface OpenWait {
   /** The position of the wait in the turn, such as `r1.call.0.w`. */
   readonly effect: EffectName;
   readonly callId: CallId;
-  /** As it is made if it is approved. */
+  /** The call that runs after an approval. */
   readonly call: ToolCall;
   readonly reason: string;
   /** When it can no longer be answered: milliseconds since 1970. */
@@ -33,19 +33,29 @@ interface OpenCall {
   /** The position of the call in the turn, such as `r1.call.0`. */
   readonly effect: EffectName;
   readonly call: ToolCall;
-  /** `returned`: the tool is done, and hooks look at its result. `ended`: it has its output. */
+  /** `returned`: the tool has returned, and hooks check its result. `ended`: the call has its output. */
   readonly state: "running" | "returned" | "ended";
   readonly output?: ToolOutput;
 }
-/** The turn that is not committed yet, as far as it is recorded, in whatever process it runs, or if it is parked. */
+/** The recorded part of the turn that is not committed yet. It can run in any process, or be parked. */
 interface OpenTurn {
   readonly id: TurnId;
-  /** What was said in it so far, its inputs included. They keep their ids when the turn is committed. */
+  /** The messages of the turn so far, with its inputs. They keep their ids when the turn is committed. */
   readonly messages: readonly Message[];
-  /** The calls of the last reply, or of the code that runs, in their order; empty while there are none. */
+  /** The calls of the last reply or of the running code, in order. */
   readonly calls: readonly OpenCall[];
 }
-/** The session as it stands: what is committed, and what is not answered yet. */
+/**
+ * The default model of the runtime differs from the model of the session's earlier turns. Left out if they are equal,
+ * and if the session sets its own model.
+ */
+interface ModelMismatch {
+  /** The model of earlier turns. */
+  readonly expected: string;
+  /** The default, which the next turn uses. */
+  readonly actual: string;
+}
+/** The current state of a session: its committed messages, its open turn, its waiting inputs and its waits. */
 interface SessionView {
   readonly id: SessionId;
   readonly parentId?: SessionId;
@@ -59,11 +69,11 @@ interface SessionView {
   readonly frame?: NodeId;
   /** The committed messages, of the active frame only. */
   readonly messages: readonly Message[];
-  /** The turn that is not committed yet; left out when there is none. */
+  /** The turn that is not committed yet; left out without one. */
   readonly openTurn?: OpenTurn;
-  /** Inputs in no committed turn yet, oldest first: those that the open turn has taken, then those that wait. */
+  /** Inputs that no committed turn contains yet, oldest first: inputs of the open turn, then waiting inputs. */
   readonly inputs: readonly OpenInput[];
-  /** What the open turn waits for and nobody has answered, oldest first. */
+  /** The unanswered waits of the open turn, oldest first. */
   readonly waits: readonly OpenWait[];
   readonly turns: number;
   readonly config: SessionConfig;
@@ -72,7 +82,8 @@ interface SessionView {
   readonly ledger: readonly Spent[];
   /** The cost of all usage; left out when the price of a model in the ledger is missing. */
   readonly cost?: number;
-  /** The last fact that is in this view: observe after it. Left out while there are no facts. */
+  readonly modelMismatch?: ModelMismatch;
+  /** The last fact in this view. Observe after it. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }
-export { OpenCall, OpenInput, OpenTurn, OpenWait, SessionView };
+export { ModelMismatch, OpenWait, SessionView };

@@ -2,39 +2,38 @@ import { JobId, SessionId, TurnId } from "./ids.js";
 import { Json, JsonObject } from "./json.js";
 import { ToolCall } from "./tool.js";
 /**
- * What somebody is asked for. `approval`: may the call run; `result`: what the call that was begun has come to;
- * `question`: something that the tool wants to know; `interrupted`: may a call run again that a crash broke off.
+ * What an answer decides. `approval`: whether the call can run. `result`: the result of a call that has started.
+ * `question`: an answer that the tool needs. `interrupted`: whether a call that a crash interrupted can run again.
  */
 type WaitKind = "approval" | "result" | "question" | "interrupted";
 /** What a person or another program needs to know to answer. */
 interface WaitAbout {
   readonly kind: WaitKind;
-  /** The call as it would be made: its arguments fit the tool's schema. */
+  /** The call as it would run: its arguments fit the tool's schema. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** JSON Schema: of edited arguments (`approval`), or of the value that is asked for. */
+  /** JSON Schema of edited arguments (`approval`), or of the requested value. */
   readonly schema?: JsonObject;
-  /** Of the call's arguments: an approval is for exactly these. */
+  /** A hash of the call's arguments: an approval is valid only for them. */
   readonly argsHash: string;
 }
 /**
- * Turns of other sessions, and jobs, whose ends are waited for. Nobody answers such a wait: it is not listed and is no
- * fact.
+ * A wait for the ends of jobs and of turns of other sessions. It needs no answer, so it is not listed and has no fact.
  */
 interface WaitedTurns {
   readonly kind: "turns";
   readonly turns: readonly WaitedTurn[];
-  /** A job that is idle counts as ended, and so does one that is not there any more. */
+  /** An idle job and a deleted job count as ended. */
   readonly jobs?: readonly JobId[];
   readonly need: "any" | "all";
-  /** When the turn that waits is stopped, these are cancelled. */
+  /** Cancels these when the waiting turn is stopped. */
   readonly cancels?: true;
 }
 interface WaitedTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
 }
-/** The answer to a wait. `by`: who gave it, as the app names them. */
+/** The answer to a wait. `by`: the app's name for the person or program that answered. */
 type WaitAnswer = {
   readonly kind: "value";
   readonly value: Json;

@@ -3,6 +3,7 @@ import { AppTriggers } from "./triggers/app.js";
 import { Budget, SessionConfig } from "../model/config.js";
 import { CancelAnswer } from "../model/outcome.js";
 import { Comparison } from "../graph/history.js";
+import { CreatedSession, FirstInput } from "../kernel/created.js";
 import { EffectHost } from "../hosts/host.js";
 import { ForkOptions } from "./session/make.js";
 import { InjectOptions, InjectedMessage } from "../model/input.js";
@@ -11,15 +12,16 @@ import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
 import { Monitors } from "../kernel/monitor.js";
+import { NewSessionRequest, PluginOptions, SessionReading } from "../kernel/services.js";
 import { Optional } from "../model/known.js";
 import { Plugin } from "../kernel/plugin.js";
-import { PluginOptions, SessionReading } from "../kernel/services.js";
 import { PriceTable, Spent, Usage } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
-import { Recovered } from "./session/watch.js";
+import { Recovered } from "./session/session-watcher.js";
 import { Section } from "../kernel/prompt.js";
 import { Session } from "./session/handle.js";
+import { SessionAccess } from "./services/session-service.js";
 import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
@@ -45,6 +47,8 @@ type RuntimeOptions = {
   readonly template?: readonly Section[] | undefined;
   /** Temperature, output limit and the like for every model call, unless a session has its own. */
   readonly settings?: ModelSettings | undefined;
+  /** Which plugins reach jobs and monitors beyond their session and its descendants. Default: none. */
+  readonly sessionAccess?: SessionAccess | undefined;
   /** Bounds on time, size and number; `Limits` names the default of each. */
   readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
@@ -77,6 +81,13 @@ interface Runtime extends AsyncDisposable {
     list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
     /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
     get(id: string): Promise<SessionReading>;
+    /**
+     * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
+     * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
+     */
+    create(request?: NewSessionRequest): Promise<CreatedSession>;
+    /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
+    takeFirstInput(id: string): Promise<FirstInput | undefined>;
     /** Creates a session over the same history, with its own future. Default: at the head. */
     fork(id: string, options?: ForkOptions): Promise<Session>;
     /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
@@ -111,6 +122,11 @@ interface Runtime extends AsyncDisposable {
    */
   recover(): Promise<Recovered>;
   /**
+   * Keeps the process alive as a worker until SIGTERM, SIGINT, `signal` or a call of `close()`, then closes the runtime.
+   * Resolves when it is closed. `recover` decides what runs; throws `runtime.passive` with `recover: "never"`.
+   */
+  run(options?: RunOptions): Promise<void>;
+  /**
    * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace (default: 5 seconds), closes
    * plugins in reverse order, then the store. The grace of the first call holds.
    */
@@ -119,6 +135,10 @@ interface Runtime extends AsyncDisposable {
 interface CloseOptions {
   /** How long running turns and jobs may still finish, in milliseconds. Default: 5,000. */
   readonly graceMs?: number | undefined;
+}
+interface RunOptions extends CloseOptions {
+  /** Closes the runtime when it aborts. */
+  readonly signal?: AbortSignal | undefined;
 }
 interface SessionOptions {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
@@ -162,4 +182,4 @@ interface SessionSummary {
   /** The open turn, in this process or another. */
   readonly openTurn?: TurnId;
 }
-export { CloseOptions, Runtime, RuntimeOptions, SessionSummary, TreeUsage };
+export { Runtime, RuntimeOptions, SessionSummary };

@@ -1,8 +1,8 @@
 import { EffectHost } from "../hosts/host.js";
 /**
- * The journal host, without a memory of its own: what was recorded of a resumed turn it reads from the store when the
- * turn is opened, and hands it out event by event. Whatever else knows of the past must have it from those events, as on
- * hosts that keep their own history. For tests, mostly with the crash kit.
+ * The journal host without a memory: it reads the recorded events of a resumed turn from the store when the turn is
+ * opened, and returns them one by one. So everything else must learn the past from those events, as on hosts with their
+ * own history. For tests, mostly with the crash kit.
  */
 declare function amnesiac(): EffectHost;
 export { amnesiac };

@@ -4,14 +4,14 @@ import { CrashWorld, Orders } from "./crash/life.js";
 import { Optional } from "../model/known.js";
 import { Picture } from "./crash/picture.js";
 import { PlaceName } from "./crash/places.js";
-/** An app to be killed. It must be the default export of a module of its own, which is run in child processes. */
+/** An app to be killed. It must be the default export of a separate module, which runs in child processes. */
 interface Scenario {
   /**
    * Runs from the beginning in every process: opens a runtime on the world's store and host, sends every input with a
-   * key, and waits until all are answered. After a kill, the same keys join the turns that are there already.
+   * key, and waits until all are answered. After a kill, the same keys join the existing turns.
    */
   run(world: CrashWorld): Promise<unknown>;
-  /** Throws when the final store is wrong. Default: it must equal that of the run without a kill. */
+  /** Throws if the final store is wrong. Default: it must equal that of the run without a kill. */
   readonly check?: ((final: Picture, told: {
     readonly clean: Picture;
     readonly acts: readonly string[];
@@ -23,22 +23,22 @@ interface DefinedScenario extends Scenario {
 }
 declare function defineScenario(scenario: Scenario): DefinedScenario;
 interface CrashOptions extends Optional<Amounts> {
-  /** Seeds the random choice of trials: equal seeds choose equal trials. Default 1. */
+  /** Seed of the random choice of trials: equal seeds choose equal trials. Default: 1. */
   readonly seed?: number | undefined;
   /** Runs exactly these trials, for example one that found a violation. */
   readonly trials?: readonly Trial[] | undefined;
-  /** How many trials run at a time. Default 2. */
+  /** How many trials run at a time. Default: 2. */
   readonly parallel?: number | undefined;
-  /** A process that takes longer counts as stuck, in milliseconds. Default 30 seconds. */
+  /** The time in milliseconds after which a process counts as stuck. Default: 30 seconds. */
   readonly timeoutMs?: number | undefined;
   /** Arguments for `node` before the program, for example a loader. */
   readonly execArgv?: readonly string[] | undefined;
-  /** Called after each trial, with the violations that it found. */
+  /** Called after each trial with its violations. */
   readonly onTrial?: ((told: TrialTold) => void) | undefined;
-  /** Where the scenarios run: a place that the kit knows, or the address of a module with one. Default `sqlite`. */
+  /** Where the scenarios run: a place of the kit by name, or the URL of a module with one. Default: `sqlite`. */
   readonly place?: PlaceName | URL | undefined;
   /**
-   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to try the kit on broken
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to test the kit with broken
    * ones.
    */
   readonly around?: URL | undefined;
@@ -47,9 +47,9 @@ interface TrialTold {
   readonly scenario: string;
   readonly trial: Trial;
   readonly violations: readonly Violation[];
-  /** How many trials are done. */
+  /** The number of finished trials. */
   readonly done: number;
-  /** How many trials there are. */
+  /** The number of all trials. */
   readonly of: number;
 }
 /**

@@ -1,7 +1,8 @@
 import { ModelPart } from "../model/request.js";
 import { Provider } from "../providers/provider.js";
 /**
- * Makes a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores them.
+ * Creates a provider that answers every request with these parts. A provider whose replies cannot be chosen ignores
+ * them.
  */
 type MakeProvider = (parts: readonly ModelPart[]) => Provider;
 /** A promise of every provider. `check` throws when it is broken. */

@@ -1,8 +1,8 @@
 import { Sandbox } from "../sandbox/sandbox.js";
-/** A promise of every sandbox. `check` throws when it is broken. It may be given the same sandbox as other laws. */
+/** A promise of every sandbox. `check` throws if it is broken. Laws may share a sandbox. */
 interface SandboxLaw {
   readonly law: string;
-  /** `another` makes a second sandbox of the same kind, as another process would. */
+  /** `another` creates a second sandbox of the same kind, as another process would. */
   check(sandbox: Sandbox, another: () => Sandbox): Promise<void>;
 }
 export { SandboxLaw };

@@ -1,4 +1,4 @@
-import { Json } from "../model/json.js";
+import { Json, JsonObject } from "../model/json.js";
 /**
  * A diagnostic that belongs to no result: a late answer that was dropped, a conflict between plugins, an observer that
  * was skipped.
@@ -8,6 +8,8 @@ interface TraceRecord {
   readonly name: string;
   readonly sessionId?: string;
   readonly turnId?: string;
+  /** Where in the turn or in the job a plugin emitted it, as the plugin gives it: a call's id, a job's id. */
+  readonly context?: JsonObject;
   readonly about: {
     readonly [key: string]: Json;
   };

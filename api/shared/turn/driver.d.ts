@@ -7,21 +7,21 @@ import { Json, JsonObject } from "../model/json.js";
 import { Limits } from "../model/limits.js";
 import { ModelRequest, ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { ToolResult } from "../model/tool.js";
-/** What a protocol sees when it decides. It holds nothing that could differ in a replay. */
+/** What a protocol sees when it decides. It contains nothing that could differ in a replay. */
 interface RoundView {
   readonly round: number;
-  /** The notes that the protocol last left in this turn. */
+  /** The protocol's latest notes in this turn. */
   readonly memo: Json;
   /** The entries that this turn has added so far. */
   readonly log: readonly Entry[];
   readonly limits: Limits;
-  /** The JSON Schema of the typed result that the caller asked for. */
+  /** The JSON Schema of the requested typed result. */
   readonly output?: JsonObject;
-  /** The result itself is the field `value` of what `output` describes. */
+  /** The result is the field `value` of the object that `output` describes. */
   readonly unwraps?: true;
-  /** The protocol's own durable options, as this frame has them. */
+  /** The protocol's own durable options in this frame. */
   readonly options?: Json;
-  /** The caller's input for plugins, by the id of the extension. */
+  /** The caller's input for plugins, by extension id. */
   readonly extensions?: JsonObject;
 }
 /** What a protocol sees when it makes a model request. */
@@ -33,7 +33,7 @@ interface RequestView extends RoundView {
   readonly settings?: ModelSettings;
 }
 /**
- * A protocol's decision about what happens next. `add` is said to the model and kept in history; `memo` replaces the
+ * A protocol's decision about what happens next. `add` is sent to the model and stays in history; `memo` replaces the
  * protocol's notes.
  */
 type Decision = {
@@ -58,7 +58,7 @@ type Decision = {
 {
   readonly kind: "ask";
 } |
-/** Ask again because the reply was of no use; counts against `noProgressMax`. */
+/** Ask again because the reply was useless; counts against `noProgressMax`. */
 {
   readonly kind: "retry";
 } | {
@@ -74,7 +74,7 @@ interface PlacedResult extends ToolResult {
   readonly at: string;
 }
 /**
- * A protocol, as the machine sees it: how replies are read and acted on. Pure and versioned: the same view gives the
+ * A protocol, as the machine sees it: how replies are parsed and acted on. Pure and versioned: the same view gives the
  * same decision in every run. A change that would decide differently on an old journal needs a new version.
  */
 interface ProtocolDriver {
@@ -83,7 +83,7 @@ interface ProtocolDriver {
   request(view: RequestView): ModelRequest;
   onReply(view: RoundView, reply: Reply): Decision;
   /**
-   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` calls it on a cancel too.
+   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` also calls it on a cancel.
    */
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;

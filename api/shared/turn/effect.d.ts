@@ -8,18 +8,18 @@ import { WaitAbout, WaitedTurns } from "../model/wait.js";
 interface PlacedCall {
   readonly at: string;
   readonly call: ToolCall;
-  /** How the code named it, where that is not the tool's name. A replay must come to the same. */
+  /** The name in the code, if it is not the tool's name. A replay must use the same. */
   readonly as?: string;
 }
-/** A call at a gate. `isApproved`: somebody approved it with exactly these arguments. */
+/** A call at a gate. `isApproved`: it was approved with exactly these arguments. */
 interface GatedCall extends PlacedCall {
   readonly isApproved?: true;
 }
-/** A call with its result. `ms`: how long it took, all attempts and waits together; left out if it was not made. */
+/** A call with its result. `ms`: its duration with all attempts and waits; omitted if it was not made. */
 interface ReturnedCall extends PlacedCall {
   readonly output: ToolOutput;
   readonly ms?: number;
-  /** Who was asked about it. */
+  /** The questions about it. */
   readonly asked?: readonly AskedTrail[];
 }
 /** One piece of code that a model wrote. */
@@ -27,15 +27,15 @@ interface Cell {
   readonly language: string;
   readonly code: string;
   readonly acceptFinish: boolean;
-  /** The value that the code finishes with is handed to this tool, in this field of its input if one is named. */
+  /** The tool that gets the value that the code finishes with, in this field of its input if one is named. */
   readonly finishBy?: {
     readonly tool: string;
     readonly field?: string;
   };
-  /** What it printed is kept whole, and how it ended is the text part after it: the protocol shortens what it shows. */
+  /** Its output is stored whole, and the text part after it has its ending. The protocol shortens what it shows. */
   readonly isWhole?: true;
 }
-/** What a running cell is given: the result of one of its calls, or that a sleep of it is over. */
+/** An answer for a running cell: the result of one of its calls, or the end of one of its sleeps. */
 interface CellDelivery {
   readonly at: string;
   readonly output?: ToolOutput;
@@ -50,9 +50,9 @@ interface PlacedSleep {
  */
 type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
- * What a turn wants done. An effect is named by its position, so a resumed turn asks for the same names.
- * Serial effects run hooks, and `step` never has two open that may write plugin state. A host starts outward ones only
- * when the events that released them are durable.
+ * What a turn asks for. An effect is named by its position, so a resumed turn asks for the same names. Serial effects
+ * run hooks, and `step` never has two open that may write plugin state. A host starts outward effects only when the
+ * events that released them are durable.
  */
 type Effect = {
   readonly name: EffectName;
@@ -77,6 +77,7 @@ type Effect = {
   readonly at: BoundaryKind;
 } | {
   readonly kind: "compact";
+  readonly instructions?: string;
 } | {
   readonly kind: "finalize";
   readonly outcome: TurnOutcome;
@@ -85,13 +86,13 @@ type Effect = {
   readonly at: string;
   readonly call: ToolCall;
   readonly attempt: number;
-  /** The position without the attempt: what the idempotency key is made of. */
+  /** The position without the attempt, from which the idempotency key is made. */
   readonly position: EffectName;
   readonly onInterrupt?: "fail" | "ask";
   readonly writes?: true;
 } |
 /**
- * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again, or
+ * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again or
  * is over. So between segments only calls, waits and sleeps are open, and the turn can park.
  */
 {
@@ -100,7 +101,7 @@ type Effect = {
   /** The time in the code: that of the event that released the segment. */
   readonly time: number;
   readonly deliver?: CellDelivery;
-  /** The first cell of a frame with a task of its own: it begins with an empty heap. */
+  /** The first cell of a frame with a separate task. It starts with an empty heap. */
   readonly isFresh?: true;
 } | {
   readonly kind: "wait";

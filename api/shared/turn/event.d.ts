@@ -11,28 +11,28 @@ import { PromptPart } from "../model/prompt.js";
 import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
 import { WaitAnswer, WaitedTurns } from "../model/wait.js";
-/** What a plugin keeps: its state, and large values as blobs by name. */
+/** What a plugin stores: its state, and large values as blobs by name. */
 interface PluginState {
   readonly state: Json;
   readonly blobs?: {
     readonly [name: string]: BlobHash;
   };
 }
-/** The new state, whole, of every plugin that changed something; by plugin id. */
+/** The whole new state of every plugin that changed something, by plugin id. */
 type Changes = {
   readonly [plugin: string]: PluginState;
 };
-/** Everything the fold needs to know of the world in which the turn began. It never reads today's configuration. */
+/** Everything that the fold needs of the world at the start of the turn. It never reads the current configuration. */
 interface Opened {
   readonly kind: "opened";
   readonly at: number;
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly inputId: InputId;
-  /** A store may keep the input once, with the input's own row, and put it back here when it reads. */
+  /** A store may keep the input only in the input's row, and put it back here when it reads. */
   readonly input: Draft;
   readonly step: number;
-  /** `options`: the protocol's own, as the frame has them in which the turn begins. */
+  /** `options`: the protocol's own, in the frame in which the turn starts. */
   readonly protocol: {
     readonly id: string;
     readonly version: number;
@@ -45,34 +45,34 @@ interface Opened {
   }[];
   readonly limits: Limits;
   readonly config: SessionConfig;
-  /** The session's own options of plugins, as they were given. */
+  /** The session's plugin options, as given. */
   readonly options?: {
     readonly [plugin: string]: Json;
   };
-  /** Input for plugins, by the id of the extension. */
+  /** Input for plugins, by extension id. */
   readonly extensions?: JsonObject;
-  /** Prompt parts for this turn alone. */
+  /** Prompt parts for this turn only. */
   readonly prompt?: readonly PromptPart[];
-  /** The JSON Schema of the typed result, when the caller asked for one. */
+  /** The JSON Schema of the typed result, if one was requested. */
   readonly output?: JsonObject;
   /** The schema was wrapped in an object: the result is its field `value`. */
   readonly unwraps?: true;
-  /** Other inputs that wait for turns of their own are taken into this turn before it begins. */
+  /** The turn takes in other inputs that wait for turns of their own before it starts. */
   readonly merges?: true;
-  /** Injected inputs wait: the turn takes them in before it begins. */
+  /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
   readonly generation: number;
 }
-/** Stages that no plugin hooks in this turn: the machine passes them by, and the journal does not mention them. */
+/** Stages without a hook in this turn. The machine skips them, and the journal does not contain them. */
 interface Skips {
-  /** Rounds after the first need no preparing; `unless-code`: until code has run in the turn. */
+  /** Later rounds need no preparation; `unless-code`: until code has run in the turn. */
   readonly prepare?: true | "unless-code";
   readonly gate?: true;
   readonly settle?: true;
-  /** `unless-code`: only a turn in which code ran has something to keep there. */
+  /** `unless-code`: only a turn in which code ran has something to store there. */
   readonly finalize?: true | "unless-code";
 }
-/** The policies of tools that are not plain, by name. Used where there is no gate to give them call by call. */
+/** The policies of tools with one, by name. Used without a gate, which would give them per call. */
 type Policies = {
   readonly [tool: string]: CallPolicy;
 };
@@ -86,7 +86,7 @@ type Verdict = {
   readonly input?: Json;
   readonly policy?: CallPolicy;
 } |
-/** The call will not run: it was denied, short-circuited, unknown or invalid. */
+/** The call will not run: it was denied, answered by a hook, unknown or invalid. */
 {
   readonly kind: "settled";
   readonly output: ToolOutput;
@@ -94,15 +94,15 @@ type Verdict = {
   readonly kind: "wait";
   readonly key: WaitKey;
   readonly until: number;
-  /** Why somebody is asked, shown to them; and the plugin that wants it. */
+  /** The reason that is shown with the question, and the plugin that asks. */
   readonly reason?: string;
   readonly plugin?: string;
-  /** Of the tool's arguments, as JSON Schema: edited ones are checked where the answer is given. */
+  /** The JSON Schema of the tool's arguments, which checks edited ones when the answer is given. */
   readonly schema?: JsonObject;
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
-/** What the after-hooks made of one result; null where they left it alone and the plain projection stands. */
+/** What the after-hooks made of one result; null if they did not change it and the plain projection is used. */
 type Settlement = {
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
@@ -113,18 +113,18 @@ interface Failure {
   readonly message: string;
   readonly plugin?: string;
 }
-/** How a code cell ended, and what a model is shown of it. */
+/** How a code cell ended, and what a model sees of it. */
 interface CellOutput {
   readonly state: CellStatus;
   readonly parts: readonly ResultPart[];
   readonly finish?: Json;
-  /** The code wants to go on with this task in a fresh frame. */
+  /** The code asks to continue with this task in a fresh frame. */
   readonly continues?: {
     readonly task: string;
     readonly seed?: Json;
   };
 }
-/** What a turn takes in at a boundary: something that was said, or nodes that others appended meanwhile. */
+/** What a turn takes in at a boundary: a message, or nodes that others appended meanwhile. */
 type TakenInput = {
   readonly inputId: InputId;
   readonly message: Draft;
@@ -135,7 +135,7 @@ type TakenInput = {
 /** Nodes that a hook or a tool appends to its own session. */
 interface Appending {
   readonly nodes: readonly Addition[];
-  /** Named by the caller: a repeat, in this turn or later, appends nothing. `hash` is of the nodes. */
+  /** The caller's name for it: a repeat, in this turn or later, appends nothing. `hash` is that of the nodes. */
   readonly operation?: {
     readonly name: string;
     readonly hash: string;
@@ -146,45 +146,46 @@ type Answered = {
   readonly at: number;
   readonly effect: EffectName;
   readonly changes?: Changes;
-  /** What nested model calls (`complete`) used while the effect ran. */
+  /** The spending of nested model calls (`complete`) during the effect. */
   readonly spent?: readonly Spent[];
-  /** The notes of nested calls that `spent` includes, so that none is booked twice. */
+  /** The notes of nested calls that `spent` includes, so that none is counted twice. */
   readonly booked?: readonly string[];
-  /** What hooks and tools appended to the conversation while the effect ran. */
+  /** What hooks and tools appended to the conversation during the effect. */
   readonly appends?: readonly Appending[];
-  /** Inputs whose nodes are among `appends`: others appended them while the turn was open. */
+  /** Inputs whose nodes are in `appends`: others appended them while the turn was open. */
   readonly taken?: readonly InputId[];
-  /** Jobs that begin with this answer: their rows are written with it. */
+  /** Jobs that start with this answer. Their rows are written with it. */
   readonly spawns?: readonly NewJob[];
 };
 type Answer = Answered & ({
   readonly kind: "prepared";
-  /** The prompt and the catalog; left out when nothing changed since the round before. */
+  /** The prompt and the catalog; omitted if unchanged since the round before. */
   readonly prompt?: BlobHash;
   readonly catalog?: BlobHash;
-  /** The volatile prompt parts of this round, said after the conversation. */
+  /** The volatile prompt parts of this round, placed after the conversation. */
   readonly tail?: string;
-  /** The messages that plugins show the model instead of the plain conversation, as JSON. */
+  /** The messages that plugins show the model in place of the conversation, as JSON. */
   readonly shown?: BlobHash;
-  /** The parts that the prompt was made of, as JSON; left out when no plugin gave any. */
+  /** The parts of the prompt as JSON; omitted if no plugin added one. */
   readonly parts?: BlobHash;
-  /** Plugins gave tools for this turn alone. */
+  /** Plugins added tools for this turn only. */
   readonly hasTools?: true;
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
-  /** A plugin answers the turn; no model is asked. */
+  /** A plugin answers the turn, without a model call. */
   readonly answer?: {
     readonly plugin: string;
     readonly text: string;
   };
-  /** A plugin wants the conversation compacted before the model is asked. */
+  /** A plugin wants the conversation compacted before the model call. `instructions` are for the compactor. */
   readonly compact?: true;
+  readonly instructions?: string;
   readonly frame?: {
     readonly task: string;
     readonly seed?: Json;
     readonly name?: string;
   };
-  /** Whether response hooks and compactors are installed. Where they are not, the turn has no such stage. */
+  /** Whether response hooks and compactors are installed. Without them, the turn skips these stages. */
   readonly responds?: true;
   readonly compacts?: true;
   readonly skips?: Skips;
@@ -193,7 +194,7 @@ type Answer = Answered & ({
   readonly kind: "replied";
   readonly reply: Reply;
   readonly attempts?: readonly Attempt[];
-  /** The model that was asked instead of the session's. */
+  /** The model that was called instead of the session's. */
   readonly model?: string;
 } | {
   readonly kind: "responded";
@@ -206,16 +207,18 @@ type Answer = Answered & ({
   readonly kind: "returned";
   readonly output: ToolOutput;
 } |
-/** The call goes on without its tool: until its result is given, or the turns have ended for which it waits. */
+/**
+ * The call continues without its tool: until its result is given, or until the turns that it waits for have ended.
+ */
 {
   readonly kind: "deferred";
   readonly key: WaitKey;
   readonly until: number;
-  /** A person is asked this; left out for a result that comes from elsewhere. */
+  /** The question to a person; omitted for a result from elsewhere. */
   readonly question?: string;
   readonly schema?: JsonObject;
   readonly on?: WaitedTurns;
-  /** How the call ends when the turn is stopped meanwhile; left out where that is unknown. */
+  /** The result of the call if the turn is cancelled meanwhile; omitted if it is unknown. */
   readonly ifStopped?: ToolFailure;
 } | {
   readonly kind: "settled";
@@ -223,14 +226,14 @@ type Answer = Answered & ({
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
 } |
-/** The code waits: for these calls and sleeps, and for those before them that are open. */
+/** The code waits for these calls and sleeps, and for earlier open ones. */
 {
   readonly kind: "called";
   readonly calls: readonly PlacedCall[];
   readonly sleeps?: readonly PlacedSleep[];
-  /** How far the cell has computed. A replay must come to the same. */
+  /** How far the cell has computed. A replay must reach the same value. */
   readonly meter?: number;
-  /** What the segment was given of the world around it. A replay is given the same. */
+  /** What the segment got from the world around it. A replay gets the same. */
   readonly given?: Json;
 } |
 /** The cell is over. */
@@ -238,7 +241,7 @@ type Answer = Answered & ({
   readonly kind: "executed";
   readonly output: CellOutput;
   readonly meter?: number;
-  /** A hash of what the code keeps. A replay must come to the same. */
+  /** A hash of what the code keeps. A replay must reach the same value. */
   readonly heap?: string;
   readonly given?: Json;
 } | {
@@ -247,7 +250,8 @@ type Answer = Answered & ({
   readonly messages?: readonly Draft[];
   readonly abort?: Abort;
   readonly compact?: true;
-  /** Tools were added to the session: the next round is prepared anew. */
+  readonly instructions?: string;
+  /** Tools were added to the session, so the next round is prepared again. */
   readonly hasNewTools?: true;
 } | {
   readonly kind: "compacted";
@@ -262,7 +266,7 @@ type Answer = Answered & ({
   readonly key?: WaitKey;
   readonly until?: number;
 } |
-/** `forgets`: cells ran, and what they keep could not be kept. */
+/** `forgets`: cells ran, and their variables could not be stored. */
 {
   readonly kind: "finalized";
   readonly messages?: readonly Draft[];
@@ -273,16 +277,16 @@ type Answer = Answered & ({
   readonly attempts?: readonly Attempt[];
   readonly usage?: Usage;
   readonly model?: string;
-  /** What the model had said when the call broke off. */
+  /** The output of the model before the call broke off. */
   readonly partial?: readonly Part[];
 });
-/** An operation that ran while the turn only waited. What it changed is the turn's, and is committed with it. */
+/** An operation that ran while the turn only waited. Its changes belong to the turn and are committed with it. */
 interface Applied {
   readonly kind: "applied";
   readonly at: number;
   /** The name of the operation, unique over all sessions. */
   readonly operation: string;
-  /** What is kept of it for repeats, where its caller named it. */
+  /** The receipts for repeats, if the caller named the operation. */
   readonly parts?: readonly {
     readonly operation: string;
     readonly receipt: Json;
@@ -299,11 +303,9 @@ type TurnEvent = Opened | Answer | {
   readonly at: number;
   readonly step: number;
   readonly generation: number;
-  /** The process had let the turn go because its store failed: that is no crash, however often it happens. */
+  /** The process had abandoned the turn because its store failed. That is not a crash, however often it happens. */
   readonly isFault?: true;
-} |
-/** An operation ran while the turn did nothing but wait. */
-Applied | {
+} | Applied | {
   readonly kind: "cancelled";
   readonly at: number;
   readonly requestId: string;

@@ -1,8 +1,9 @@
 // One worker: sends its share of the turns, and goes on with whatever a dead worker left. It is killed without a warning.
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRuntime, defineTool, type Provider, type Store } from "bowline";
+import { createRuntime, defineTool, type Store } from "bowline";
 import { journal } from "bowline/hosts/journal";
+import type { Provider } from "bowline/provider";
 import { postgres } from "bowline/stores/postgres";
 import { calls, recited, says } from "bowline/testing";
 import type { Told } from "./judge.ts";
@@ -95,4 +96,4 @@ const clerk = async (): Promise<void> => {
   }
 };
 for (let n = 0; n < AT_ONCE; n++) void clerk();
-setInterval(() => {}, 1_000); // It stays for what others leave.
+await runtime.run(); // It stays for what others leave.

@@ -1,9 +1,8 @@
-// Job: a turn whose effects run in this process. Performs them, hands out their answers in one order, looks for mail,
-// commits and lets go.
-// Not its job: keeping events. They are in memory only; `JournalRun` adds the writing and holds effects back.
-// L1. An event is handed out only if it answers an open effect; late and second answers are dropped and traced.
-// L2. Once `isOver` is set, no effect is begun, and no event is written or handed out.
-// L3. A cancel is handed out once, whether mail, the commit or parking brings it.
+// A turn whose effects run in this process: performs them, returns their answers in one order, reads mail, commits and
+// leaves. Events are in memory only; `JournalRun` adds storing them and delays effects.
+// run-1: An event is returned only if it answers an open effect. Late and second answers are dropped and traced.
+// run-2: Once `isOver` is set, no effect starts, and no event is stored or returned.
+// run-3: A cancel is returned once, whether mail, the commit or parking brings it.
 
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
@@ -28,9 +27,9 @@ import type { HostContext, Perform, TurnRef, TurnRun } from "../host.ts";
 import type { Runs } from "./runs.ts";
 
 /** An open effect and its cancellation. */
-export class Held extends LazyScope {
+export class OpenEffect extends LazyScope {
   readonly effect: Effect;
-  /** When the event happened that opened it. */
+  /** The time of the event that opened it. */
   readonly openedAt: number;
   isResumed = false;
   constructor(effect: Effect, openedAt: number) {
@@ -40,14 +39,14 @@ export class Held extends LazyScope {
   }
 }
 
-/** A call of `next` that waits. One that waits for quiet is resolved without an event when there is quiet. */
+/** A waiting call of `next`. With `quietMs` it resolves without an event after that time. */
 interface Waiter {
   resolve(event: TurnEvent | undefined): void;
   reject(error: unknown): void;
   readonly quiet?: AbortController;
 }
 
-/** The row of a wait. */
+/** Returns the row of a wait. */
 export const waitOf = ({ key, name, at, until, about }: EffectOf<"wait">): NewWait => ({
   key,
   effect: name,
@@ -56,12 +55,14 @@ export const waitOf = ({ key, name, at, until, about }: EffectOf<"wait">): NewWa
   about,
 });
 
-/** The jobs that events begin, as the store takes them: one that is bound to its process belongs to the turn's owner. */
+/**
+ * Returns the jobs that events start, in the store's form. A job that is bound to its process gets the turn's owner.
+ */
 export function spawnsIn(events: readonly TurnEvent[], { owner }: Lease): readonly JobSpawn[] {
   let found = NO_SPAWNS;
   for (let index = 0; index < events.length; index++) {
     const { spawns } = events[index] as { readonly spawns?: readonly NewJob[] };
-    if (spawns === undefined) continue; // Nearly always.
+    if (spawns === undefined) continue; // The usual case.
     found = [...found, ...spawns.map((job) => (job.recovery === "owner-bound" ? { job, owner } : { job }))];
   }
   return found;
@@ -74,9 +75,9 @@ export class LocalRun implements TurnRun {
   protected readonly context: HostContext;
   readonly #perform: Perform;
   readonly #runs: Runs;
-  /** Open effects, in no order. There are few at a time, so a list is quicker than a map. */
-  #open: Held[] = [];
-  /** Events that arrived and were not handed out yet; recorded ones come first. */
+  /** Open effects, in no order. There are few, so a list is faster than a map. */
+  #open: OpenEffect[] = [];
+  /** Events that were not returned yet. Recorded ones are first. */
   readonly #queue: TurnEvent[];
   #waits: Map<WaitKey, EffectName> | undefined;
   #head = 0;
@@ -85,16 +86,16 @@ export class LocalRun implements TurnRun {
   protected get lost(): unknown {
     return this.#lost;
   }
-  /** How many looks for mail are under way. */
+  /** How many reads of mail are running. */
   #looks = 0;
   #cancelSeen = false;
-  /** When the event happened that opens the next effects. */
+  /** The time of the event that opens the next effects. */
   #openedAt: number;
   /** The index of this run in `Runs`, which alone sets it. */
   place = 0;
   protected isOver = false;
 
-  /** `recorded` events are handed out before anything new. */
+  /** `recorded` events are returned before new ones. */
   constructor(
     turn: TurnRef,
     perform: Perform,
@@ -113,12 +114,12 @@ export class LocalRun implements TurnRun {
   }
 
   start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
-    // The turn was let go while its last event was on the way to the caller: begin nothing more.
+    // The turn was abandoned while its last event was on the way to the caller. Nothing more may start.
     if (this.isOver) return;
     for (let index = 0; index < dropped.length; index++) this.#close(dropped[index] as EffectName)?.abort();
     let isGrace = false;
     for (let index = 0; index < effects.length; index++) {
-      const held = new Held(effects[index] as Effect, this.#openedAt);
+      const held = new OpenEffect(effects[index] as Effect, this.#openedAt);
       if (this.#open.length === 0) this.#open = [held];
       else this.#open.push(held);
       if (held.effect.name === GRACE) isGrace = true;
@@ -127,8 +128,8 @@ export class LocalRun implements TurnRun {
     if (isGrace) this.#abortWork();
   }
 
-  /** Does an effect. A journal holds some of them back first. */
-  protected begin(scope: Held): void {
+  /** Performs an effect. A journal delays some of them. */
+  protected begin(scope: OpenEffect): void {
     const { effect } = scope;
     if (effect.kind === "sleep") return this.#sleep(effect.name, effect.until, scope);
     if (effect.kind === "wait") return void this.#wait(effect, scope);
@@ -145,12 +146,12 @@ export class LocalRun implements TurnRun {
     );
   }
 
-  #close(name: EffectName): Held | undefined {
+  #close(name: EffectName): OpenEffect | undefined {
     const open = this.#open;
     for (let index = 0; index < open.length; index++) {
-      const held = open[index] as Held;
+      const held = open[index] as OpenEffect;
       if (held.effect.name !== name) continue;
-      const last = open.pop() as Held;
+      const last = open.pop() as OpenEffect;
       if (last !== held) open[index] = last;
       return held;
     }
@@ -173,14 +174,16 @@ export class LocalRun implements TurnRun {
   }
 
   /**
-   * Waits for the end of a grace or a backoff. A dropped one ends early, and its answer is not sent. It never waits
-   * longer than was planned: the clock may have been set back since, or be another machine's.
+   * Waits for the end of a grace period or a backoff. A dropped one ends early without an answer. It never waits longer
+   * than planned, because the clock may have been set back since, or be another machine's.
    */
-  #sleep(effect: EffectName, until: number, scope: Held): void {
+  #sleep(effect: EffectName, until: number, scope: OpenEffect): void {
     const { world } = this.context;
     const ms = Math.min(until - world.now(), until - scope.openedAt);
     void world.sleep(Math.max(0, ms), scope.signal).then(() => {
-      if (!scope.isAborted) this.arrive({ kind: "slept", at: world.now(), effect });
+      // Timers use another clock than `now` and can fire a millisecond before `until`. Code that measures its sleep
+      // would see a shorter one than it asked for.
+      if (!scope.isAborted) this.arrive({ kind: "slept", at: Math.max(world.now(), until), effect });
     });
   }
 
@@ -193,7 +196,7 @@ export class LocalRun implements TurnRun {
       await this.announce(effect);
       await world.sleep(Math.max(0, until - world.now()), scope.signal);
       if (scope.isAborted || !this.#waits.has(key)) return;
-      // The first writer wins, so an answer that came just before the timeout stands.
+      // The first writer wins, so an answer that came just before the timeout stays.
       await store.waits.resolve(key, { kind: "timeout" }, world.now());
       this.poke();
     } catch (error) {
@@ -201,13 +204,13 @@ export class LocalRun implements TurnRun {
     }
   }
 
-  /** Writes the row of a wait, then tells readers that it can be answered. */
+  /** Writes the row of a wait, then notifies readers that it can be answered. */
   protected async announce(effect: EffectOf<"wait">): Promise<void> {
     const { store, world } = this.context;
     const sent = world.now();
     this.#heard(await store.append(this.turn.lease, 0, [], sent, [waitOf(effect)]), sent);
     this.context.waiting(effect.key);
-    // A run before this one may have announced the wait, and it may be answered already.
+    // An earlier run may have announced the wait, and it may already be answered.
     await this.poke();
   }
 
@@ -229,15 +232,15 @@ export class LocalRun implements TurnRun {
   }
 
   /**
-   * Closes the effect that the event answers. Checked here and not on arrival, because the event before it may have
-   * dropped that effect; the answer is then dropped and traced.
+   * Closes the effect that the event answers. Checked here and not on arrival, because an earlier event may have
+   * dropped that effect; then the answer is dropped and traced.
    */
   protected hand(event: TurnEvent): boolean {
     this.#openedAt = event.at;
     if (!("effect" in event)) return true;
     const held = this.#close(event.effect);
     if (held !== undefined) {
-      if (event.kind === "resolved") held.abort(); // Stops the clock of the timeout.
+      if (event.kind === "resolved") held.abort(); // Stops the timer of the timeout.
       if (event.spawns !== undefined) this.spawn(event);
       return true;
     }
@@ -245,10 +248,10 @@ export class LocalRun implements TurnRun {
     return false;
   }
 
-  /** Jobs that are being written; the commit waits for them. */
+  /** Jobs that are being written. The commit waits for them. */
   #spawning: Promise<void> | undefined;
 
-  /** Writes the jobs that an event begins. A journal writes them with the event. */
+  /** Writes the jobs that an event starts. A journal writes them with the event. */
   protected spawn(event: TurnEvent): Awaitable<void> {
     const { store, world } = this.context;
     const spawns = spawnsIn([event], this.turn.lease);
@@ -272,7 +275,7 @@ export class LocalRun implements TurnRun {
     return this.ready() ?? this.arrival(quietMs);
   }
 
-  /** The next event that has arrived already and is still wanted. */
+  /** Returns the next event that has arrived and still answers an open effect. */
   protected ready(): TurnEvent | undefined {
     const queue = this.#queue;
     while (this.#lost === undefined && this.#head < queue.length) {
@@ -313,12 +316,12 @@ export class LocalRun implements TurnRun {
     waiter.resolve(undefined);
   }
 
-  /** Writes no event: they are in memory only. */
+  /** Stores no event, because they are in memory only. */
   record(event: Applied): Awaitable<void> {
     if (event.spawns !== undefined) return this.spawn(event);
   }
 
-  /** Refuses: a turn whose events are in memory cannot be given up. */
+  /** Refuses, because a turn whose events are in memory cannot be resumed. */
   park(_parked: ParkedTurn): Awaitable<{ readonly kind: "parked" } | { readonly reopen: readonly TurnEvent[] }> {
     return { reopen: [] };
   }
@@ -342,7 +345,7 @@ export class LocalRun implements TurnRun {
     this.#cancelSeen = true;
     this.#openedAt = answer.cancel.at;
     const inLine = this.#queue.findIndex((event, index) => index >= this.#head && event.kind === "cancelled");
-    if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail had brought the same cancel; it must be folded once.
+    if (inLine >= 0) this.#queue.splice(inLine, 1); // Mail brought the same cancel, which must be folded once.
     return { reopen: [this.reopened({ kind: "cancelled", ...answer.cancel })] };
   }
 
@@ -350,7 +353,9 @@ export class LocalRun implements TurnRun {
     return event;
   }
 
-  /** Looks as the timer wants it: while the store is locked, looks must not pile up. */
+  /**
+   * Called by the timer. It skips while a read is running, because reads must not pile up while the store is locked.
+   */
   look(): void {
     if (this.#looks === 0) void this.poke();
   }
@@ -392,15 +397,15 @@ export class LocalRun implements TurnRun {
   }
 
   /**
-   * Stops this run for good, because of a lost lease or a failing store: nothing more is written, signals abort, and
-   * the caller of `next` gets the error.
+   * Ends this run because of a lost lease or a failing store: nothing more is stored, signals abort, and the caller of
+   * `next` gets the error.
    */
   protected lose(error: unknown): void {
     if (this.isOver) return;
     this.context.trace("host.lost", { problem: describeThrown(error) });
     this.#letGo(error);
     if (hasCode(error, "lease.lost")) return;
-    // The lease is still ours. Release it, so that the next worker need not wait for it to lapse.
+    // The lease is still valid. Released, so that the next worker need not wait for it to expire.
     const { store } = this.context;
     void Promise.resolve()
       .then(() => store.release(this.turn.lease))
@@ -415,7 +420,7 @@ export class LocalRun implements TurnRun {
     this.#waiter = undefined;
   }
 
-  /** L2 */
+  /** run-2 */
   protected end(): void {
     this.isOver = true;
     this.#runs.delete(this);

@@ -1,8 +1,7 @@
 import type { World } from "../../model/world.ts";
 
 /**
- * How often a turn looks for mail that nobody told it of: a cancel or an answer from another process. This renews its
- * lease, too.
+ * How often a turn reads mail without a hint: a cancel or an answer from another process. This also renews its lease.
  */
 export const LOOK_MS = 500;
 
@@ -12,19 +11,19 @@ interface Listed {
   look(): void;
 }
 
-/** The turns of one host. One loop looks for the mail of all of them and runs only while there are any. */
+/** The turns of one host. One loop reads the mail of all of them and runs only while there are any. */
 export class Runs {
   readonly #runs: Listed[] = [];
   #isLooking = false;
 
-  /** The loop takes its time from the world of the turn that starts it: a host serves one runtime, which has one world. */
+  /** The loop uses the clock of the turn that starts it: a host serves one runtime, which has one clock. */
   add(run: Listed, world: World): void {
     run.place = this.#runs.length;
     this.#runs.push(run);
     if (!this.#isLooking) void this.#look(world);
   }
 
-  /** Moves the last turn into the gap: turns come and go by the thousand, so nothing is searched or copied. */
+  /** Moves the last turn into the gap, so that nothing is searched or copied when turns come and go by the thousand. */
   delete(run: Listed): void {
     if (this.#runs[run.place] !== run) return;
     const last = this.#runs.pop() as Listed;

@@ -8,7 +8,7 @@ import {
   type StateCell,
   shortened,
   type ToolCall,
-} from "../../index.ts";
+} from "../../plugin.ts";
 import type { Reach } from "./options.ts";
 
 /** An answer that the session remembers. */
@@ -30,7 +30,7 @@ export interface RememberedAnswer {
   readonly until?: number;
 }
 
-export interface Kept {
+export interface ApprovalState {
   /** Oldest first. */
   readonly answers: readonly RememberedAnswer[];
 }
@@ -39,7 +39,7 @@ const CHARS_MAX = 300;
 
 /** The answer to this question, if one is remembered that reaches this far. A denial outranks an approval. */
 export function answerTo(
-  { answers }: Kept,
+  { answers }: ApprovalState,
   call: ToolCall,
   question: string,
   reach: Reach,
@@ -76,7 +76,7 @@ export function answerIn(plugin: string, call: ToolCall, asked: readonly AskedTr
 }
 
 /** Keeps an answer in place of an older one to the same question. Where there is no room, the oldest go. */
-export function keep(state: StateCell<Kept>, answer: RememberedAnswer, max: number, now: number): void {
+export function keep(state: StateCell<ApprovalState>, answer: RememberedAnswer, max: number, now: number): void {
   const others = state.get().answers.filter(({ id, until }) => id !== answer.id && isHeld(until, now));
   for (let answers = [...others, answer].slice(-max); answers.length > 0; )
     try {
@@ -103,7 +103,7 @@ function ordered(value: Json): Json {
     .map(([name, field]) => [name, ordered(field)]);
 }
 
-export function keptOf(given: Fields): Kept {
+export function keptOf(given: Fields): ApprovalState {
   return { answers: given.objects("answers", answerOf, []) };
 }
 

@@ -1,23 +1,20 @@
 import {
-  ask,
-  type CallTrail,
   createRuntime,
   definePlugin,
   defineTool,
   defineToolProvider,
-  deny,
   type Json,
   type Plugin,
-  type Provider,
   type Runtime,
-  replaceArgs,
   type Session,
   type Tool,
   type Turn,
 } from "bowline";
+import { ask, type CallTrail, deny, replaceArgs } from "bowline/plugin";
 import { type ApprovalsOptions, approvals } from "bowline/plugins/approvals";
 import { subagents } from "bowline/plugins/subagents";
 import { toolCalls } from "bowline/protocols/tool-calls";
+import type { Provider } from "bowline/provider";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, scripted } from "bowline/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -116,8 +113,8 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
     {
       plugin: "bowline/approvals",
       code: "gate.tool",
-      message: "A gate names the tool refnud, and the session has no tool of that name.",
-      hint: "Did you mean refund? The gate does not hold for its calls. Ignore this if refnud is added later.",
+      message: "A gate names the tool refnud, which the session does not have.",
+      hint: "Did you mean refund? The gate does not apply to its calls. Ignore this if refnud is added later.",
     },
     {
       plugin: "bowline/approvals",
@@ -315,6 +312,27 @@ describe.each(["refund", "ref*"])("with a rule for %s", (tool) => {
     expect(made).toEqual(["a 5"]);
     expect((await resultsIn(world.session))[0]).toContain("Error (tool.arguments)");
   });
+});
+
+test("T9 a wait is counted from when somebody is asked, however long the gate took", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const slow = definePlugin({
+    id: "a/slow",
+    setup: () => ({ beforeToolCall: () => void vi.setSystemTime(Date.now() + 5_000) }),
+  });
+  const two = both(calls("refund", { order: "a", eur: 1 }, "one"), calls("refund", { order: "b", eur: 2 }, "two"));
+  await using world = await open(scripted(two, says("Done.")), {
+    tools: [refunds().refund],
+    plugins: [slow, approvals({ ...ASKS, waitMs: 60_000 })],
+  });
+  const times: number[] = [];
+  for await (const event of world.session.turn("Go.")) {
+    if (event.kind !== "waiting") continue;
+    const wait = (await world.runtime.waits.get(event.wait))!;
+    times.push(wait.deadline - wait.askedAt);
+    await world.runtime.waits.resolve(wait, { approved: true });
+  }
+  expect(times).toEqual([60_000, 60_000]);
 });
 
 test("T9 a tool that is granted under another name is judged under its own, and its answers are remembered", async () => {
@@ -785,7 +803,7 @@ test("T9 the calls of agents are asked about, by their own sessions, and the par
     },
   };
   await using runtime = await running({
-    store: sqlite(file(), { strength: "process" }),
+    store: sqlite(file(), { durability: "process" }),
     model,
     tools: [refund],
     plugins: [approvals(ASKS), subagents({ capabilities: { helper: { description: "Helps." } } })],
@@ -840,7 +858,7 @@ test("T9 D4 asked in one process, approved with other arguments from a second, r
   await first.close();
 
   const web = await createRuntime({
-    store: sqlite(path, { strength: "process" }),
+    store: sqlite(path, { durability: "process" }),
     model: scripted(),
     recover: "manual",
   });

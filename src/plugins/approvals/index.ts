@@ -16,8 +16,8 @@ import {
   type StateCell,
   type StateView,
   type ToolCall,
-} from "../../index.ts";
-import { answerIn, answerTo, isHeld, type Kept, keep, keptOf, type RememberedAnswer } from "./answers.ts";
+} from "../../plugin.ts";
+import { type ApprovalState, answerIn, answerTo, isHeld, keep, keptOf, type RememberedAnswer } from "./answers.ts";
 import {
   type ApprovalDecision,
   type Asked,
@@ -42,7 +42,7 @@ const ID = "bowline/approvals";
 export const approvals = definePlugin({
   id: ID,
   options: OPTIONS,
-  state: optionsSchema<unknown, Kept>(keptOf),
+  state: optionsSchema<unknown, ApprovalState>(keptOf),
   // Options of a session are JSON and cannot hold a function: the installed one counts in all sessions.
   open: ({ options }) => options.decide,
   setup: ({ options, shared: decide, gate, query, command }) => {
@@ -96,26 +96,26 @@ export const approvals = definePlugin({
 
 interface Gated extends Omit<Asked, "turnId"> {
   readonly turnId?: Asked["turnId"];
-  readonly state: StateView<Kept>;
+  readonly state: StateView<ApprovalState>;
   readonly graph: Services["graph"];
 }
 interface Settled {
   readonly call: ToolCall;
   readonly asked?: readonly AskedTrail[];
-  readonly state: StateCell<Kept>;
+  readonly state: StateCell<ApprovalState>;
 }
 
 const ruleOn = ({ rules, otherwise }: Settings, call: ToolCall): ApprovalDecision =>
   rules.find((rule) => rule.isFor(call))?.decision ?? otherwise;
 
-/** What the function says. What is no decision is thrown, and so denies. */
+/** Calls the function. A value that is not a decision throws, and so denies the call. */
 async function decided(
   decide: Decide,
   { call, sessionId, turnId, signal }: Gated,
 ): Promise<ApprovalDecision | undefined> {
-  const said = await decide({ call, sessionId, turnId: turnId as Asked["turnId"], signal });
-  if (said === undefined) return undefined;
-  const read = await DECISION["~standard"].validate(typeof said === "string" ? { verdict: said } : said);
+  const decision = await decide({ call, sessionId, turnId: turnId as Asked["turnId"], signal });
+  if (decision === undefined) return undefined;
+  const read = await DECISION["~standard"].validate(typeof decision === "string" ? { verdict: decision } : decision);
   if (read.issues !== undefined)
     throw new TypeError(`What decide returned is no decision: ${read.issues[0]?.message}.`);
   return read.value;
@@ -124,9 +124,9 @@ async function decided(
 const STRENGTH: { readonly [V in Verdict]: number } = { allow: 0, ask: 1, deny: 2 };
 
 /** Where both say the same, the function's words count, and the rule's where it has none. */
-function stricter(ruled: ApprovalDecision, said: ApprovalDecision | undefined): ApprovalDecision {
-  if (said === undefined || STRENGTH[said.verdict] < STRENGTH[ruled.verdict]) return ruled;
-  return said.verdict === ruled.verdict ? { ...ruled, ...said } : said;
+function stricter(ruled: ApprovalDecision, decided: ApprovalDecision | undefined): ApprovalDecision {
+  if (decided === undefined || STRENGTH[decided.verdict] < STRENGTH[ruled.verdict]) return ruled;
+  return decided.verdict === ruled.verdict ? { ...ruled, ...decided } : decided;
 }
 
 /** What the gate answers: nothing, a denial, or a question, unless its answer is remembered. */
@@ -138,10 +138,10 @@ function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecis
   if (known === undefined) return ask(question, { waitMs: how.waitMs ?? settings.waitMs });
   const { id: answer, approved, by, at } = known;
   const body = { callId: call.id, tool: call.name, answer, approved, at, ...(by === undefined ? {} : { by }) };
-  const told = emitEvent("remembered", body);
-  const said = approved ? [told] : [told, deny(known.reason ?? TEXTS.deniedBefore)];
+  const event = emitEvent("remembered", body);
+  const directives = approved ? [event] : [event, deny(known.reason ?? TEXTS.deniedBefore)];
   // Nobody is asked, so the call has no trail: a node says whose answer let it through.
-  return graph.append([{ kind: "plugin", type: "remembered", body }]).then(() => said);
+  return graph.append([{ kind: "plugin", type: "remembered", body }]).then(() => directives);
 }
 
 // ── Operations ──────────────────────────────────────────────────────────────────────────────────────────────────────

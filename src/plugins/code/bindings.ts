@@ -1,22 +1,15 @@
 // Read-only values that the host gives to code under a name: for one turn, or for the session. The value that a task
 // begins with, `seed`, is one of them.
-// B1 A heap has the values that it was given, until it is given others. What is new is told with the beginning of a cell
-//    and is on record there, so that a replay gives the same.
-// B2 What is large is not told: code awaits it, and it is on record where that is answered.
+// bindings-1: A heap keeps its values until they are replaced. The start of a cell passes new values and records them,
+//    so that a replay gets the same values.
+// bindings-2: A large value is not passed at the start. Code awaits it, and the answer is recorded.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import {
-  type CodeContext,
-  extension,
-  type Fields,
-  type Json,
-  type Message,
-  optionsSchema,
-  type StateCell,
-} from "../../index.ts";
+import { extension, type Fields, type Json, type Message, optionsSchema, type StateCell } from "../../plugin.ts";
+import type { CodeContext } from "../../protocol.ts";
 import { type GuestValue, isToolPath, RESERVED, type Surroundings } from "../../sandbox/quickjs/index.ts";
 import { cutAt } from "../../tools/search/index.ts";
-import type { Digests, Kept, KeptValue } from "./kept.ts";
+import type { CodeState, Digests, StoredValue } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
 export type Values = { readonly [name: string]: Json };
@@ -57,7 +50,8 @@ function valuesIn(given: Fields): Values {
   if (given.names.length > NAMES_MAX) throw given.wrong(`has more than ${NAMES_MAX} names`);
   for (const name of given.names) {
     const value = given.value(name);
-    if (!isName(name)) throw given.wrong("is no name for a value: use one of letters and digits that is free", name);
+    if (!isName(name))
+      throw given.wrong("cannot be the name of a value: use letters and digits, and a name that is free", name);
     if (value === undefined) throw given.wrong("has no value", name);
   }
   return Object.fromEntries(given.names.map((name) => [name, given.value(name) as Json]));
@@ -67,8 +61,8 @@ function valuesIn(given: Fields): Values {
 const isName = (name: string): boolean => !RESERVED.has(name) && isToolPath(`${name}.x`);
 
 /** Gives the session values; those that it has under these names are replaced. */
-export async function bind(state: StateCell<Kept>, values: Values): Promise<void> {
-  const added: { [name: string]: KeptValue } = {};
+export async function bind(state: StateCell<CodeState>, values: Values): Promise<void> {
+  const added: { [name: string]: StoredValue } = {};
   for (const [name, value] of Object.entries(values)) added[name] = await put(state, name, value);
   const all = { ...state.get().bindings, ...added };
   const { length } = Object.keys(all);
@@ -76,7 +70,7 @@ export async function bind(state: StateCell<Kept>, values: Values): Promise<void
   state.update((kept) => ({ ...kept, bindings: all }));
 }
 
-export function unbind(state: StateCell<Kept>, names: readonly string[]): void {
+export function unbind(state: StateCell<CodeState>, names: readonly string[]): void {
   const { bindings: before = {} } = state.get();
   for (const name of names) if (Object.hasOwn(before, name)) state.blobs.remove(blobOf(name));
   const left = Object.entries(before).filter(([name]) => !names.includes(name));
@@ -85,7 +79,7 @@ export function unbind(state: StateCell<Kept>, names: readonly string[]): void {
   );
 }
 
-async function put(state: StateCell<Kept>, name: string, value: Json): Promise<KeptValue> {
+async function put(state: StateCell<CodeState>, name: string, value: Json): Promise<StoredValue> {
   const json = jsonOf(value);
   if (json === undefined)
     throw new TypeError(`The value of ${name} is not JSON, or is nested more than ${DEPTH_MAX} levels deep.`);
@@ -108,7 +102,7 @@ const isTooDeep = (value: unknown, left: number): boolean =>
 
 const cut = (text: string, max: number): string => (text.length <= max ? text : `${cutAt(text, max - 1)}…`);
 
-function keptValue(value: Json, json: string): KeptValue {
+function keptValue(value: Json, json: string): StoredValue {
   const isNear = json.length <= NEAR_CHARS_MAX;
   return {
     digest: createHash("sha256").update(json).digest("hex").slice(0, 32),
@@ -122,7 +116,7 @@ function keptValue(value: Json, json: string): KeptValue {
 // ── The seed of a task ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The code goes on with another task: what that begins with is kept for its first cell. */
-export async function keepSeed(state: StateCell<Kept>, seed: Json | undefined): Promise<void> {
+export async function keepSeed(state: StateCell<CodeState>, seed: Json | undefined): Promise<void> {
   const kept = seed === undefined ? undefined : await put(state, SEED, seed);
   setSeed(state, kept && { ...kept, isNew: true });
 }
@@ -131,7 +125,7 @@ export async function keepSeed(state: StateCell<Kept>, seed: Json | undefined): 
  * The seed that code has. A new one is for the first cell of a heap in which nothing has run: one that its code left for a
  * task which never began is nobody's. From then on it is the seed of that task, over compactions too.
  */
-export function seedOf(seed: Kept["seed"], isEmpty: boolean, messages: readonly Message[]): Kept["seed"] {
+export function seedOf(seed: CodeState["seed"], isEmpty: boolean, messages: readonly Message[]): CodeState["seed"] {
   if (seed?.isNew !== true) return hasAnotherTask(seed?.since, messages) ? undefined : seed;
   const { isNew: _, ...value } = seed;
   const since = messages[0]?.id;
@@ -143,7 +137,7 @@ export function hasAnotherTask(since: string | undefined, [first]: readonly Mess
   return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
 }
 
-export function setSeed(state: StateCell<Kept>, seed: Kept["seed"]): void {
+export function setSeed(state: StateCell<CodeState>, seed: CodeState["seed"]): void {
   if (JSON.stringify(seed) === JSON.stringify(state.get().seed)) return;
   if (seed === undefined && state.blobs.names().includes(SEED)) state.blobs.remove(SEED);
   state.update(({ seed: _, ...kept }) => (seed === undefined ? kept : { ...kept, seed }));
@@ -151,31 +145,31 @@ export function setSeed(state: StateCell<Kept>, seed: Kept["seed"]): void {
 
 // ── What the code has ───────────────────────────────────────────────────────────────────────────────────────────────
 
-type Given = Pick<CodeContext<Kept>, "extension" | "state">;
+type Given = Pick<CodeContext<CodeState>, "extension" | "state">;
 
-/** The values of a turn, with what is told of them: the same object is given with every segment. */
-const TOLD = new WeakMap<Values, { readonly [name: string]: KeptValue }>();
+/** The values of a turn with their descriptions. Every segment gets the same object. */
+const DESCRIBED = new WeakMap<Values, { readonly [name: string]: StoredValue }>();
 
-export function toldOf(values: Values): { readonly [name: string]: KeptValue } {
-  let told = TOLD.get(values);
-  if (told === undefined) {
-    const each = (value: Json): KeptValue => keptValue(value, JSON.stringify(value));
-    told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, each(value)]));
-    TOLD.set(values, told);
+export function describedOf(values: Values): { readonly [name: string]: StoredValue } {
+  let described = DESCRIBED.get(values);
+  if (described === undefined) {
+    const each = (value: Json): StoredValue => keptValue(value, JSON.stringify(value));
+    described = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, each(value)]));
+    DESCRIBED.set(values, described);
   }
-  return told;
+  return described;
 }
 
 /** All values that code has now, by name. */
 export class Bindings {
   readonly #turn: Values;
   readonly #state: Given["state"];
-  readonly all: { readonly [name: string]: KeptValue };
+  readonly all: { readonly [name: string]: StoredValue };
 
-  constructor({ extension: given, state }: Given, seed: Kept["seed"]) {
+  constructor({ extension: given, state }: Given, seed: CodeState["seed"]) {
     this.#turn = given(bindings) ?? {};
     this.#state = state;
-    this.all = { ...state.get().bindings, ...toldOf(this.#turn), ...(seed === undefined ? {} : { [SEED]: seed }) };
+    this.all = { ...state.get().bindings, ...describedOf(this.#turn), ...(seed === undefined ? {} : { [SEED]: seed }) };
   }
 
   get names(): readonly string[] {
@@ -194,7 +188,7 @@ export class Bindings {
     return bytes === undefined ? undefined : (JSON.parse(new TextDecoder().decode(bytes)) as Json);
   }
 
-  /** B1: what a heap must be told that has these. */
+  /** bindings-1: what a heap must be told that has these. */
   async changesTo(heap: Digests): Promise<Changes> {
     const unbinds = Object.keys(heap).filter((name) => !Object.hasOwn(this.all, name));
     const binds: GuestValue[] = [];
@@ -202,14 +196,14 @@ export class Bindings {
     for (const [name, kept] of Object.entries(this.all)) {
       if (Object.hasOwn(heap, name) && heap[name] === kept.digest) continue;
       const value = kept.isNear ? await this.read(name) : undefined;
-      binds.push(value === undefined ? { name, ...sizeOf(kept) } : { name, value }); // B2
+      binds.push(value === undefined ? { name, ...sizeOf(kept) } : { name, value }); // bindings-2
       digests.push(kept.digest);
     }
     return { ...(binds.length === 0 ? {} : { binds, digests }), ...(unbinds.length === 0 ? {} : { unbinds }) };
   }
 }
 
-const sizeOf = ({ length: chars, items }: KeptValue) => (items === undefined ? { chars } : { chars, length: items });
+const sizeOf = ({ length: chars, items }: StoredValue) => (items === undefined ? { chars } : { chars, length: items });
 
 /** `digests` are those of `binds`, one for each. */
 export type Changes = Pick<Surroundings, "binds" | "unbinds"> & { readonly digests?: readonly string[] };

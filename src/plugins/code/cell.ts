@@ -1,5 +1,6 @@
 // A cell that runs: what it has announced and shown so far, and what is answered for what came of a segment.
-import { type CellProgress, type CellSegment, shortened, type ToolOutput } from "../../index.ts";
+import { shortened, type ToolOutput } from "../../plugin.ts";
+import type { CellProgress, CellSegment } from "../../protocol.ts";
 import { calleeOf, type GuestRead, type Progress } from "../../sandbox/quickjs/index.ts";
 import { TEXTS } from "./texts.ts";
 import type { CodeTools } from "./tools.ts";
@@ -46,7 +47,7 @@ export class RunningCell {
     return at === this.#finishing.at ? end : { kind: "called", calls: [], meter: end.meter };
   }
 
-  /** `tools` help to tell what went wrong. A replay has none: nobody is shown what it tells. */
+  /** `tools` improve error messages. A replay has none, because its messages are not shown. */
   answerTo(progress: Progress, tools?: CodeTools): CellProgress {
     this.#printed += progress.printed;
     for (const { id, reads } of progress.sleeps) if (reads !== undefined) this.#reads.set(String(id), reads);

@@ -1,19 +1,13 @@
 // Runs the cells of a session in guests of a sandbox.
-// E1 A guest lives as long as a turn runs here: between turns, and while a turn rests, a session holds none.
-// E2 What decides about the heap comes from the image and the segments on record: numbers of cells, seeds and times too.
+// executor-1: A guest lives as long as a turn runs here: between turns, and while a turn rests, a session holds none.
+// executor-2: What decides about the heap comes from the image and the segments on record: numbers of cells, seeds and
+//    times too.
 //    What the world gives to a segment is recorded with it (`given`), and a replay asks the record, never the world.
-// E3 A replay must come to what is on record: calls with their inputs, sleeps, steps, and at the end of a cell the heap.
+// executor-3: A replay must come to what is on record: calls with their inputs, sleeps, steps, and at the end of a cell
+//    the heap.
 //    Comparing calls alone would miss half of the deliveries that came in another order.
-import {
-  type CellProgress,
-  type CellSegment,
-  type CodeContext,
-  type CodeExecutor,
-  type CodePast,
-  type Json,
-  RuntimeError,
-  shortened,
-} from "../../index.ts";
+import { type Json, RuntimeError, shortened } from "../../plugin.ts";
+import type { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "../../protocol.ts";
 import type {
   CellBounds,
   Delivery,
@@ -26,8 +20,8 @@ import type {
 import { Bindings, boundAfter, type Changes, keepSeed, seedOf, setSeed } from "./bindings.ts";
 import { answerIn, differenceOf, RunningCell } from "./cell.ts";
 import { historyFor } from "./history.ts";
-import { type Digests, forgetImage, imageIn, type Kept, keepImage } from "./kept.ts";
 import { answerRead, deliveryOf, type ReadAnswer } from "./reads.ts";
+import { type CodeState, type Digests, forgetImage, imageIn, keepImage } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 import { type CodeTools, toolsKeeper } from "./tools.ts";
 
@@ -38,9 +32,9 @@ const PRINTED_CHARS_MAX = 8_000;
 
 /** What a segment is given of the world: the surroundings of a cell that begins, or the answer to a read. */
 type Given = (Surroundings & Changes) | ReadAnswer | undefined;
-type Context = CodeContext<Kept>;
+type Context = CodeContext<CodeState>;
 
-export class Executor implements CodeExecutor<Kept> {
+export class Executor implements CodeExecutor<CodeState> {
   readonly #sandbox: Sandbox;
   readonly #bounds: CellBounds;
   readonly #shownCharsMax: number;
@@ -61,7 +55,7 @@ export class Executor implements CodeExecutor<Kept> {
     this.#shownCharsMax = shownCharsMax;
   }
 
-  async restore({ start, isFresh, segments }: CodePast<Kept>, context: Context): Promise<void> {
+  async restore({ start, isFresh, segments }: CodePast<CodeState>, context: Context): Promise<void> {
     await this.release();
     const { cells, image } = start.get();
     this.#guest = await this.#sandbox.open(isFresh ? undefined : await imageIn(start), this.#bounds);
@@ -148,7 +142,7 @@ export class Executor implements CodeExecutor<Kept> {
     };
   }
 
-  /** Runs a segment in the guest. E2: without a surface it is a replay. */
+  /** Runs a segment in the guest. executor-2: without a surface it is a replay. */
   async #run(segment: CellSegment, given: Given, context: Context, surface?: Surface): Promise<Progress> {
     const { name, cell, time: at, deliver } = segment;
     const guest = this.#requireGuest();
@@ -185,7 +179,7 @@ export class Executor implements CodeExecutor<Kept> {
     return this.#isDirty;
   }
 
-  async snapshot({ start, isFresh, segments }: CodePast<Kept>, { state }: Context): Promise<void> {
+  async snapshot({ start, isFresh, segments }: CodePast<CodeState>, { state }: Context): Promise<void> {
     const { resets } = state.get();
     // Somebody wanted the heap forgotten while the turn was open: that counts from this commit on.
     const isReset = resets !== start.get().resets;
@@ -212,7 +206,7 @@ export class Executor implements CodeExecutor<Kept> {
 }
 
 /** Where the guest has a variable by the name of a module, code means the variable. */
-function surfaceFor({ surface }: CodeTools, variables: Kept["variables"]): Surface {
+function surfaceFor({ surface }: CodeTools, variables: CodeState["variables"]): Surface {
   if (variables !== undefined && isShortened(variables.list)) return { ...surface, modules: {} };
   const own = variables?.list.filter(({ name }) => Object.hasOwn(surface.modules, name)) ?? [];
   if (own.length === 0) return surface;
@@ -224,7 +218,7 @@ function surfaceFor({ surface }: CodeTools, variables: Kept["variables"]): Surfa
  * Whether the guest may have left some out, which tells of at most 60 variables and 4,000 characters (prelude-around.ts).
  * Any module may then be one of them, and what is called on it is seen only when it runs.
  */
-const isShortened = (list: NonNullable<Kept["variables"]>["list"]): boolean =>
+const isShortened = (list: NonNullable<CodeState["variables"]>["list"]): boolean =>
   list.length >= 60 || list.reduce((chars, { name, shown }) => chars + name.length + shown.length, 0) > 3_700;
 
 /** Keeps what the end of a cell leaves for others to see: its variables, and what another task begins with. */

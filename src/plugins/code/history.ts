@@ -1,5 +1,5 @@
 // What was said so far, as code sees it: `history`.
-import type { CodeContext } from "../../index.ts";
+import type { CodeContext } from "../../protocol.ts";
 import type { Surroundings } from "../../sandbox/quickjs/index.ts";
 
 type Message = ReturnType<CodeContext<unknown>["messages"]>[number];

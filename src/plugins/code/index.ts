@@ -1,9 +1,9 @@
-import { definePlugin } from "../../index.ts";
+import { definePlugin } from "../../plugin.ts";
 import { quickjs } from "../../sandbox/quickjs/index.ts";
 import { BIND, bind, bindings, UNBIND, unbind } from "./bindings.ts";
 import { Executor } from "./executor.ts";
-import { forgetImage, KEPT } from "./kept.ts";
 import { boundsOf, OPTIONS } from "./options.ts";
+import { forgetImage, KEPT } from "./state.ts";
 import { variablesPart } from "./variables.ts";
 
 export { bindings } from "./bindings.ts";

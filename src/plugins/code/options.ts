@@ -1,4 +1,4 @@
-import { optionsSchema } from "../../index.ts";
+import { optionsSchema } from "../../plugin.ts";
 import type { CellBounds } from "../../sandbox/quickjs/index.ts";
 
 /** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */

@@ -1,11 +1,11 @@
 // What code reads of the world while it runs: messages, large values, tools. Each answer is on record with the segment
 // that gave it to the code, and a replay takes it from there.
-import type { CodeContext, Json } from "../../index.ts";
+import type { CodeContext, Json } from "../../protocol.ts";
 import type { GuestRead } from "../../sandbox/quickjs/index.ts";
 import { type Bindings, bindings } from "./bindings.ts";
 import { saidIn } from "./history.ts";
-import type { Kept } from "./kept.ts";
 import { searchTools } from "./search.ts";
+import type { CodeState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
 /** What is recorded. A value that came with the turn is on record there, and only named here. */
@@ -14,7 +14,11 @@ export type ReadAnswer =
   | { readonly ofTurn: string }
   | { readonly error: { readonly code: string; readonly message: string } };
 
-export async function answerRead(reads: GuestRead, context: CodeContext<Kept>, values: Bindings): Promise<ReadAnswer> {
+export async function answerRead(
+  reads: GuestRead,
+  context: CodeContext<CodeState>,
+  values: Bindings,
+): Promise<ReadAnswer> {
   if ("search" in reads) return { value: await searchTools(reads.search, context, values.names) };
   if ("history" in reads) {
     const message = context.messages()[reads.history];
@@ -30,7 +34,7 @@ export async function answerRead(reads: GuestRead, context: CodeContext<Kept>, v
 const failed = (code: string, message: string): ReadAnswer => ({ error: { code, message } });
 
 /** What the code is given for an answer. */
-export function deliveryOf(answer: ReadAnswer, { extension }: Pick<CodeContext<Kept>, "extension">): object {
+export function deliveryOf(answer: ReadAnswer, { extension }: Pick<CodeContext<CodeState>, "extension">): object {
   if (!("ofTurn" in answer)) return answer;
   return { value: extension(bindings)?.[answer.ofTurn] ?? null };
 }

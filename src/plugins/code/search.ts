@@ -1,5 +1,5 @@
 // `tools.search(words)`: which tools fit. Those that only a search finds are opened, for the cells that follow.
-import { type CodeContext, hasCode, type Json, type ToolManifest } from "../../index.ts";
+import { type CodeContext, hasCode, type Json, type ToolManifest } from "../../protocol.ts";
 import { calleeOf } from "../../sandbox/quickjs/index.ts";
 import { codeSignature, cutAt, toolIndexer } from "../../tools/search/index.ts";
 import { TEXTS } from "./texts.ts";
@@ -34,7 +34,7 @@ export async function searchTools(
     all.map((each) => (opened.has(each.name) ? { ...each, availability: "callable" } : each)),
     values,
   );
-  const told = await Promise.all(
+  const lines = await Promise.all(
     found.map(async ({ name, description }) => {
       const declared = await catalog.describe(name);
       if (declared === undefined) return undefined;
@@ -50,7 +50,7 @@ export async function searchTools(
       };
     }),
   );
-  return told.filter((each) => each !== undefined);
+  return lines.filter((each) => each !== undefined);
 }
 
 /** False for a tool that is gone by now, or belongs to this turn only. */

@@ -1,5 +1,5 @@
 // All that a model reads of its code: how it ended, what it keeps, and what it was given.
-import type { Json } from "../../index.ts";
+import type { Json } from "../../plugin.ts";
 import type { Bound, CellProblem, GuestError, GuestVariable } from "../../sandbox/quickjs/index.ts";
 
 const WHY: { readonly [B in Bound]: string } = {

@@ -1,5 +1,5 @@
 // The tools of a session as its code can name them.
-import type { ToolManifest } from "../../index.ts";
+import type { ToolManifest } from "../../plugin.ts";
 import { type Surface, type ToolPaths, toolPaths } from "../../sandbox/quickjs/index.ts";
 
 /** How a call of code is carried out: the tool, and how the code named it where that is not its name. */

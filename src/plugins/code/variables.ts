@@ -1,11 +1,12 @@
-// What the model is told of what its code has: variables that cells left, and values that they were given.
-import type { CodeContext, Message, PromptPart, StateView } from "../../index.ts";
-import { bindings, hasAnotherTask, toldOf } from "./bindings.ts";
-import type { Kept } from "./kept.ts";
+// Describes the values of its code to the model: variables of earlier cells, and read-only values.
+import type { Message, PromptPart, StateView } from "../../plugin.ts";
+import type { CodeContext } from "../../protocol.ts";
+import { bindings, describedOf, hasAnotherTask } from "./bindings.ts";
+import type { CodeState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
-interface Place extends Pick<CodeContext<Kept>, "extension"> {
-  readonly state: StateView<Kept>;
+interface Place extends Pick<CodeContext<CodeState>, "extension"> {
+  readonly state: StateView<CodeState>;
   readonly session: { read(): { readonly messages: readonly Message[] } };
 }
 
@@ -22,7 +23,7 @@ function linesOf({ state, session, extension }: Place): readonly string[] {
   const turn = extension(bindings);
   const { messages } = session.read();
   const hasSeed = seed !== undefined && (seed.isNew === true || !hasAnotherTask(seed.since, messages));
-  const values = { ...kept, ...(turn === undefined ? {} : toldOf(turn)), ...(hasSeed ? { seed } : {}) };
+  const values = { ...kept, ...(turn === undefined ? {} : describedOf(turn)), ...(hasSeed ? { seed } : {}) };
   const given = Object.entries(values).map(([name, value]) =>
     value.isNear ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
   );

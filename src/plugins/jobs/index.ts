@@ -1,4 +1,4 @@
-import { definePlugin } from "../../index.ts";
+import { definePlugin } from "../../plugin.ts";
 import { LIST_INPUT, SENT, SIGNAL_INPUT, STARTED, STOP_INPUT, startInput, waitInput } from "./inputs.ts";
 import { OPTIONS } from "./options.ts";
 import { linesOf, listed, shown } from "./shown.ts";

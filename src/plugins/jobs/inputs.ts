@@ -1,4 +1,4 @@
-import { type Json, type JsonSchema, jsonSchema } from "../../index.ts";
+import { type Json, type JsonSchema, jsonSchema } from "../../plugin.ts";
 import { type Settings, WAKES, type Wake } from "./options.ts";
 import { TEXTS } from "./texts.ts";
 

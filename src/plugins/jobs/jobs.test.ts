@@ -51,7 +51,7 @@ const begun = async (turn: Turn): Promise<void> => {
 
 const KEPT = [
   ["in memory", memory, false],
-  ["in SQLite, where the turn is parked", () => sqlite(file(), { strength: "process" }), true],
+  ["in SQLite, where the turn is parked", () => sqlite(file(), { durability: "process" }), true],
 ] as const;
 
 describe.each(KEPT)("%s", (_, make, parks) => {
@@ -175,7 +175,7 @@ test("J2 J3 E3 a turn that waits for a job goes on in another process, where the
   const begun = await first.session("s");
   await begun.jobs.register({ id: "one", label: "One" });
   const turnId = await begun.turn("Go").id;
-  await parked(sqlite(path, { strength: "process" }), "s");
+  await parked(sqlite(path, { durability: "process" }), "s");
   await first.close();
   await using second = await runningOn(path, { plugins, model, limits: LIMITS });
   await second.jobs.of("s").complete("one", { state: "completed", result: 12 });
@@ -194,7 +194,7 @@ test("J2 J3 a process that only waits learns of a job that ends in another one",
   const session = await waiting.session("s");
   await session.jobs.register({ id: "one", label: "One" });
   const turn = session.turn("Go");
-  await parked(sqlite(path, { strength: "process" }), "s");
+  await parked(sqlite(path, { durability: "process" }), "s");
   await working.jobs.of("s").complete("one", "completed");
   expect((await within(turn.result(), 8_000)).outcome).toMatchObject({ text: "Done." });
 }, 15_000);

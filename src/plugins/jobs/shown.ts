@@ -1,5 +1,5 @@
-// Jobs as a model is shown them: short, however many there are and whatever they returned.
-import type { JobRecord, Jobs, Json } from "../../index.ts";
+// Jobs as a model sees them: always short, for any number of jobs and any result.
+import type { JobRecord, Jobs, Json } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 export const isOver = ({ state }: Pick<JobRecord, "state">): boolean => state !== "running" && state !== "idle";

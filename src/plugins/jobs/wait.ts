@@ -4,7 +4,7 @@
 // 2. Every attempt looks at the jobs themselves. It answers when enough of them are over or idle, or the time is, and is
 //    put aside otherwise: what it was put aside for may have been only a part of that.
 // 3. The row of an agent does not tell when it works: its open turn is waited for, not its job.
-import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../index.ts";
+import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../plugin.ts";
 import type { WaitInput } from "./inputs.ts";
 import type { Settings } from "./options.ts";
 import { isOver, labelOf, outcomeOf } from "./shown.ts";

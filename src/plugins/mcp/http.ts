@@ -1,5 +1,5 @@
 import type { RequestId, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import type { Place } from "./options.ts";
+import type { ServerAddress } from "./options.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/client");
 
@@ -14,7 +14,7 @@ const RECONNECT_MS = 1_000;
  */
 export function httpTransport(
   sdk: Sdk,
-  place: Extract<Place, { kind: "remote" }>,
+  place: Extract<ServerAddress, { kind: "remote" }>,
   bytesMax: number,
 ): StreamableHTTPClientTransport {
   let why: string | undefined;

@@ -1,4 +1,4 @@
-import { definePlugin } from "../../index.ts";
+import { definePlugin } from "../../plugin.ts";
 import { loadSdk } from "./link.ts";
 import { OPTIONS, serverName } from "./options.ts";
 import { Server } from "./server.ts";

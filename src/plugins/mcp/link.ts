@@ -1,6 +1,6 @@
 // One connection to a server. Connecting again after it is lost is the job of `server.ts`.
 import type { Client, ProtocolError, Transport } from "@modelcontextprotocol/client";
-import { hasCode } from "../../index.ts";
+import { hasCode } from "../../plugin.ts";
 import { CUT, httpTransport } from "./http.ts";
 import type { Settings } from "./options.ts";
 import { Disconnected, isUnsent, type McpProblem, problem, problemOf, statusOf } from "./problem.ts";
@@ -156,8 +156,8 @@ export class Link {
 
   /** Throws `Disconnected` when the connection breaks before the answer; whether the server acted is then not known. */
   async call({ tool, inputSchema, input, idempotencyKey, signal, progress }: CallRequest): Promise<Answer> {
-    let heardAt = performance.now();
-    const watch = this.#watchCall(() => performance.now() - heardAt);
+    let activeAt = performance.now();
+    const watch = this.#watchCall(() => performance.now() - activeAt);
     this.#calls++;
     try {
       const params = {
@@ -170,7 +170,7 @@ export class Link {
         timeout: this.#settings.totalMs,
         toolDefinition: { name: tool, inputSchema: inputSchema as { type: "object" } },
         onprogress: (at) => {
-          heardAt = performance.now();
+          activeAt = performance.now();
           progress(at.message ?? (at.total === undefined ? String(at.progress) : `${at.progress}/${at.total}`));
         },
       });
@@ -189,7 +189,7 @@ export class Link {
     }
   }
 
-  /** A connection over HTTP can be dead without a word, so the server is probed while a call hears nothing. */
+  /** An HTTP connection can break without an error, so the link probes the server while a call gets no news. */
   #watchCall(silentMs: () => number): NodeJS.Timeout | undefined {
     if (this.#settings.at.kind !== "remote") return undefined;
     const everyMs = Math.min(PROBE_EVERY_MS, this.#settings.idleMs / 2);
@@ -235,7 +235,7 @@ export class Link {
       await new Promise<void>((resolve) => void setTimeout(resolve, RESUBSCRIBE_MS).unref());
       if (this.#isOver) return;
       current = await this.#client.listen({ toolsListChanged: true }, { timeout: PROBE_MS });
-      this.#listChanged(); // A change while the stream was down was not heard.
+      this.#listChanged(); // A change while the stream was down was missed.
     }
   }
 

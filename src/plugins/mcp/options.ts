@@ -1,4 +1,4 @@
-import { type Availability, described, type Fields, optionsSchema } from "../../index.ts";
+import { type Availability, described, type Fields, optionsSchema } from "../../plugin.ts";
 
 type Awaitable<T> = T | PromiseLike<T>;
 export type McpHeaders = { readonly [name: string]: string };
@@ -53,9 +53,9 @@ export interface McpOptions extends Omit<Common, "include" | "exclude"> {
 
 /** The settings of one server: its own options, else the plugin's, else the defaults. */
 export type Settings = Given<Omit<Common, "include" | "availability">> &
-  Pick<Common, "include" | "availability"> & { readonly at: Place };
+  Pick<Common, "include" | "availability"> & { readonly at: ServerAddress };
 type Given<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> };
-export type Place =
+export type ServerAddress =
   | {
       readonly kind: "process";
       readonly command: string;
@@ -140,7 +140,7 @@ function commonOf(given: Fields): Shared {
 
 const PROCESS_ONLY = ["args", "env", "cwd"];
 
-function placeOf(given: Fields): Place {
+function placeOf(given: Fields): ServerAddress {
   const isProcess = given.value("command") !== undefined;
   if (isProcess === (given.value("url") !== undefined)) throw given.wrong("needs either a command or a url");
   if (!isProcess) {

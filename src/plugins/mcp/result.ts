@@ -1,4 +1,4 @@
-import { type Attachable, attach, RuntimeError } from "../../index.ts";
+import { type Attachable, attach, RuntimeError } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 /** A server's answer to a call, as far as it is read here. */

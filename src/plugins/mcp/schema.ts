@@ -1,6 +1,6 @@
 // Schemas that servers send. They are untrusted: none is compiled into code, and checking is bounded in size and time.
 import { createContext, Script } from "node:vm";
-import { type DescribedSchema, described, type JsonSchema } from "../../index.ts";
+import { type DescribedSchema, described, type JsonSchema } from "../../plugin.ts";
 
 const BYTES_MAX = 65_536;
 const DEPTH_MAX = 64;

@@ -12,7 +12,7 @@ import {
   type Tool,
   type ToolContext,
   type ToolProvider,
-} from "../../index.ts";
+} from "../../plugin.ts";
 import { type Handshake, isAnswer, isTimeout, Link, type Sdk } from "./link.ts";
 import type { Settings } from "./options.ts";
 import { Disconnected, type McpProblem, problemOf } from "./problem.ts";
@@ -119,7 +119,7 @@ export class Server {
     this.#wasTried = false;
     this.#move("connecting");
     this.#over = this.#over.then(() => this.#live(life.signal));
-    this.#tellWatchers(); // They list again, and that waits for the connection.
+    this.#notifyWatchers(); // They list again, and that waits for the connection.
   }
 
   /** Ends the connection; the server's tools are gone until it is attached again. */
@@ -263,10 +263,10 @@ export class Server {
     this.#toolbox = found;
     if (!isNew) return;
     this.#made.clear();
-    this.#tellWatchers();
+    this.#notifyWatchers();
   }
 
-  #tellWatchers(): void {
+  #notifyWatchers(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { Place } from "./options.ts";
+import type { ServerAddress } from "./options.ts";
 import { Disconnected, problem } from "./problem.ts";
 
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
@@ -19,7 +19,7 @@ export class ChildTransport implements Transport {
   onmessage?: NonNullable<Transport["onmessage"]>;
   /** The package knows by this field and `pid` that it speaks with a process. */
   readonly stderr = null;
-  readonly #place: Extract<Place, { kind: "process" }>;
+  readonly #place: Extract<ServerAddress, { kind: "process" }>;
   readonly #parse: (line: string) => JSONRPCMessage;
   readonly #lineBytesMax: number;
   readonly #ended: Promise<void>;
@@ -33,7 +33,7 @@ export class ChildTransport implements Transport {
   #why: Disconnected | undefined;
 
   constructor(
-    place: Extract<Place, { kind: "process" }>,
+    place: Extract<ServerAddress, { kind: "process" }>,
     parse: (line: string) => JSONRPCMessage,
     lineBytesMax: number,
   ) {
@@ -147,7 +147,7 @@ export class ChildTransport implements Transport {
       from = at + 1;
       this.#pending = [];
       this.#pendingBytes = 0;
-      this.#hear(line);
+      this.#receive(line);
     }
     if (from === chunk.length) return;
     this.#pending.push(chunk.subarray(from));
@@ -160,7 +160,7 @@ export class ChildTransport implements Transport {
     this.#over();
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     if (line.trim() === "") return;
     let message: JSONRPCMessage;
     try {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Json, JsonSchema, ToolManifest } from "../../index.ts";
+import type { Json, JsonSchema, ToolManifest } from "../../plugin.ts";
 import type { Settings } from "./options.ts";
 import { refusal } from "./schema.ts";
 

@@ -1,4 +1,4 @@
-import { definePlugin, hasCode, type JsonSchema, jsonSchema, type MonitorStatus, ToolError } from "../../index.ts";
+import { definePlugin, hasCode, type JsonSchema, jsonSchema, type MonitorStatus, ToolError } from "../../plugin.ts";
 import { OPTIONS, type Settings } from "./options.ts";
 import { linesOf, shown } from "./shown.ts";
 import { START, STOP, TEXTS } from "./texts.ts";
@@ -18,7 +18,10 @@ export const monitors = definePlugin({
         input: startInput(settings),
         execute: ({ isPersistent, timeoutMs = settings.timeoutMs, wake = settings.wake, ...given }, context) => {
           const { cwd, env } = settings;
-          return told(given.id, context.monitors.start({ ...given, wake, timeoutMs, isPersistent, cwd, env }));
+          return withKnownErrors(
+            given.id,
+            context.monitors.start({ ...given, wake, timeoutMs, isPersistent, cwd, env }),
+          );
         },
       }),
       tool({
@@ -27,7 +30,7 @@ export const monitors = definePlugin({
         description: TEXTS.stop,
         input: STOP_INPUT,
         execute: ({ id, reason = "" }, context) =>
-          told(id, context.monitors.stop(id, reason.trim() === "" ? TEXTS.stopped : reason)),
+          withKnownErrors(id, context.monitors.stop(id, reason.trim() === "" ? TEXTS.stopped : reason)),
       }),
     ],
     // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
@@ -41,8 +44,8 @@ export const monitors = definePlugin({
   }),
 });
 
-/** How a monitor stands. What was refused is told with what the model can do about it. */
-async function told(id: string | undefined, asked: Promise<MonitorStatus>) {
+/** The status of a monitor. A known error becomes a failure with advice for the model. */
+async function withKnownErrors(id: string | undefined, asked: Promise<MonitorStatus>) {
   try {
     return shown(await asked);
   } catch (error) {

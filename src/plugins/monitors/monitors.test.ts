@@ -46,7 +46,7 @@ const failures = async (session: Session) => {
 
 describe.each([
   ["in memory", memory],
-  ["in SQLite", () => sqlite(file(), { strength: "process" })],
+  ["in SQLite", () => sqlite(file(), { durability: "process" })],
 ])("%s", (_, make) => {
   test("J4 a model watches a command, which begins with the answer; a line opens one turn, and there the model stops it", async () => {
     const [log, pid] = [place(), place()];

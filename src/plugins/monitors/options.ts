@@ -1,11 +1,11 @@
-import { optionsSchema } from "../../index.ts";
+import { optionsSchema } from "../../plugin.ts";
 
 export interface MonitorsOptions {
-  /** The directory in which commands run. Default: that of the process. */
+  /** The directory in which commands run. Default: the directory of the process. */
   readonly cwd?: string | undefined;
-  /** Added to the environment of every command. It is stored with the session: give no secrets. */
+  /** Added to the environment of every command. Put no secrets here, because it is stored with the session. */
   readonly env?: { readonly [name: string]: string } | undefined;
-  /** What lines do where the model does not say: `notify` waits until it next acts, `wake` opens a turn. Default `notify`. */
+  /** The default for what lines do: `notify` waits until the model next acts, `wake` opens a turn. Default `notify`. */
   readonly wake?: "notify" | "wake" | undefined;
   /** Whether the model may start commands without a time limit. Default true. */
   readonly allowsPersistent?: boolean | undefined;

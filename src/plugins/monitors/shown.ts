@@ -1,5 +1,5 @@
-// Monitors as a model is shown them: short, whatever the commands have printed.
-import type { JobRecord, Jobs, Json, MonitorStatus } from "../../index.ts";
+// Monitors as a model sees them: always short, for any output of the commands.
+import type { JobRecord, Jobs, Json, MonitorStatus } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 const LABEL_CHARS_MAX = 200;

@@ -1,6 +1,6 @@
 // Cuts the parts of one result to a budget. Keeping what was cut is the caller's job: `fit` only collects it.
 import { createHash } from "node:crypto";
-import type { Attachment, Json, TextPart, ToolOutput } from "../../index.ts";
+import type { Attachment, Json, TextPart, ToolOutput } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 import { bytesOf, fits, headEnd, type Keep, linesIn, type Room, tailStart, textOf } from "./window.ts";
 

@@ -1,4 +1,4 @@
-import { definePlugin, type Fields, jsonSchema, optionsSchema } from "../../index.ts";
+import { definePlugin, type Fields, jsonSchema, optionsSchema } from "../../plugin.ts";
 import { fit, isSmall, MARKER, plainly } from "./fit.ts";
 import { READ, TEXTS } from "./texts.ts";
 import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";

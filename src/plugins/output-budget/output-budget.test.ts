@@ -8,10 +8,10 @@ import {
   type Message,
   type Plugin,
   type Runtime,
-  replaceResult,
   type Session,
   type Store,
 } from "bowline";
+import { replaceResult } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";

@@ -1,7 +1,7 @@
-import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../../index.ts";
+import { compactHistory, definePlugin, type Message, type Services, type StateCell } from "../../plugin.ts";
+import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./cut.ts";
 import { frameOf, Meter, sizeOf } from "./meter.ts";
-import { type Kept, OPTIONS, type Settings, STATE } from "./options.ts";
-import { ATTEMPTS, type Cut, cutOf, type Reason, type Room, roomFor } from "./place.ts";
+import { type HistoryState, OPTIONS, type Settings, STATE } from "./options.ts";
 import { prune } from "./prune.ts";
 import { type Earlier, earlierIn, ID, SEED_TOKENS, seedOf, summarise } from "./summary.ts";
 import { tokensIn, tokensOfParts } from "./tokens.ts";
@@ -34,7 +34,7 @@ export const rollingHistory = definePlugin({
     let tried = 0;
 
     // The conversation as it is sent.
-    const shown = (messages: readonly Message[], { frame, isPruned }: Kept): readonly Message[] =>
+    const shown = (messages: readonly Message[], { frame, isPruned }: HistoryState): readonly Message[] =>
       isPruned && frameOf(messages) === frame ? prune(messages, keepTurns) : messages;
 
     // Runs before every model call. It decides from state, so a turn that is resumed after a crash decides the same,
@@ -50,7 +50,7 @@ export const rollingHistory = definePlugin({
       return auto && needsRoom(messages, next) ? compactHistory() : undefined;
     };
 
-    const needsRoom = (messages: readonly Message[], kept: Kept): boolean => {
+    const needsRoom = (messages: readonly Message[], kept: HistoryState): boolean => {
       if (sizeOf(shown(messages, kept), kept) <= window - reserve) {
         tried = 0;
         return false;
@@ -74,12 +74,12 @@ export const rollingHistory = definePlugin({
         },
       },
       response: ({ reply }) => meter.replied(reply),
-      compact: async ({ messages, reason, attempt, complete, state, signal }) => {
+      compact: async ({ messages, reason, attempt, instructions, complete, state, signal }) => {
         tried = tokensIn(messages);
         const plan = planOf(messages, reason, attempt, settings, state.get().around);
         if (plan === undefined) return;
         const { at, from, room, earlier, request } = plan;
-        const work = { earlier, messages: messages.slice(from, at), tokens: room.summary, settings };
+        const work = { earlier, messages: messages.slice(from, at), tokens: room.summary, settings, instructions };
         const seed = seedOf(await summarise(complete, work, signal), request, room.last);
         tried = tokensOfParts(seed.parts) + tokensIn(messages.slice(at));
         const tail = messages[at]?.id;
@@ -102,7 +102,7 @@ export const rollingHistory = definePlugin({
 
 interface Looking {
   readonly session: Services["session"];
-  readonly state: StateCell<Kept>;
+  readonly state: StateCell<HistoryState>;
 }
 
 interface Plan extends Cut {

@@ -1,5 +1,5 @@
-import type { Message, ModelRequest, Reply } from "../../index.ts";
-import type { Kept } from "./options.ts";
+import type { Message, ModelRequest, Reply } from "../../plugin.ts";
+import type { HistoryState } from "./options.ts";
 import { tokensIn, tokensOfRequest } from "./tokens.ts";
 
 /** A report below this share of the estimate is ignored: some servers report nothing, or only what was not cached. */
@@ -11,7 +11,7 @@ export const frameOf = (messages: readonly Message[]): string | null => messages
  * Tokens of a request with these messages. The error of one frame says nothing about another, so it counts only in its
  * own.
  */
-export const sizeOf = (messages: readonly Message[], { around, frame, error }: Kept): number =>
+export const sizeOf = (messages: readonly Message[], { around, frame, error }: HistoryState): number =>
   around + tokensIn(messages) + (frameOf(messages) === frame ? error : 0);
 
 /** Measures the requests of this process. Until the first one, a new process goes by the state. */
@@ -41,7 +41,7 @@ export class Meter {
    * The state with newer measures. It is the same object when they differ by `littleTokens` at most, which saves a
    * write.
    */
-  correct(kept: Kept, frame: string | null, littleTokens: number): Kept {
+  correct(kept: HistoryState, frame: string | null, littleTokens: number): HistoryState {
     const better = (known: number | undefined, before: number): number =>
       known === undefined || Math.abs(known - before) <= littleTokens ? before : known;
     const isSame = kept.frame === frame;

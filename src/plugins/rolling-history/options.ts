@@ -1,4 +1,4 @@
-import { optionsSchema } from "../../index.ts";
+import { optionsSchema } from "../../plugin.ts";
 
 export interface RollingHistoryOptions {
   /** The size of the model's window, in tokens. Default 128,000. */
@@ -33,8 +33,8 @@ export interface Settings {
   readonly instructions: string;
 }
 
-/** The state: what a session that is opened again must know. */
-export interface Kept {
+/** The state that a reopened session needs. */
+export interface HistoryState {
   /** Tokens of a request besides the conversation: system prompt, tools, volatile parts. */
   readonly around: number;
   /** The id of the first message of the frame that `error` and `isPruned` are about. */
@@ -65,7 +65,7 @@ export const OPTIONS = optionsSchema<RollingHistoryOptions, Settings>((given) =>
   };
 });
 
-export const STATE = optionsSchema<unknown, Kept>((given) => ({
+export const STATE = optionsSchema<unknown, HistoryState>((given) => ({
   around: given.checked("around", isNumber, "a number", 0),
   frame: given.checked("frame", isFrame, "the id of a message", null),
   error: given.checked("error", isNumber, "a number", 0),

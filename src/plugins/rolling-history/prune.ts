@@ -1,4 +1,4 @@
-import type { Attachment, Message, Part, TextPart } from "../../index.ts";
+import type { Attachment, Message, Part, TextPart } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 /** Whether a user said it: not a plugin, nor the runtime, nor code. */

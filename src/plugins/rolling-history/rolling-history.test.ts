@@ -8,24 +8,21 @@ import {
   defineTool,
   jsonSchema,
   type Message,
-  type ModelPart,
-  type ModelRequest,
-  type Part,
   type Plugin,
-  ProviderFailure,
   type Runtime,
   type RuntimeOptions,
   type Session,
   switchFrame,
 } from "bowline";
+import { type ModelPart, type ModelRequest, type Part, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, ends, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { sample } from "../../../test/kit/size.ts";
+import { cutOf } from "./cut.ts";
 import { type RollingHistoryOptions, rollingHistory } from "./index.ts";
-import { cutOf } from "./place.ts";
 import { prune } from "./prune.ts";
 import { earlierIn } from "./summary.ts";
 import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
@@ -475,6 +472,17 @@ describe("compaction", () => {
     expect(other.turns).toEqual([]);
     expect(other.summaries[0]).toMatch(/Name every ship\.$/);
     expect(wordsIn((await world.session.read()).messages[0])).toContain("By the other.");
+  });
+
+  test("K8 instructions of one compaction are in its summary's prompt after those of the plugin, and in no later one", async () => {
+    const model = windowed();
+    await using world = await open(model, { ...SMALL, auto: false, instructions: "Name every ship." });
+    for (const instructions of ["Keep the captain's orders.", undefined]) {
+      await ask(world.session, ...repeat(4, (n) => `${n}: ${long(500)}`));
+      expect((await world.session.compact({ instructions })).kind).toBe("compacted");
+    }
+    expect(model.summaries[0]).toMatch(/Name every ship\.\n\nKeep the captain's orders\.$/);
+    expect(model.summaries.at(-1)).toMatch(/Name every ship\.$/);
   });
 });
 

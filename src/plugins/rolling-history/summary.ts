@@ -8,7 +8,7 @@ import {
   shortened,
   type TextPart,
   transcriptTexts,
-} from "../../index.ts";
+} from "../../plugin.ts";
 import type { Settings } from "./options.ts";
 import { nameOf } from "./prune.ts";
 import { TEXTS } from "./texts.ts";
@@ -66,6 +66,8 @@ export interface Work {
   /** About how long the summary may be, in tokens. */
   readonly tokens: number;
   readonly settings: Settings;
+  /** For this summary, besides those of the settings. */
+  readonly instructions: string | undefined;
 }
 
 /**
@@ -80,7 +82,12 @@ const REQUEST_CHARS_MAX = 2_000;
 export async function summarise(complete: Services["complete"], work: Work, signal: AbortSignal): Promise<string> {
   const { window, reserve } = work.settings;
   const words = transcriptTexts(work.messages);
-  const free = window - reserve / 2 - PROMPT_TOKENS - tokensOfText(toldBefore(work.earlier)) - work.tokens;
+  const free =
+    window -
+    reserve / 2 -
+    PROMPT_TOKENS -
+    tokensOfText(earlierText(work.earlier) + (work.instructions ?? "")) -
+    work.tokens;
   const all = words.reduce((sum, text) => sum + tokensOfText(text), 0);
   let tokens = Math.min(all, Math.max(free, Math.floor(window / 8)));
   for (let overflows = 1; ; overflows++) {
@@ -126,7 +133,7 @@ function piecesOf(text: string, tokensMax: number): readonly string[] {
 /** The same place, or one before where it would part the two halves of a surrogate pair. */
 const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);
 
-function toldBefore(earlier: Earlier | undefined): string {
+function earlierText(earlier: Earlier | undefined): string {
   if (earlier === undefined) return "";
   const request = shortened(textIn(earlier.request), REQUEST_CHARS_MAX);
   return request === "" ? earlier.summary : `${earlier.summary}\n\n${TEXTS.userSaid(request)}`;
@@ -134,22 +141,22 @@ function toldBefore(earlier: Earlier | undefined): string {
 
 async function inParts(
   complete: Services["complete"],
-  { earlier, tokens, settings: { model, instructions } }: Work,
+  { earlier, tokens, settings: { model, instructions }, instructions: asked = "" }: Work,
   parts: readonly string[],
   signal: AbortSignal,
 ): Promise<string> {
-  const told = parts.slice(-PARTS_MAX);
-  const missing = parts.length - told.length;
-  let summary = toldBefore(earlier);
-  for (const [index, part] of told.entries()) {
+  const latest = parts.slice(-PARTS_MAX);
+  const missing = parts.length - latest.length;
+  let summary = earlierText(earlier);
+  for (const [index, part] of latest.entries()) {
     const note = missing > 0 && index === 0 ? `${TEXTS.beginningLeftOut}\n` : "";
     const hasSummary = summary !== "";
     const text = [
       ...(hasSummary ? [TEXTS.soFar(summary)] : []),
-      `${TEXTS.conversation(index + 1, told.length, hasSummary)}\n\n<conversation>\n${note}${part}</conversation>`,
+      `${TEXTS.conversation(index + 1, latest.length, hasSummary)}\n\n<conversation>\n${note}${part}</conversation>`,
       TEXTS.task(hasSummary, Math.ceil(tokens * 0.75)),
       TEXTS.keep,
-      ...(instructions === "" ? [] : [instructions]),
+      ...[instructions, asked].filter((words) => words !== ""),
     ].join("\n\n");
     const reply = await complete.reply(
       {

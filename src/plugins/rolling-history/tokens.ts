@@ -1,6 +1,6 @@
 // Estimates tokens without a tokenizer: which one a provider uses is not known. `meter.ts` corrects them by its
 // reports.
-import type { Attachment, Draft, ModelRequest, Part } from "../../index.ts";
+import type { Attachment, Draft, ModelRequest, Part } from "../../plugin.ts";
 
 const BYTES_PER_TOKEN = 4;
 /** About what an image or a document takes. Text attachments count by their bytes. */

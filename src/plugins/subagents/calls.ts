@@ -9,7 +9,7 @@ import {
   type StateView,
   type ToolContext,
   ToolError,
-} from "../../index.ts";
+} from "../../plugin.ts";
 import { type Ended, endedBy, endOf, endWithin, requireFinished, stoppedWithOwner, timedOut } from "./ending.ts";
 import { type Household, householdOf, treeOf } from "./household.ts";
 import type { MessageInput, SpawnInput, WaitInput } from "./inputs.ts";
@@ -86,7 +86,7 @@ export class Calls {
     if (task.trim() === "") throw wrong("agent.task", TEXTS.noTask);
     const [name, capability] = this.#capability(given.capability);
     if (output !== undefined) await requireSchema(output);
-    const authority = this.#authority(name, capability, session.read(), turnId);
+    const permissions = this.#permissions(name, capability, session.read(), turnId);
     const { model, instructions, settings, copiesState = false } = capability;
     const id = nameFor(idempotencyKey);
     const texts = typeof seed === "string" ? [seed] : seed;
@@ -100,7 +100,7 @@ export class Calls {
         ...(instructions === undefined ? {} : { instructions }),
         ...(settings === undefined ? {} : { settings }),
       },
-      authority,
+      permissions,
       copiesState,
       seed: texts
         .filter((text) => text.trim() !== "")
@@ -128,8 +128,8 @@ export class Calls {
   }
 
   /** An agent at the greatest depth has no tools to start agents with. */
-  #authority(name: string, { tools, hiddenTools = [] }: Capability, own: Reading, turnId: string) {
-    const { depthMax = this.#settings.depthMax } = own.authority?.subagent ?? {};
+  #permissions(name: string, { tools, hiddenTools = [] }: Capability, own: Reading, turnId: string) {
+    const { depthMax = this.#settings.depthMax } = own.permissions?.subagent ?? {};
     const depth = depthOf(own) + 1;
     if (depth > depthMax) throw new ToolError("agent.depth", TEXTS.tooDeep(depthMax), { class: "limit" });
     const hidden = [...this.#settings.hiddenTools, ...hiddenTools, ...(depth === depthMax ? AGENT_TOOLS : [])];
@@ -173,7 +173,7 @@ export class Calls {
       const ended = await endWithin(patience(attempt, until), sessions, sent, turn, signal);
       if (ended !== undefined || isPutAside(attempt, until)) return ended;
     } catch (error) {
-      // Any other reason means that the turn is only let go here: the call is run again by whoever has the turn next.
+      // Any other reason: this process only releases the turn, and the next process runs the call again.
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
       const answer = await sessions.cancel(session, turn, TEXTS.ownerStopped);
       if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
@@ -182,7 +182,7 @@ export class Calls {
     const answer = await sessions.cancel(session, turn, TEXTS.tookTooLong(timeoutMs));
     if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
     const ended = await endWithin(STOP_MS, sessions, sent, turn);
-    if (ended?.status === "finished") return ended; // It finished before it heard of the cancel.
+    if (ended?.status === "finished") return ended; // It finished before the cancel reached it.
     throw timedOut(name, turn, timeoutMs);
   }
 
@@ -200,7 +200,7 @@ export class Calls {
     if (!isOurs) {
       // The agent belongs to the session that this one is a fork of. It is copied on the first message, as it was at
       // the fork: the original must not hear it.
-      const { subagent } = child.authority ?? {};
+      const { subagent } = child.permissions ?? {};
       await sessions.create({
         id: session,
         ifExists: "take",
@@ -208,7 +208,7 @@ export class Calls {
         from: agent.session,
         ...(agent.head === undefined ? {} : { at: agent.head }),
         config: { label: agent.task },
-        ...(subagent === undefined ? {} : { authority: { subagent: { ...subagent, cause: turnId } } }),
+        ...(subagent === undefined ? {} : { permissions: { subagent: { ...subagent, cause: turnId } } }),
       });
     }
     context.signal.throwIfAborted();

@@ -1,4 +1,4 @@
-import { hasCode, type Json, type Services, ToolError, type ToolOutput, type TurnOutcome } from "../../index.ts";
+import { hasCode, type Json, type Services, ToolError, type ToolOutput, type TurnOutcome } from "../../plugin.ts";
 import { type Agent, cutTo, type Reading, type Status } from "./roster.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -108,11 +108,11 @@ export function requireFinished(ended: Ended): Ended {
   throw unfinished(ended, ended.status);
 }
 
-/** Its message names the agent and the turn, which `toldBy` reads back. */
+/** Its message names the agent and the turn, which `reportedBy` parses. */
 function unfinished({ agent, turn, code, reason, result }: Ended, status: "failed" | "stopped"): ToolError {
-  const said = result === undefined ? "" : ` ${TEXTS.saidBefore(cutTo(String(result), TEXT_CHARS_MAX))}`;
+  const partialText = result === undefined ? "" : ` ${TEXTS.saidBefore(cutTo(String(result), TEXT_CHARS_MAX))}`;
   const why = TEXTS.failed(agent, turn, status, code, cutTo(reason ?? "", REASON_CHARS_MAX));
-  return new ToolError(`agent.${status}`, `${why}${said}`);
+  return new ToolError(`agent.${status}`, `${why}${partialText}`);
 }
 
 /** How a call ends whose turn is stopped while it waits for this one, which is stopped as well. */
@@ -124,15 +124,15 @@ export const timedOut = (agent: string, turn: string, ms: number): ToolError =>
 
 const NAMED = /^Agent (\S+) \(turn (\S+)\) /;
 
-export interface Told {
+export interface ReportedTurn {
   readonly agent: string;
   readonly turn: string;
   readonly status: Status;
 }
 
-/** What a call's result says of its agent. A failure has no value, so its message is parsed. */
-export function toldBy(output: ToolOutput): Told | undefined {
-  if (output.kind === "value") return asTold(output.value);
+/** The agent, turn and status in a call's result. A failure has no value, so its message is parsed. */
+export function reportedBy(output: ToolOutput): ReportedTurn | undefined {
+  if (output.kind === "value") return asReported(output.value);
   if (output.kind !== "failure" || !output.failure.code.startsWith("agent.")) return undefined;
   const [, agent, turn] = NAMED.exec(output.failure.message) ?? [];
   if (agent === undefined || turn === undefined) return undefined;
@@ -140,7 +140,7 @@ export function toldBy(output: ToolOutput): Told | undefined {
 }
 
 /** Checked, because another plugin may have replaced the result by anything. */
-export function asTold(value: Json): Told | undefined {
+export function asReported(value: Json): ReportedTurn | undefined {
   const { agent, turn, status } = (value ?? {}) as { readonly [field: string]: Json | undefined };
   if (typeof agent !== "string" || typeof turn !== "string" || typeof status !== "string") return undefined;
   return { agent, turn, status: status as Status };

@@ -1,7 +1,7 @@
-// What a session knows of its agents: the roster that it remembers, joined with the child sessions and their jobs. They
+// The agents of a session: the stored roster, joined with the child sessions and their jobs. They
 // differ after a crash (a child whose call was never settled), after a delete, in a fork (agents of the original), and
 // when a job was cancelled. Changes nothing: `keep.ts` writes the roster, `calls.ts` acts on agents.
-import { hasCode, type Services, type StateView, ToolError } from "../../index.ts";
+import { hasCode, type Services, type StateView, ToolError } from "../../plugin.ts";
 import { type Ended, lookAt } from "./ending.ts";
 import { isClosing, type Standing, standingOf } from "./jobs.ts";
 import {

@@ -1,4 +1,4 @@
-import { definePlugin, fail, hasCode, type PromptPart, type Services } from "../../index.ts";
+import { definePlugin, fail, hasCode, type PromptPart, type Services } from "../../plugin.ts";
 import { AGENT_TOOLS, Calls, untilLetGo } from "./calls.ts";
 import { CLOSE_INPUT, ERROR_INPUT, LIST_INPUT, MESSAGE_INPUT, spawnInput, waitInput } from "./inputs.ts";
 import { isKept, keepEnds, keepResult, keepTurn } from "./keep.ts";
@@ -78,7 +78,7 @@ export const subagents = definePlugin({
       prompt: ({ session, state }) => {
         const own = session.read();
         const roster = rosterAt(state.get(), depthOf(own));
-        const { depth = 0, depthMax = settings.depthMax } = own.authority?.subagent ?? {};
+        const { depth = 0, depthMax = settings.depthMax } = own.permissions?.subagent ?? {};
         const parts: PromptPart[] = taskPart(own);
         // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
         if (depth < depthMax)
@@ -93,7 +93,7 @@ export const subagents = definePlugin({
       },
       beforeTurn: (event) => keepEnds(event),
       checkpoint: (event) => (event.at === "after-work" ? keepEnds(event) : undefined),
-      // Early, so that the roster is told what our tool returned, and not what other plugins made of it.
+      // Early, so that the roster gets the result of our tool before other plugins change it.
       afterToolCall: {
         order: "early",
         run: (event) => (isKept(event.call.name) ? keepResult(event.call.name, event.output, event) : undefined),
@@ -139,8 +139,8 @@ function spawnDescription({ capabilities, timeoutMs }: Settings): string {
   return TEXTS.spawn(timeoutMs, kinds.join("\n"));
 }
 
-function taskPart({ authority }: Reading): PromptPart[] {
-  const { capability, depth, depthMax } = authority?.subagent ?? {};
+function taskPart({ permissions }: Reading): PromptPart[] {
+  const { capability, depth, depthMax } = permissions?.subagent ?? {};
   if (capability === undefined) return [];
   return [
     { slot: "intro", text: TEXTS.role(capability, depth, depthMax) },

@@ -1,4 +1,4 @@
-import { type DescribedSchema, described, type JsonSchema, jsonSchema } from "../../index.ts";
+import { type DescribedSchema, described, type JsonSchema, jsonSchema } from "../../plugin.ts";
 import type { Settings } from "./options.ts";
 import { REASON_CHARS_MAX, TEXTS } from "./texts.ts";
 

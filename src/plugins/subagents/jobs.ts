@@ -5,7 +5,7 @@
 // 2. A job that is over means that its agent is closed. One that was handed over means so, too: it is another session's
 //    from then on.
 // 3. Where the store knows no jobs, agents work all the same.
-import { hasCode, type Services } from "../../index.ts";
+import { hasCode, type Services } from "../../plugin.ts";
 import type { Agent } from "./roster.ts";
 
 type Jobs = Services["jobs"];

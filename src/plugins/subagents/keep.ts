@@ -8,8 +8,8 @@ import {
   type StateCell,
   type ToolOutput,
   type TurnOutcome,
-} from "../../index.ts";
-import { asTold, endWithin, type Told, toldBy } from "./ending.ts";
+} from "../../plugin.ts";
+import { asReported, endWithin, type ReportedTurn, reportedBy } from "./ending.ts";
 import { type Home, type Household, householdOf, treeOf } from "./household.ts";
 import { register, standingOf } from "./jobs.ts";
 import {
@@ -38,11 +38,11 @@ export const isKept = (tool: string): boolean => tool === SPAWN || tool === MESS
 /** Takes into the roster what a call of one of our tools returned. */
 export async function keepResult(tool: string, output: ToolOutput, home: Writing): Promise<void> {
   if (tool === CLOSE) return keepClosed(output, home);
-  const told = tool === WAIT ? completedIn(output) : [toldBy(output)].filter((each) => each !== undefined);
-  if (told.length === 0) return;
+  const reported = tool === WAIT ? completedIn(output) : [reportedBy(output)].filter((each) => each !== undefined);
+  if (reported.length === 0) return;
   const household = await householdOf(home);
   let { roster } = household;
-  for (const each of told) {
+  for (const each of reported) {
     const agent = agentAfter(each, household, home, tool !== WAIT);
     if (agent !== undefined) roster = withAgent(roster, agent);
   }
@@ -52,7 +52,7 @@ export async function keepResult(tool: string, output: ToolOutput, home: Writing
 }
 
 function agentAfter(
-  { agent: name, turn, status }: Told,
+  { agent: name, turn, status }: ReportedTurn,
   household: Household,
   home: Writing,
   isNew: boolean,
@@ -72,11 +72,11 @@ function agentAfter(
   };
 }
 
-function completedIn(output: ToolOutput): readonly Told[] {
+function completedIn(output: ToolOutput): readonly ReportedTurn[] {
   if (output.kind !== "value") return [];
   const { completed } = (output.value ?? {}) as { readonly completed?: { readonly [agent: string]: Json } };
   return Object.entries(completed ?? {}).flatMap(
-    ([agent, end]) => asTold({ ...(end as { readonly [field: string]: Json }), agent }) ?? [],
+    ([agent, end]) => asReported({ ...(end as { readonly [field: string]: Json }), agent }) ?? [],
   );
 }
 
@@ -190,7 +190,7 @@ export function keepTurn({ outcome, messages }: Report, home: Writing) {
 async function stopAgents(messages: readonly Message[], home: Writing): Promise<void> {
   const { sessions, sessionId, turnId } = home;
   const household = await householdOf(home);
-  const unheard = new Set(callsIn(messages).flatMap(({ name, agent }) => (name === MESSAGE ? (agent ?? []) : [])));
+  const unanswered = new Set(callsIn(messages).flatMap(({ name, agent }) => (name === MESSAGE ? (agent ?? []) : [])));
   const stop = async (agent: Agent): Promise<void> => {
     await sessions.cancel(agent.session, undefined, TEXTS.ownerStopped);
     if (agent.turn !== undefined) await endWithin(STOP_MS, sessions, agent, agent.turn);
@@ -198,10 +198,10 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
   const stopping = [...household.roster.agents, ...household.unknown()].map(async (agent) => {
     const child = household.child(agent.session) ?? household.child(copyFor(sessionId, agent.name));
     if (child === undefined) return;
-    if (child.authority?.subagent?.cause === turnId) {
+    if (child.permissions?.subagent?.cause === turnId) {
       const open = (await treeOf(child, sessions)).filter(({ openTurn }) => openTurn !== undefined);
       await Promise.all(open.map((each) => stop(agentFrom(each))));
-    } else if (unheard.has(agent.name)) await stop(agentFrom(child));
+    } else if (unanswered.has(agent.name)) await stop(agentFrom(child));
     else if (agent.by === turnId && agent.turn !== undefined) {
       // The call may say `stopped` already, and the agent has still to be told. One that has not come to the turn yet
       // ends it when it does: that is not waited for.

@@ -1,4 +1,4 @@
-import { type Fields, type ModelSettings, optionsSchema } from "../../index.ts";
+import { type Fields, type ModelSettings, optionsSchema } from "../../plugin.ts";
 
 /** A kind of agent that the model can start. */
 export interface Capability {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Fields, optionsSchema, type Services } from "../../index.ts";
+import { type Fields, optionsSchema, type Services } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 export type Reading = Awaited<ReturnType<Services["session"]["snapshot"]>>;
@@ -59,7 +59,7 @@ function agentOf(given: Fields): Agent {
   };
 }
 
-export const depthOf = ({ authority }: Pick<Reading, "authority">): number => authority?.subagent?.depth ?? 0;
+export const depthOf = ({ permissions }: Pick<Reading, "permissions">): number => permissions?.subagent?.depth ?? 0;
 
 /** A child made with a copy of its parent's states begins with the parent's roster; the depth gives that away. */
 export const rosterAt = (roster: Roster, depth: number): Roster =>
@@ -67,7 +67,7 @@ export const rosterAt = (roster: Roster, depth: number): Roster =>
 
 /** The children that are agents. Children that another plugin made have the depth of their parent, not one more. */
 export const agentsAmong = (children: readonly Reading[], depth: number): readonly Reading[] =>
-  children.filter((child) => child.authority?.subagent?.depth === depth + 1);
+  children.filter((child) => child.permissions?.subagent?.depth === depth + 1);
 
 /** The same name for the same call, so that a rerun finds the agent it has made. */
 export const nameFor = (idempotencyKey: string): string => `agt_${idempotencyKey.slice(0, NAME_CHARS)}`;
@@ -76,8 +76,8 @@ export const copyFor = (owner: string, name: string): string =>
   nameFor(createHash("sha256").update(`${owner}/${name}`).digest("base64url"));
 const NAME_CHARS = 16;
 
-export function agentFrom({ id, authority, config, openTurn, head }: Reading): Agent {
-  const { capability = "", cause } = authority?.subagent ?? {};
+export function agentFrom({ id, permissions, config, openTurn, head }: Reading): Agent {
+  const { capability = "", cause } = permissions?.subagent ?? {};
   return {
     name: id,
     session: id,

@@ -1,5 +1,7 @@
-import { definePlugin, defineTool, type Json, type ModelRequest, ProviderFailure, replaceResult } from "bowline";
+import { definePlugin, defineTool, type Json } from "bowline";
+import { type ModelRequest, replaceResult } from "bowline/plugin";
 import { subagents } from "bowline/plugins/subagents";
+import { ProviderFailure } from "bowline/provider";
 import { both, calls, says } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { eventsOf, only } from "../../../test/kit/reading.ts";
@@ -783,7 +785,7 @@ test("J8 deeper than allowed is refused also where the tool is not hidden", asyn
         make: command({
           run: async ({ sessions }) => {
             const subagent = { capability: "helper", depth: 3, depthMax: 3 };
-            await sessions.create({ id: "deep", kind: "child", authority: { subagent } });
+            await sessions.create({ id: "deep", kind: "child", permissions: { subagent } });
           },
         }),
       },

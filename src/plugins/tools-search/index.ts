@@ -2,7 +2,7 @@
 //
 // 1. The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
 // 2. Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
-import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../index.ts";
+import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../plugin.ts";
 import { cutAt, signatureOf, type ToolIndex, toolGroups, toolIndexer } from "../../tools/search/index.ts";
 import { NAME, TEXTS } from "./texts.ts";
 

@@ -4,15 +4,12 @@ import {
   defineTool,
   defineToolProvider,
   jsonSchema,
-  type ModelRequest,
-  type NewSessionRequest,
   type Plugin,
-  type Schema,
   type Store,
   type Tool,
-  type ToolManifest,
   type ToolProvider,
 } from "bowline";
+import type { ModelRequest, NewSessionRequest, Schema, ToolManifest } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, type Scripted, says, scripted } from "bowline/testing";
 import fc from "fast-check";
@@ -303,7 +300,7 @@ describe("finding", () => {
 });
 
 describe("not finding", () => {
-  /** A plugin that makes a child session with an authority of its own. */
+  /** A plugin that makes a child session with permissions of its own. */
   const makes = definePlugin({
     id: "acme/makes",
     setup: ({ command }) => ({
@@ -322,7 +319,7 @@ describe("not finding", () => {
   test.each([
     ["hiddenTools", { hiddenTools: ["mcp__weather__forecast"] }],
     ["toolAccess", { toolAccess: ["tools_search", "translate"] }],
-  ])("T2 what %s takes from a child is never found nor made callable, also after a restart", async (_, authority) => {
+  ])("T2 what %s takes from a child is never found nor made callable, also after a restart", async (_, permissions) => {
     const store = memory();
     const search = [
       both(
@@ -339,7 +336,7 @@ describe("not finding", () => {
     const parent = await runtime.session("parent");
     await parent.turn("Find.").result();
     expect(namesIn(found(model))).toEqual(["mcp__weather__forecast"]);
-    const { output } = await parent.command(makes, "make", { kind: "child", copiesState: true, authority });
+    const { output } = await parent.command(makes, "make", { kind: "child", copiesState: true, permissions });
     const child = await runtime.session(output as string);
     const later = await running(store, model, [provides(THOUSAND)], makes);
     for (const session of [child, await later.session(output as string)]) {

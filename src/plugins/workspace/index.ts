@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { definePlugin } from "../../index.ts";
+import { definePlugin } from "../../plugin.ts";
 import { EDIT, LIST, READ, SEARCH, SHELL, WRITE } from "./inputs.ts";
 import { listFiles } from "./list.ts";
 import { OPTIONS } from "./options.ts";

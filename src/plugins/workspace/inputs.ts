@@ -1,4 +1,4 @@
-import { jsonSchema } from "../../index.ts";
+import { jsonSchema } from "../../plugin.ts";
 import type { ListInput } from "./list.ts";
 import type { ReadInput } from "./read.ts";
 import type { SearchInput } from "./search.ts";

@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { globMatcher } from "./glob.ts";
-import { type Folder, withFolder } from "./place.ts";
+import { type Folder, withFolder } from "./resolve.ts";
 import { DEPTH_SHOWN, PATHS_SHOWN, TEXTS } from "./texts.ts";
 
 export const DEPTH_MAX = 32;

@@ -62,7 +62,7 @@ export class Matcher {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
-    this.#worker.on("error", () => {}); // `hits` hears errors; one that comes after it must not end the process.
+    this.#worker.on("error", () => {}); // `hits` handles errors. A later error must not end the process.
   }
 
   /** Transfers the bytes to the worker: the caller must not use them any more. */

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Fields, optionsSchema } from "../../index.ts";
+import { type Fields, optionsSchema } from "../../plugin.ts";
 import type { ShellSettings } from "./shell.ts";
 
 export interface ShellOptions {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { type Attachable, attach } from "../../index.ts";
-import { withFile } from "./place.ts";
+import { type Attachable, attach } from "../../plugin.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { withFile } from "./resolve.ts";
 import { LINE_CHARS_MAX, LINES_SHOWN, TEXTS } from "./texts.ts";
 
 const CHUNK_BYTES = 65_536;

@@ -1,4 +1,4 @@
-import { retryable, ToolError } from "../../index.ts";
+import { retryable, ToolError } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
 const CODES = {

@@ -1,9 +1,9 @@
 import { globMatcher } from "./glob.ts";
 import { DEPTH_MAX, type Entry, oneLine, VISITS_MAX, walk } from "./list.ts";
 import { Matcher, TooSlow } from "./matcher.ts";
-import { openFile, withPlace } from "./place.ts";
 import { readWhole } from "./read.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { openFile, withResolved } from "./resolve.ts";
 import { MATCHES_SHOWN, SEARCHED_BYTES_MAX, TEXTS } from "./texts.ts";
 
 const FILE_MS = 2_000;
@@ -33,7 +33,7 @@ export function searchFiles(
   const flags = ignoreCase ? "i" : "";
   requirePattern(source, flags);
   const isWanted = glob === undefined ? () => true : globMatcher(glob);
-  return withPlace(root, path, async ({ folder, name, found, path: base }) => {
+  return withResolved(root, path, async ({ folder, name, found, path: base }) => {
     if (name !== undefined && found === undefined) throw new Refusal("workspace.missing", TEXTS.missing(shown(path)));
     const started = performance.now();
     const visits = { left: VISITS_MAX, isOver: false };

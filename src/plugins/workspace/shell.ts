@@ -8,8 +8,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { Capture } from "./capture.ts";
 import { Family } from "./family.ts";
-import { withFolder } from "./place.ts";
 import { Refusal } from "./refusal.ts";
+import { withFolder } from "./resolve.ts";
 import { TEXTS } from "./texts.ts";
 
 /** How long the pipes are still read when the command is over but a process outside of its family holds them open. */

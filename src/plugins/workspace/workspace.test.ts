@@ -4,7 +4,8 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "vitest";
-import { createRuntime, definePlugin, deny, hasCode, type Plugin, type SessionEvent } from "../../index.ts";
+import { createRuntime, definePlugin, hasCode, type Plugin, type SessionEvent } from "../../index.ts";
+import { deny } from "../../plugin.ts";
 import { memory } from "../../stores/memory.ts";
 import { both, calls, says, scripted } from "../../testing/index.ts";
 import { type WorkspaceOptions, workspace } from "./index.ts";

@@ -4,9 +4,9 @@
 // 2. An edit leaves all that it does not replace as it was, byte for byte: encoding, line ends, byte order mark.
 import { randomBytes } from "node:crypto";
 import { constants, link, rename, unlink } from "node:fs/promises";
-import { type Folder, openFile, type Place, requireFile, withPlace } from "./place.ts";
 import { hashOf, readWhole, tooLarge } from "./read.ts";
 import { Refusal, shown } from "./refusal.ts";
+import { type Folder, openFile, type ResolvedPath, requireFile, withResolved } from "./resolve.ts";
 import { TEXTS } from "./texts.ts";
 
 interface WriteOptions {
@@ -26,7 +26,7 @@ const ABSENT = "none";
 export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBytesMax }: WriteOptions) {
   const data = Buffer.from(content);
   if (data.length > fileBytesMax) throw tooLarge(path, data.length, fileBytesMax);
-  return withPlace(
+  return withResolved(
     root,
     path,
     async (place) => {
@@ -45,7 +45,7 @@ export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBy
   );
 }
 
-async function currentHash({ folder, name, found }: Place, path: string, bytesMax: number): Promise<string> {
+async function currentHash({ folder, name, found }: ResolvedPath, path: string, bytesMax: number): Promise<string> {
   if (found === undefined) return ABSENT;
   const file = await openFile(folder, name as string, path);
   try {
@@ -70,7 +70,12 @@ async function requireWritable(folder: Folder, name: string): Promise<void> {
 }
 
 /** Writes to a temporary file and renames it, so that a crash leaves at most a stray `.bowline-….tmp`. */
-async function replace({ folder, name = "", found }: Place, path: string, data: Uint8Array, isExclusive: boolean) {
+async function replace(
+  { folder, name = "", found }: ResolvedPath,
+  path: string,
+  data: Uint8Array,
+  isExclusive: boolean,
+) {
   if (found !== undefined) await requireWritable(folder, name);
   const beside = `.bowline-${randomBytes(9).toString("base64url")}.tmp`;
   const file = await folder.open(beside, O_WRONLY | O_CREAT | O_EXCL, 0o666);
@@ -108,7 +113,7 @@ export interface EditInput {
 /** Replaces text that occurs exactly once, or all occurrences with `all`. Line ends stay as they are in the file. */
 export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions) {
   const { path, ifMatch } = input;
-  return withPlace(root, path, async (place) => {
+  return withResolved(root, path, async (place) => {
     requireFile(place, path);
     const file = await openFile(place.folder, place.name as string, path);
     const before = await readWhole(file, path, fileBytesMax).finally(() => file.close());

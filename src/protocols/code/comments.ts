@@ -1,5 +1,5 @@
-// What declarations say beside their types, and the words for it. Nearly all of it is foreign text: it stays on one line,
-// and nothing in it ends its comment.
+// The comments of declarations. Nearly all of their text is foreign: it stays on one line, and nothing in it ends its
+// comment.
 import { isObject } from "../../model/json.ts";
 
 type Schema = { readonly [keyword: string]: unknown };
@@ -9,23 +9,23 @@ const FACTS_CHARS_MAX = 80;
 const FACT_CHARS_MAX = 40;
 
 export const WORDS = {
-  /** Where a type contains itself. */
+  /** Marks a type that contains itself. */
   again: (name: string) => `${name || "all of this"} again`,
   more: (count: number) => `${count} more`,
   names: (module: string) => `// Also in ${module}: `,
 };
 
-/** Characters that nobody sees, and those that change the direction of what is around them. */
+/** Invisible characters, and those that change the text direction. */
 const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 
-/** Nearly all texts are clean already, and need not be made so. */
+/** Nearly all texts match nothing here and are used unchanged. */
 const UNCLEAN = /[^\x20-\x7e]|\*\/| {2}|^ | $/;
 
-/** A text for one line of a comment. */
+/** Returns a text as one line of a comment. */
 export function onOneLine(text: string, charsMax: number): string {
   if (text.length <= charsMax && !UNCLEAN.test(text)) return text;
   const plain = text
-    .slice(0, 4 * charsMax) // Whoever wrote it wrote as much as they liked; cleaning must not cost that much.
+    .slice(0, 4 * charsMax) // Cut first, because a foreign text may be huge and cleaning must not cost that much.
     .replace(/\s+/g, " ")
     .replace(UNSEEN, "")
     .toWellFormed()
@@ -36,20 +36,22 @@ export function onOneLine(text: string, charsMax: number): string {
 const cutAt = (text: string, chars: number): string =>
   text.slice(0, /[\ud800-\udbff]$/.test(text.slice(0, chars)) ? chars - 1 : chars);
 
-/** A text or a value as JSON, which is TypeScript too: for names, literals and examples. */
+/** Returns a value as JSON, which is valid TypeScript: for names, literals and examples. */
 export function quoted(value: unknown): string | undefined {
   try {
     const json = JSON.stringify(value) as string | undefined;
     return json === undefined || IS_ASCII.test(json) ? json : json.replace(UNSEEN_IN_JSON, escaped);
   } catch {
-    return undefined; // It contains itself.
+    return undefined; // The value contains itself.
   }
 }
 const IS_ASCII = /^[\x20-\x7e]*$/;
 const UNSEEN_IN_JSON = new RegExp(`${UNSEEN.source}|[\\u2028\\u2029]`, "gu");
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** The comment before a field: what its schema says of it, then what its type cannot say. Empty if that is nothing. */
+/**
+ * Returns the comment before a field: its description, then what its type cannot express. Empty if there is neither.
+ */
 export function commentOn({ description }: Schema, facts: readonly string[]): string {
   const isDefaultTold = facts.length > 0 && typeof description === "string" && /\bdefault/i.test(description);
   let told = "";
@@ -65,7 +67,7 @@ export function commentOn({ description }: Schema, facts: readonly string[]): st
   return `/** ${words} (${told}) */ `;
 }
 
-/** What a type cannot say, in a few words each. */
+/** Returns short notes about what a type cannot express. */
 export function factsOf(schema: Schema): readonly string[] {
   const { type } = schema;
   const whole = type === "integer" || (Array.isArray(type) && type.includes("integer")) ? ["integer"] : NONE;
@@ -92,7 +94,7 @@ const SAYING: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Numbers at the end of what can be counted say nothing: some libraries write them for every integer. */
+/** Limits at the end of the safe integers are noise that some libraries write for every integer. */
 const isLimit = (value: unknown): value is number =>
   typeof value === "number" && Number.isFinite(value) && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 

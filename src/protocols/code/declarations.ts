@@ -1,5 +1,5 @@
-// The tools, as TypeScript that a model reads before it writes code: `declare const files: { … }`. Pure, and equal for equal
-// tools: it stands in the prompt, which a provider caches.
+// Declares the tools as TypeScript that a model reads before it writes code: `declare const files: { … }`. Pure, and
+// equal for equal tools, because a provider caches the prompt.
 import { isObject, type Json } from "../../model/json.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { calleeOf, toolPaths } from "../../model/tool-path.ts";
@@ -7,39 +7,39 @@ import { onOneLine, quoted, WORDS } from "./comments.ts";
 import { typeOf } from "./types.ts";
 
 export interface DeclareOptions {
-  /** The most characters of the text. */
+  /** Maximum characters of the text. */
   readonly charsMax: number;
 }
 
 export interface Declared {
   readonly text: string;
-  /** How many tools the text tells of, if only by their names. */
+  /** The number of tools in the text, including those with only a name. */
   readonly shown: number;
-  /** How many it leaves out. */
+  /** The number of omitted tools. */
   readonly left: number;
 }
 
 /**
- * Declares tools in full while they fit, documented ones before the others. What does not fit is declared in short, then
- * only named, then left out. Where room is short, no tool takes more than a quarter of it; with fewer than four, its share.
+ * Declares tools in full while they fit, documented ones first. Tools that do not fit are declared in short, then only
+ * named, then omitted. If space is short, no tool takes more than a quarter of it; with fewer than four, its share.
  */
 export function declare(tools: readonly ToolDeclaration[], { charsMax }: DeclareOptions): Declared {
   const paths = toolPaths(tools);
   const entries = tools.map((tool) => new Entry(tool, paths.pathOf(tool.name), Math.min(charsMax, TOOL_CHARS_MAX)));
   const whole = new Page(entries, charsMax);
-  whole.tell("full", 1);
+  whole.upgrade("full", 1);
   if (whole.shown === tools.length) return { text: whole.text(), shown: tools.length, left: 0 };
   const toolMax = Math.min(charsMax / Math.min(4, tools.length), TOOL_CHARS_MAX);
   const page = new Page(
     entries.map((entry) => entry.inBrief(toolMax)),
     charsMax,
   );
-  // Names cost so little that most tools get one before any gets more. What room is left at the end goes to full ones.
-  page.tell("name", 1 / 4);
-  page.tell("full", 3 / 4);
-  page.tell("short", 1);
-  page.tell("name", 1);
-  page.tell("full", 1);
+  // Names are so short that most tools get one before any gets more. Full declarations get the remaining space.
+  page.upgrade("name", 1 / 4);
+  page.upgrade("full", 3 / 4);
+  page.upgrade("short", 1);
+  page.upgrade("name", 1);
+  page.upgrade("full", 1);
   return { text: page.text(), shown: page.shown, left: tools.length - page.shown };
 }
 
@@ -54,9 +54,9 @@ class Page {
   readonly #ranked: readonly Entry[];
   readonly #charsMax: number;
   readonly #forms = new Map<Entry, Form>();
-  /** Parts of the text around entries that are paid for: a block, or a line of names. */
+  /** Frames that are already counted: a block around entries, or a line of names. */
   readonly #frames = new Set<string>();
-  /** What the text has at most: each frame is counted with a break, of which there is one less. */
+  /** The maximum length of the text. Each frame is counted with a line break; the text has one less. */
   #chars = -BREAK.length;
 
   constructor(entries: readonly Entry[], charsMax: number) {
@@ -73,8 +73,11 @@ class Page {
     return this.#forms.size;
   }
 
-  /** Tells of as many tools as fit in this form, if they are not told of in a longer one, and fills this share at most. */
-  tell(form: Form, share: number): void {
+  /**
+   * Upgrades as many tools to this form as fit, and fills at most this share. Skips tools that already have a longer
+   * form.
+   */
+  upgrade(form: Form, share: number): void {
     for (const entry of this.#ranked) {
       const before = this.#forms.get(entry);
       if (before !== undefined && FORMS.indexOf(before) >= FORMS.indexOf(form)) continue;
@@ -113,18 +116,18 @@ class Page {
 const BREAK = "\n\n";
 const SEPARATOR = ", ";
 
-/** With what parts it from the entry before. */
+/** The length of an entry with its separator. */
 const charsOf = (entry: Entry, form: Form): number => entry[form].length + (form === "name" ? SEPARATOR : "\n").length;
 
-/** What is around entries. */
+/** Returns the text around entries. */
 function frameOf(module: string, form: Form): string {
   if (form === "name") return WORDS.names(module);
-  return `declare const ${module}: {\n};`; // In a namespace no function could be called `delete`.
+  return `declare const ${module}: {\n};`; // A namespace could not contain a function called `delete`.
 }
 
 // ── One tool ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is longer helps nobody, however much room there is. */
+/** A longer declaration helps nobody, however much space there is. */
 const TOOL_CHARS_MAX = 10_000;
 const DESCRIPTION_CHARS_MAX = 3_000;
 const LINE_CHARS_MAX = 600;
@@ -134,7 +137,7 @@ const EXAMPLES_MAX = 4;
 const EXAMPLE_CHARS_MAX = 400;
 const INDENT = 2;
 
-/** A tool as it is told in each form. */
+/** A tool in each form. */
 class Entry implements Readonly<Record<Form, string>> {
   readonly module: string;
   readonly isFirst: boolean;
@@ -146,7 +149,7 @@ class Entry implements Readonly<Record<Form, string>> {
   readonly #begin: string;
   #short: string | undefined;
 
-  /** `isBrief`: with the first paragraph of its description, although there may be room for more. */
+  /** `isBrief`: only the first paragraph of its description, even if there is space for more. */
   constructor(tool: ToolDeclaration, path: string, charsMax: number, isBrief = false) {
     const callee = calleeOf(path);
     const dot = path.indexOf(".");
@@ -156,7 +159,7 @@ class Entry implements Readonly<Record<Form, string>> {
     this.module = dot < 0 ? TOOLS : path.slice(0, dot);
     this.isFirst = tool.isDocumented === true;
     this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
-    this.#begin = `  ${this.name === "new" ? quoted("new") : this.name}`; // As a word it would declare a constructor.
+    this.#begin = `  ${this.name === "new" ? quoted("new") : this.name}`; // Unquoted it would declare a constructor.
     const examples = examplesOf(tool, callee, charsMax / 4);
     const whole = isBrief ? "" : commented([...linesOf(tool.description), ...examples]);
     const isWhole = whole !== "" && whole.length <= charsMax / 2;
@@ -169,7 +172,7 @@ class Entry implements Readonly<Record<Form, string>> {
     return (this.#short ??= `${commented([firstSentence(this.#paragraph)])}${this.#begin}(input: unknown): Promise<unknown>;`);
   }
 
-  /** The tool told where room is short, in at most so many characters. */
+  /** Returns the tool in a shorter form, with at most this many characters. */
   inBrief(charsMax: number): Entry {
     return new Entry(this.#tool, this.#path, charsMax, true);
   }
@@ -182,7 +185,7 @@ function signatureOf({ inputSchema, outputSchema }: ToolDeclaration, charsMax: n
   return `(${parameterOf(inputSchema, input)}): Promise<${output}>;`;
 }
 
-/** None where a tool has no arguments; one that may be left out where it needs none. */
+/** No parameter for a tool without arguments; an optional one if no argument is required. */
 function parameterOf(schema: unknown, type: string): string {
   if (!isObject(schema) || NEEDS.some((keyword) => hasSome(schema[keyword]))) return `input: ${type}`;
   const hasFields = TAKES.some((keyword) => schema[keyword] === true || hasSome(schema[keyword]));
@@ -193,7 +196,7 @@ const TAKES = ["properties", "patternProperties", "additionalProperties"];
 const hasSome = (value: unknown): boolean =>
   typeof value === "string" || (typeof value === "object" && value !== null && Object.keys(value).length > 0);
 
-/** A whole description, line by line. */
+/** Returns the lines of a whole description. */
 function linesOf(description: string): readonly string[] {
   const lines = description.split("\n").map((line) => onOneLine(line, LINE_CHARS_MAX));
   const told = lines.filter((line) => line !== "");
@@ -204,7 +207,7 @@ function linesOf(description: string): readonly string[] {
 
 const firstParagraph = (text: string): string =>
   onOneLine(text.trimStart().split(/\n\s*\n/, 1)[0] ?? "", PARAGRAPH_CHARS_MAX);
-/** A full stop before a small letter is more likely that of "e.g." */
+/** A full stop before a small letter probably belongs to an abbreviation such as "e.g." */
 const firstSentence = (paragraph: string): string =>
   onOneLine(/^.*?[.!?…](?=\s+[^\s\p{Ll}]|$)/u.exec(paragraph)?.[0] ?? paragraph, SENTENCE_CHARS_MAX);
 
@@ -216,13 +219,13 @@ function commented(lines: readonly string[]): string {
     : `  /**\n${[first, ...more].map((line) => `   * ${line}\n`).join("")}   */\n`;
 }
 
-/** As many as fit: the types matter more. */
+/** Returns as many examples as fit, because the types matter more. */
 function examplesOf({ isDocumented, examples }: ToolDeclaration, callee: string, charsMax: number): readonly string[] {
   const lines: string[] = [];
   if (isDocumented !== true || examples === undefined) return lines;
   let left = charsMax;
   for (const example of examples.slice(0, EXAMPLES_MAX)) {
-    // Only in a text can a comment end, and there this means the same.
+    // Only a string can contain the end of a comment, and in a string this escape means the same.
     const line = `@example ${callee}(${written(example)})`.replaceAll("*/", "*\\/");
     if (line.length > Math.min(left, EXAMPLE_CHARS_MAX)) continue;
     lines.push(line);
@@ -231,7 +234,7 @@ function examplesOf({ isDocumented, examples }: ToolDeclaration, callee: string,
   return lines;
 }
 
-/** A value as a person would write it in code. */
+/** Returns a value as a person would write it in code. */
 function written(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
   if (!isObject(value)) return `${quoted(value)}`;

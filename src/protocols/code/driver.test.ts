@@ -115,7 +115,7 @@ describe("P7 what the end of a cell means", () => {
     driver.onExec(view(more), reply(cell("x")), output, results);
   const done = (words: string) => ({ state: "done", parts: [text(words)] }) as const;
 
-  test("what it printed is shown, and calls only where they did not go well", () => {
+  test("the output is shown, and only calls that failed", () => {
     const { add, kind } = onExec(done("4"), [result("a", OK), result("b", DENIED), result("b", DENIED)]);
     expect([kind, wordsIn(add)]).toEqual(["ask", "4\nCalls: b denied (tool.denied) 2 times."]);
     expect(add?.[0]?.parts[0]).toMatchObject({ kind: "codeOutput", status: "done", calls: 3 });
@@ -139,19 +139,19 @@ describe("P7 what the end of a cell means", () => {
     expect(end("stopped", "Oh.")).toBe("1\n2\n[POLICY] Oh.");
   });
 
-  test("one that came to nothing says so", () => {
+  test("a cell without a result is shown as such", () => {
     expect(wordsIn(onExec({ state: "done", parts: [] }).add)).toBe(
       "The code ran to its end. It printed nothing and has no value.",
     );
   });
 
-  test("finish ends the turn, and the value is there for later turns to see", () => {
+  test("finish ends the turn, and later turns see its value", () => {
     const decision = onExec({ ...done("hm"), finish: { sum: 4 } });
     expect(decision).toMatchObject({ kind: "finish", value: { sum: 4 } });
     expect(wordsIn(decision.add)).toBe('hm\nFinished with {"sum":4}');
   });
 
-  test("a typed result is told as the caller has it", () => {
+  test("a typed result is shown in the caller's form", () => {
     const submitted = {
       kind: "value",
       value: null,
@@ -161,14 +161,14 @@ describe("P7 what the end of a cell means", () => {
     expect([kind, wordsIn(add)]).toEqual(["ask", 'hm\nFinished with {"sum":4}']);
   });
 
-  test("continueAs opens a frame with the task, and tells of the seed", () => {
+  test("continueAs opens a frame with the task and a note about the seed", () => {
     expect(onExec({ ...done(""), continues: { task: "Write it up.", seed: { a: 1 } } })).toMatchObject({
       kind: "switchFrame",
       task: 'Write it up.\n\nWhat was handed over is in the code as `seed`: {"a":1}',
     });
   });
 
-  test("a value that does not fit is told, twice; then the turn fails", () => {
+  test("a value that does not fit is reported twice; then the turn fails", () => {
     const wrong = result("submit_output", {
       kind: "failure",
       failure: { class: "arguments", code: "tool.arguments", message: "/sum must be number" },
@@ -230,7 +230,7 @@ describe("P7 what the model is sent", () => {
     expect(shownIn([said("Go."), ...failed, said("And?"), wrote("c"), came("done", "c")])).toHaveLength(8);
   });
 
-  test("a cell that nothing came of, with a word that says so", () => {
+  test("a cell without a result, with a note", () => {
     const lost = expect.stringContaining("not known");
     expect(shownIn([said("Go."), wrote("a"), said("And?")])).toEqual(["Go.", cell("a"), lost, "And?"]);
     expect(shownIn([said("Go."), wrote("a"), said("Mind this."), came("threw", "no a")])).toHaveLength(4);

@@ -1,7 +1,7 @@
-// What a reply and the end of a cell mean. Pure: a resumed turn is decided again from its record.
-// D1 A cell that is complete is run; of a reply that has none, only prose can be an answer.
-// D2 What a model must do otherwise is told in a message of its own, a `codeOutput` that says `refused`: so the view of
-//    the conversation can leave it out once it is heeded (`view.ts`).
+// Decides what a reply and the end of a cell mean. Pure, because a resumed turn is decided again from its record.
+// code-driver-1: A complete cell is run. A reply without one can only be an answer by its prose.
+// code-driver-2: A correction for the model is a separate message, a `codeOutput` with the status `refused`, so that
+// the view of the conversation can omit it once the model has followed it (`view.ts`).
 import { describe } from "../../model/errors.ts";
 import type { Json } from "../../model/json.ts";
 import { callsOf, type Draft, type ToolResultPart, text, textOf } from "../../model/message.ts";
@@ -16,7 +16,7 @@ import { optionsIn } from "./options.ts";
 import { TEXTS } from "./texts.ts";
 import { request } from "./view.ts";
 
-/** How often a model is told that its typed result was wrong or missing, before the turn fails. */
+/** How often a model may repair a wrong or missing typed result before the turn fails. */
 const REPAIRS_MAX = 2;
 const FINISH_CHARS_MAX = 4_000;
 const SEED_CHARS_MAX = 2_000;
@@ -28,23 +28,23 @@ function onReply(view: RoundView, reply: Reply): Decision {
   const { prose, code, isClosed, end } = read(said);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
   if (callsOf(reply.parts).length > 0) return refuseCalls(reply);
-  // Where the reply was cut off, its last line is not known to be whole, and so not to close the cell.
+  // If the reply was cut off, its last line may be incomplete, so it may not close the cell.
   const isSure = reply.finish !== "length" || said.includes("\n", end);
   if (code !== undefined && isClosed && isSure) {
     if (code.trim() !== "") return { kind: "cell", cell: cellOf(view, code) };
     return retry(needsFinish(view) ? TEXTS.emptyCellFinish : TEXTS.emptyCell);
   }
   if (code !== undefined) return retry(reply.finish === "length" ? TEXTS.cutOff : TEXTS.unclosed);
-  if (prose.trim() === "") return nothingSaid(view, reply);
+  if (prose.trim() === "") return decideEmptyReply(view, reply);
   if (reply.finish === "length") return retry(needsFinish(view) ? TEXTS.cutOff : TEXTS.longAnswer);
   if (needsFinish(view)) return repair(view, whyNoCell(said));
   return STRAY_END.test(said) ? retry(TEXTS.strayTag) : { kind: "answer" };
 }
 
-/** The end of a cell that has no beginning: somebody meant to write one, and to answer with it would be of no use. */
+/** The end of a cell without a beginning: the model tried to write a cell, so the reply is not an answer. */
 const STRAY_END = /(?:^|\n)[ \t]{0,100}<\/typescript>[ \t\r]{0,100}(?:\n|$)/i;
 
-/** Only `finish` ends the turn: its caller wants a typed result, or no prose. */
+/** Only `finish` ends the turn, because its caller wants a typed result or no prose. */
 const needsFinish = (view: RoundView): boolean => view.output !== undefined || optionsIn(view).ending === "finish";
 
 const cellOf = ({ output, unwraps }: RoundView, code: string): Cell => ({
@@ -57,8 +57,8 @@ const cellOf = ({ output, unwraps }: RoundView, code: string): Cell => ({
     : { finishBy: unwraps === true ? { tool: OUTPUT_TOOL, field: "value" } : { tool: OUTPUT_TOOL } }),
 });
 
-/** Some models say nothing more once their code has done the work: after a cell, an empty reply is an answer. */
-function nothingSaid(view: RoundView, { finish, route }: Reply): Decision {
+/** Some models send an empty reply once their code has done the work. After a cell, that is an answer. */
+function decideEmptyReply(view: RoundView, { finish, route }: Reply): Decision {
   if (finish === "length") return retry(TEXTS.cutOff);
   if (needsFinish(view)) return repair(view, TEXTS.finishMissing);
   if (view.log.some((entry) => entry.kind === "message" && isOutput(entry.message))) return { kind: "answer" };
@@ -80,17 +80,17 @@ const ended = (kind: "stopped", by: "incomplete" | "plugin", code: "reply.refuse
   ending: { kind, by, code, reason: describe(code, {}).message },
 });
 
-/** D2 */
-const told = (words: string): Draft => ({
+/** code-driver-2 */
+const correction = (words: string): Draft => ({
   role: "user",
   parts: [{ kind: "codeOutput", status: "refused", parts: [text(words)] }],
   origin: { kind: "runtime" },
 });
 
-const retry = (words: string): Decision => ({ kind: "retry", add: [told(words)] });
+const retry = (words: string): Decision => ({ kind: "retry", add: [correction(words)] });
 
 /** The typed result is missing or wrong: the model has a few tries, as with native calls. */
-function repair(view: RoundView, words: string, add: readonly Draft[] = [told(words)]): Decision {
+function repair(view: RoundView, words: string, add: readonly Draft[] = [correction(words)]): Decision {
   if (view.output === undefined) return { kind: "retry", add };
   const repairs = ((view.memo as { repairs?: number } | null)?.repairs ?? 0) + 1;
   if (repairs <= REPAIRS_MAX) return { kind: "retry", memo: { repairs }, add };
@@ -134,17 +134,18 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
   const submitted = results.find(({ call }) => call.name === OUTPUT_TOOL)?.output;
   if (submitted?.kind === "failure") {
     const problem = TEXTS.notFitting(problemIn(submitted.failure.message));
-    return repair(view, problem, [shown(output, results, TEXTS.error(problem, TEXTS.finishAgain))]);
+    return repair(view, problem, [outputMessage(output, results, TEXTS.error(problem, TEXTS.finishAgain))]);
   }
   if (submitted?.kind === "value") {
     const value = submitted.control?.kind === "finish" ? submitted.control.value : submitted.value;
-    return { kind: "ask", add: [shown(output, results, finished(value))] };
+    return { kind: "ask", add: [outputMessage(output, results, finished(value))] };
   }
-  if (finish !== undefined) return { kind: "finish", value: finish, add: [shown(output, results, finished(finish))] };
-  if (continues === undefined) return { kind: "ask", add: [shown(output, results)] };
+  if (finish !== undefined)
+    return { kind: "finish", value: finish, add: [outputMessage(output, results, finished(finish))] };
+  if (continues === undefined) return { kind: "ask", add: [outputMessage(output, results)] };
   const { task, seed } = continues;
   const handed = seed === undefined ? "" : `\n\n${TEXTS.seed(shortened(JSON.stringify(seed), SEED_CHARS_MAX))}`;
-  return { kind: "switchFrame", task: `${task}${handed}`, add: [shown(output, results, TEXTS.goesOn)] };
+  return { kind: "switchFrame", task: `${task}${handed}`, add: [outputMessage(output, results, TEXTS.goesOn)] };
 }
 
 const finished = (value: Json): string => TEXTS.finished(shortened(JSON.stringify(value), FINISH_CHARS_MAX));
@@ -156,7 +157,7 @@ const problemIn = (message: string): string => {
 };
 
 /** What the model is shown of a cell that ended: what it printed, how it ended, and more. */
-function shown(output: CellOutput, results: readonly PlacedResult[], more = ""): Draft {
+function outputMessage(output: CellOutput, results: readonly PlacedResult[], more = ""): Draft {
   const { state: status, parts } = output;
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
   const end = status === "done" ? "" : labelled(status, texts.pop() ?? "");

@@ -108,7 +108,7 @@ function cutUp(text: string, sizes: readonly number[]): readonly string[] {
 }
 
 describe("P7 P6 a reply that comes in pieces", () => {
-  test("is shown and cut as the whole one is, however it is cut up (G1)", () => {
+  test("is shown and cut as the whole one is, however it is cut up (grammar-1)", () => {
     fc.assert(
       fc.property(texts, pieces, (text, sizes) => {
         const scanner = new Scanner();
@@ -131,7 +131,7 @@ describe("P7 P6 a reply that comes in pieces", () => {
     );
   });
 
-  test("never shows what turns out to be code (G2)", () => {
+  test("never shows what turns out to be code (grammar-2)", () => {
     fc.assert(
       fc.property(texts, pieces, (text, sizes) => {
         const scanner = new Scanner();
@@ -163,7 +163,7 @@ describe("P7 P6 a reply that comes in pieces", () => {
     ["blanks", " "],
     ["letters of the tag", "<"],
     ["one line of prose", "a"],
-  ])("takes a megabyte of %s letter by letter (G3)", (_, letter) => {
+  ])("takes a megabyte of %s letter by letter (grammar-3)", (_, letter) => {
     for (const start of ["", `${OPEN}\n`]) {
       const scanner = new Scanner();
       scanner.push(start);

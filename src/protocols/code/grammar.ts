@@ -1,29 +1,29 @@
 // The grammar of a reply: prose, and at most one cell.
 //
-// A cell begins with a line that begins with `<typescript>`, and ends with the first line from there on that ends with
-// `</typescript>`. What is between the tags is its code. What comes after it is not read. Up to a hundred blanks around a
-// tag do not count, nor does case. Anything else is prose: tags inside a line, markdown fences, other tags.
+// A cell starts with a line that begins with `<typescript>`, and ends with the first line from there on that ends with
+// `</typescript>`. The text between the tags is its code. The text after it is ignored. Up to a hundred blanks around a
+// tag are ignored, and so is case. Everything else is prose: tags inside a line, markdown fences, other tags.
 //
-// G1 A reply is read in the same way however its text was cut into pieces.
-// G2 Of a reply that is still coming, nothing is shown that might turn out to be part of a cell.
-// G3 Work is in proportion to the text, also in pieces of one character.
+// grammar-1: A reply is parsed the same way however its text was split into pieces.
+// grammar-2: While a reply streams, no text is shown that may become part of a cell.
+// grammar-3: The work is proportional to the text, even in pieces of one character.
 
 export const OPEN = "<typescript>";
 export const CLOSE = "</typescript>";
 
-/** What a reply says. */
+/** A parsed reply. */
 export interface Reading {
-  /** All of it, or what comes before the cell. */
+  /** The whole text, or the text before the cell. */
   readonly prose: string;
-  /** The code of the cell; undefined where there is none. */
+  /** The code of the cell; undefined if there is none. */
   readonly code?: string;
-  /** The cell has its end. */
+  /** The cell has its closing tag. */
   readonly isClosed: boolean;
-  /** The length of what is read: what comes after a cell is not. */
+  /** The length of the parsed text, which excludes what comes after a cell. */
   readonly end: number;
 }
 
-// Only a line feed ends a line: how a reply is read must not depend on how many line breaks Unicode has.
+// Only a line feed ends a line, so that parsing does not depend on Unicode's line breaks.
 const OPENING = /(?:^|\n)[ \t]{0,100}<typescript>/i;
 const CLOSING = /<\/typescript>(?=[ \t\r]{0,100}(?:\n|$))/i;
 
@@ -38,7 +38,7 @@ export function read(text: string): Reading {
   return { prose, code, isClosed: close !== null, end: close === null ? to : to + CLOSE.length };
 }
 
-/** Code that stands in a markdown fence. The lines of the fence stay, empty, so that line numbers are right. */
+/** Removes a markdown fence around code. Its lines stay as empty lines, so that line numbers are right. */
 function unfenced(code: string): string {
   const lines = code.trimEnd().split("\n");
   const first = lines.findIndex((line) => line.trim() !== "");
@@ -50,7 +50,7 @@ function unfenced(code: string): string {
     .join("\n");
 }
 
-/** Whether a line, of which this much is known, may still turn out to open a cell. */
+/** Returns whether a line with this beginning may still open a cell. */
 const mayOpen = (line: string): boolean => {
   const tag = line.trimStart();
   return tag.length < OPEN.length && line.length - tag.length <= 100 && OPEN.startsWith(tag.toLowerCase());
@@ -59,28 +59,30 @@ const mayOpen = (line: string): boolean => {
 /** How much of an unfinished line of code can decide whether it closes the cell. */
 const LINE_END = CLOSE.length + 101;
 
-/** Reads a reply while it comes. */
+/** Parses a reply while it streams. */
 export class Scanner {
   #state: "prose" | "code" | "closed" | "over" = "prose";
-  /** A line of prose of which nothing was shown: it may open a cell. In code, the end of the unfinished line. */
+  /**
+   * In prose, the part of a line that was not shown because it may open a cell. In code, the end of the unfinished
+   * line.
+   */
   #line = "";
-  /** It cannot open a cell. */
+  /** The line cannot open a cell. */
   #isShown = false;
-  /** Blanks and empty lines that were held back: they do not belong to the prose when a cell follows. */
+  /** Held back blanks and empty lines, which are not prose if a cell follows. */
   #gap = "";
 
   /**
-   * Set once something is said after the cell: how much of the last piece belongs to the reply. Blanks do not count: most
-   * models end there, and a stream that ends by itself tells its usage.
+   * Set once text follows the cell: how much of the last piece belongs to the reply. Blanks are ignored, because most
+   * models end there, and a stream that ends by itself reports its usage.
    */
   keeps: number | undefined;
 
-  /** The cell has its end. */
   get isClosed(): boolean {
     return this.#state === "closed" || this.#state === "over";
   }
 
-  /** What may be shown now (G2). */
+  /** Returns what may be shown now (grammar-2). */
   push(delta: string): string {
     if (this.#state !== "prose") return this.#code(delta, 0);
     let shown = "";
@@ -97,7 +99,7 @@ export class Scanner {
     }
   }
 
-  /** Nothing more comes: what was held back and is no cell. */
+  /** Ends the reply, and returns held back text that turned out to be prose. */
   end(): string {
     const held = this.#state === "prose" ? this.#gap + this.#line : "";
     if (this.#state === "code" && CLOSING.test(this.#line)) this.#state = "closed";
@@ -140,7 +142,7 @@ export class Scanner {
     return shown;
   }
 
-  /** Code from this place of a piece on. */
+  /** Reads code from this position of a piece on. */
   #code(text: string, place: number): string {
     if (this.#state === "over") this.keeps = 0;
     else if (this.#state === "closed") this.#after(text, 0);

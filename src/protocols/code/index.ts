@@ -5,15 +5,15 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import { declare } from "./declarations.ts";
 import { driver } from "./driver.ts";
-import { type Ending, ending, extended, kept, OPTIONS, type Settings } from "./options.ts";
+import { type Ending, ending, extended, OPTIONS, type Settings, storedOptions } from "./options.ts";
 import { prose } from "./prose.ts";
 import { TEXTS } from "./texts.ts";
 
 export { type CodeModeOptions, type Ending, ending } from "./options.ts";
 
 /**
- * Code mode: the model acts by writing TypeScript, one cell a reply, which `bowline/plugins/code` runs. Install both:
- * `plugins: [codeMode, code]`. Takes the place of the default protocol.
+ * Code mode: the model acts by writing TypeScript, one cell per reply, which `bowline/plugins/code` runs. Install both:
+ * `plugins: [codeMode, code]`. It replaces the default protocol.
  */
 export const codeMode = definePlugin({
   id: "bowline/code-mode",
@@ -22,8 +22,8 @@ export const codeMode = definePlugin({
     protocolSession: {
       configure: ({ options }) => {
         const before = options.get();
-        const now = kept(settings, before);
-        if (!isDeepStrictEqual(before, now)) options.setAll(now); // Each one is written: not at every opening.
+        const now = storedOptions(settings, before);
+        if (!isDeepStrictEqual(before, now)) options.setAll(now); // Written only if changed, because each write costs one.
       },
       extend: ({ extension, options }) => {
         if (extension.id !== ending.id)
@@ -37,7 +37,7 @@ export const codeMode = definePlugin({
   }),
 });
 
-/** One for all sessions with the same settings: what it makes of a catalog is kept with it. */
+/** Cached for all sessions with the same settings, together with what it makes of a catalog. */
 function slotFor({ ending: usual, declarationCharsMax }: Settings): ProtocolDriverSlot {
   const key = `${usual} ${declarationCharsMax}`;
   let slot = SLOTS.get(key);

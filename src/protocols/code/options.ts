@@ -4,23 +4,26 @@ import { optionsSchema } from "../../model/options-schema.ts";
 import type { Schema } from "../../model/schema.ts";
 import type { RoundView } from "../../turn/driver.ts";
 
-/** How a turn may end: `prose`, by an answer or by `finish(value)`; `finish`, by `finish(value)` alone. */
+/** How a turn may end. `prose`: with an answer or with `finish(value)`. `finish`: only with `finish(value)`. */
 export type Ending = "prose" | "finish";
 
 export interface CodeModeOptions {
-  /** How turns may end, unless one says otherwise. A turn with a typed `output` ends by `finish` in any case. Default: `prose`. */
+  /**
+   * How turns may end; a turn can override it. A turn with a typed `output` always ends with `finish`. Default:
+   * `prose`.
+   */
   readonly ending?: Ending | undefined;
-  /** Characters of the tools' declarations in the prompt; `tools.search` finds the rest. Default 24,000. */
+  /** Maximum characters of tool declarations in the prompt; `tools.search` finds the other tools. Default: 24,000. */
   readonly declarationCharsMax?: number | undefined;
-  /** Characters that the model is shown of what a cell printed; code can read all of it. Default 20,000. */
+  /** Maximum characters of a cell's output that the model sees; code can read all of it. Default: 20,000. */
   readonly outputCharsMax?: number | undefined;
-  /** Characters that the model is shown of a message; code can read all of it. Default 10,000. */
+  /** Maximum characters of a message that the model sees; code can read all of it. Default: 10,000. */
   readonly inputCharsMax?: number | undefined;
-  /** The model is told to hand over to a fresh frame when about so many tokens are used. Default 100,000. */
+  /** The model is asked to continue in a fresh frame when about this many tokens are used. Default: 100,000. */
   readonly contextTokens?: number | undefined;
 }
 
-/** What the driver depends on: it comes to it as data, recorded with the turn. */
+/** The driver's options. They are recorded with the turn. */
 export interface DriverOptions {
   readonly ending: Ending;
   readonly outputCharsMax: number;
@@ -62,12 +65,12 @@ const ENDING: Schema<Ending> = {
 };
 
 /**
- * How one turn may end, or a session's turns from now on: `session.turn("…", { extensions: [ending.of("finish")] })`,
+ * How one turn may end, or all later turns of a session: `session.turn("…", { extensions: [ending.of("finish")] })`,
  * `session.extend(ending.of("finish"))`.
  */
 export const ending = extension(ID, ENDING);
 
-/** The options that hold in a turn, as they were recorded with it. */
+/** Returns the options of a turn as recorded with it. */
 export function optionsIn({
   options = DEFAULTS,
   extensions,
@@ -77,8 +80,8 @@ export function optionsIn({
   return isEnding(ofTurn) ? { ...own, ending: ofTurn } : own;
 }
 
-/** The options as they are kept. How turns end stays as `session.extend` left it. */
-export function kept({ declarationCharsMax: _, ...settings }: Settings, before: Json | undefined): JsonObject {
+/** Returns the options to store. The ending stays as `session.extend` set it. */
+export function storedOptions({ declarationCharsMax: _, ...settings }: Settings, before: Json | undefined): JsonObject {
   const extended = isObject(before) ? (before as JsonObject).extended : undefined;
   return isEnding(extended) ? { ...settings, ending: extended, extended } : { ...settings };
 }

@@ -1,4 +1,4 @@
-// Cells are for the sandbox, not for people: what these see of a reply, and where it ends.
+// Hides cells from people: returns the prose of a reply, and where it ends.
 import type { ProseProjector } from "../../kernel/slots.ts";
 import { read, Scanner } from "./grammar.ts";
 

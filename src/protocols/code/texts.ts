@@ -1,4 +1,4 @@
-// All that the protocol says to a model, besides the declarations of tools.
+// All texts of the protocol to a model, except tool declarations.
 import { CLOSE, OPEN } from "./grammar.ts";
 
 export const TEXTS = {
@@ -25,7 +25,7 @@ ${CLOSE}
   moreTools: (left: number) =>
     `${left === 1 ? "1 more tool is" : `${left} more tools are`} not listed here: find them with \`tools.search\`.`,
 
-  // ── What a reply is told that was of no use ───────────────────────────────────────────────────────────────────────
+  // ── After a useless reply ──────────────────────────────────────────────────────────────────────────────────────────
 
   error: (problem: string, advice: string) => `[ERROR] ${problem}${advice === "" ? "" : `\n${advice}`}`,
   policy: (problem: string) => `[POLICY] ${problem}`,
@@ -42,7 +42,7 @@ ${CLOSE}
   notFitting: (problem: string) => `The value of finish() does not fit: ${problem}`,
   finishAgain: "Correct it, and call finish() again in a cell.",
 
-  // ── What came of a cell ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── The result of a cell ───────────────────────────────────────────────────────────────────────────────────────────
 
   fix: "Correct the code.",
   callFailed: "Catch the error where you can go on without the call, or do it in another way.",
@@ -53,7 +53,7 @@ ${CLOSE}
   lost: "[ERROR] What came of this cell is not known: it was not run, or was stopped before its end. What it changed is not kept.",
   goesOn: "The work goes on in a fresh context.",
 
-  // ── The tail: what changes from round to round ────────────────────────────────────────────────────────────────────
+  // ── The tail, which changes from round to round ────────────────────────────────────────────────────────────────────
 
   round: (round: number, max: number) => (Number.isFinite(max) ? `Round ${round} of ${max}.` : `Round ${round}.`),
   proseOrCell: "Answer in prose, or write one cell.",

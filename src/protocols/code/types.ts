@@ -1,11 +1,11 @@
-// A JSON Schema as a TypeScript type. Schemas are foreign input: one that is odd, cyclic or huge becomes a simpler type,
-// in the end `unknown`, and never an error. What is written is always a type, and the same for the same schema.
+// Converts a JSON Schema to a TypeScript type. Schemas are foreign input: an odd, cyclic or huge one becomes a simpler
+// type, finally `unknown`, and never an error. The result is always a valid type, and the same for the same schema.
 import { isObject } from "../../model/json.ts";
 import { commentOn, factsOf, onOneLine, quoted, WORDS } from "./comments.ts";
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** One type out of several, each of which is all of its atoms at once: `A | B & C`. */
+/** A union of intersections of atoms: `A | B & C`. */
 type Type = readonly (readonly string[])[];
 
 const UNKNOWN: Type = [["unknown"]];
@@ -14,17 +14,17 @@ const NULL: Type = [["null"]];
 const LINE_CHARS_MAX = 100;
 const LITERAL_CHARS_MAX = 100;
 const NAME_CHARS_MAX = 200;
-/** Schemas inside each other, by whatever keyword: deeper ones could overflow the stack. */
+/** The maximum nesting of schemas by any keyword. Deeper ones could overflow the stack. */
 const NESTING_MAX = 40;
 
 interface Detail {
   readonly depthMax: number;
   readonly fieldsMax: number;
   readonly choicesMax: number;
-  /** How deep fields have comments. */
+  /** The depth to which fields have comments. */
   readonly commentsTo: number;
 }
-/** From all there is to hardly anything: the first that fits is taken. */
+/** From full detail to hardly any. The first that fits is used. */
 const DETAILS: readonly Detail[] = [
   { depthMax: 8, fieldsMax: 100, choicesMax: 50, commentsTo: 8 },
   { depthMax: 8, fieldsMax: 100, choicesMax: 50, commentsTo: 1 },
@@ -36,11 +36,14 @@ const DETAILS: readonly Detail[] = [
 
 export interface TypeBounds {
   readonly charsMax: number;
-  /** The columns before the line on which the type begins: its further lines begin there too. */
+  /** The columns before the line of the type. Its further lines get the same indent. */
   readonly indent?: number;
 }
 
-/** The type of what fits a schema, for `type X = …`. It has at most `charsMax` characters, or is `unknown`. */
+/**
+ * Returns the type of values that match a schema, for `type X = …`. It has at most `charsMax` characters, or is
+ * `unknown`.
+ */
 export function typeOf(schema: unknown, { charsMax, indent = 0 }: TypeBounds): string {
   try {
     for (const detail of DETAILS) {
@@ -48,7 +51,7 @@ export function typeOf(schema: unknown, { charsMax, indent = 0 }: TypeBounds): s
       if (text !== undefined && text.length <= charsMax) return text;
     }
   } catch {
-    // An object that is no JSON: its getters may throw.
+    // The object is not JSON: its getters may throw.
   }
   return "unknown";
 }
@@ -58,12 +61,12 @@ class Writing {
   readonly #root: unknown;
   readonly #detail: Detail;
   /**
-   * Characters that may still be written. Every leaf costs some, so that an attempt ends soon, whatever the schema: below
-   * 0 it has failed.
+   * Characters that are left. Every leaf takes some, so that an attempt ends soon with any schema. Below 0 it has
+   * failed.
    */
   #left: number;
   #nesting = 0;
-  /** Schemas that are being written: one that comes again contains itself. */
+  /** Schemas that are being written. One that occurs again contains itself. */
   readonly #open = new Set<unknown>();
 
   constructor(root: unknown, detail: Detail, charsMax: number) {
@@ -87,7 +90,7 @@ class Writing {
     return schema.nullable === true ? union([type, NULL]) : type;
   }
 
-  /** All that a schema says at once. */
+  /** Returns the intersection of all parts of a schema. */
   #all(schema: Schema, depth: number, indent: number): Type {
     const { $ref, allOf, anyOf, oneOf } = schema;
     if ($ref === undefined && allOf === undefined && anyOf === undefined && oneOf === undefined)
@@ -100,7 +103,7 @@ class Writing {
       if (Array.isArray(choices) && choices.length > 0)
         types.push(this.#cut(union(this.#some(choices).map(within)), choices));
     const known = types.filter(isTelling);
-    // `type: "object"` beside `anyOf` says nothing that the choices do not say.
+    // `type: "object"` beside `anyOf` adds nothing to the choices.
     if (known.length > 0 && !SHAPES.some((keyword) => Object.hasOwn(schema, keyword))) return intersection(known);
     const own = this.#own(schema, depth, indent);
     return known.length === 0 ? own : intersection([own, ...known].filter(isTelling));
@@ -167,13 +170,13 @@ class Writing {
     if (shown.length < names.length) fields.push(`/** ${WORDS.more(names.length - shown.length)} */ ${ANY_FIELD}`);
     else if (isOpen) fields.push(ANY_FIELD);
     const object = atom(braced(fields, indent));
-    // Beside fields of other types, an index of its own would be an error in TypeScript.
+    // Beside fields of other types, a separate index signature would be an error in TypeScript.
     return others.length === 0 || isOpen
       ? object
       : intersection([object, atom(`{ [name: string]: ${textOf(union(others))} }`)]);
   }
 
-  /** The types of fields whose names are not fixed. */
+  /** Returns the types of fields whose names are not fixed. */
   #others({ patternProperties, additionalProperties }: Schema, depth: number, indent: number): readonly Type[] {
     if (patternProperties === undefined && additionalProperties === undefined) return [];
     const patterns = isObject(patternProperties) ? this.#some(Object.values(patternProperties)) : [];
@@ -183,7 +186,7 @@ class Writing {
     return schemas.map((schema) => this.#type(schema, depth + 1, indent));
   }
 
-  /** As many names as are shown, in their order: if not all, the ones that are needed before the others. */
+  /** Returns the names to show, in order. If not all fit, required ones have priority. */
   #chosen(names: readonly string[], needed: ReadonlySet<string>): readonly string[] {
     const isShort = (name: string): boolean => name.length <= NAME_CHARS_MAX;
     const writable = names.every(isShort) ? names : names.filter(isShort);
@@ -201,7 +204,7 @@ class Writing {
     return `${comment}${key}${isNeeded ? "" : "?"}: ${textOf(this.#type(schema, depth + 1, indent))}`;
   }
 
-  /** What is said of a field, there or where its schema refers to. */
+  /** Returns the comment of a field, from its schema or the one that it refers to. */
   #comment(schema: Schema): string {
     const facts = factsOf(schema);
     if (isText(schema.description) && facts.length > 0) return commentOn(schema, facts);
@@ -209,7 +212,7 @@ class Writing {
     return commentOn(isText(schema.description) ? schema : only, facts.length > 0 ? facts : factsOf(only));
   }
 
-  /** The one schema that another stands for: where it refers to, or its one choice besides null. */
+  /** Returns the schema that another one stands for: its reference, or its only choice besides null. */
   #only({ $ref, anyOf, oneOf }: Schema): Schema {
     if (isText($ref)) {
       const target = this.#find($ref);
@@ -231,7 +234,7 @@ class Writing {
     return type;
   }
 
-  /** The schema at a place in this one, such as `#/$defs/Node`. Other references have nothing to refer to. */
+  /** Returns the schema at a path in this one, such as `#/$defs/Node`. Other references are not resolved. */
   #find(ref: string): unknown {
     const [start, ...path] = decoded(ref).split("/");
     let at = start === "#" ? this.#root : undefined;
@@ -247,7 +250,7 @@ class Writing {
     return Array.isArray(list) ? list.slice(0, this.#detail.choicesMax) : [];
   }
 
-  /** Says how many of these choices are missing. */
+  /** Adds the number of omitted choices. */
   #cut(type: Type, choices: readonly unknown[]): Type {
     const missing = choices.length - this.#detail.choicesMax;
     if (missing <= 0) return type;
@@ -262,9 +265,9 @@ class Writing {
 
 const ANY_FIELD = "[name: string]: unknown";
 const ANYTHING = `{ ${ANY_FIELD} }`;
-const TYPES_MAX = 7; // There are no more.
+const TYPES_MAX = 7; // JSON Schema has seven types.
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-/** Keywords that say more than which of the types it is. */
+/** Keywords that say more than the type. */
 const SHAPES = ["const", "enum", "properties", "required", "patternProperties", "items", "prefixItems"];
 const isText = (value: unknown): value is string => typeof value === "string";
 
@@ -285,13 +288,13 @@ function impliedType(schema: Schema): "object" | "array" | undefined {
 function literal(value: unknown): string {
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "number";
   const json = quoted(value);
-  if (json !== undefined && json.length <= LITERAL_CHARS_MAX) return json; // JSON is a type as it is.
+  if (json !== undefined && json.length <= LITERAL_CHARS_MAX) return json; // JSON is also a valid literal type.
   if (typeof value === "string") return "string";
   if (Array.isArray(value)) return "unknown[]";
   return isObject(value) ? "object" : "unknown";
 }
 
-/** On one line if that is short. */
+/** Returns one line if that is short. */
 function braced(fields: readonly string[], indent: number): string {
   const line = `{ ${fields.join("; ")} }`;
   if (indent + line.length <= LINE_CHARS_MAX && !line.includes("\n")) return line;
@@ -304,7 +307,7 @@ const isAtom = (type: Type): boolean => type.length === 1 && type[0]?.length ===
 const textOf = (type: Type): string =>
   isAtom(type) ? (type[0]?.[0] as string) : type.map((atoms) => atoms.join(" & ")).join(" | ");
 const atomOf = (type: Type): string => (isAtom(type) ? textOf(type) : `(${textOf(type)})`);
-/** Whether it says more than that there is something. */
+/** Returns whether a type says more than "any value". */
 const isTelling = (type: Type): boolean => !["unknown", "{}", ANYTHING].includes(textOf(type));
 
 function union(types: readonly Type[]): Type {

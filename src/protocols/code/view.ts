@@ -1,9 +1,9 @@
 // What a model is sent of the conversation.
-// V1 The model's own replies stand as it wrote them: what it sees of its past is what it is to write.
-// V2 What changes from round to round is in the last message. All before it comes again word for word, but for steps that
-//    failed and are past: then it is shorter once.
-// V3 What is left out of a long text can be read in code: `(await history[i]).text`, where `i` counts the messages as the
-//    session has them, not as they are shown.
+// view-1: The model's own replies stay as it wrote them, because a model imitates its past.
+// view-2: Only the last message changes from round to round. The messages before it stay equal, so that a provider can
+// cache them. The exception are failed steps that are corrected: they are removed once.
+// view-3: Code can read what is cut from a long text: `(await history[i]).text`, where `i` counts the messages of the
+// session, not the shown ones.
 import { nodeId } from "../../model/ids.ts";
 import { type Message, type Part, type TextPart, text, textOf } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
@@ -35,7 +35,7 @@ export function request(view: RequestView): ModelRequest {
   return { system, messages: shown, stable, tools: [], ...(settings === undefined ? {} : { settings }) };
 }
 
-/** V2 */
+/** view-2 */
 function tailOf(view: RequestView, options: DriverOptions, chars: number): Message {
   const { round, limits } = view;
   const context = contextOf(chars, options);
@@ -56,7 +56,10 @@ function endingOf({ output, unwraps }: RequestView, { ending }: DriverOptions): 
   return TEXTS.finishType(shortened(JSON.stringify(own), SCHEMA_CHARS_MAX));
 }
 
-/** How full the context is, from the length of what is sent: what a provider counted differs from run to run. */
+/**
+ * Estimates how full the context is from the length of what is sent. The count of a provider would differ from run to
+ * run.
+ */
 function contextOf(chars: number, { contextTokens }: DriverOptions): string {
   const used = Math.round(chars / CHARS_PER_TOKEN);
   const share = used / contextTokens;
@@ -66,9 +69,9 @@ function contextOf(chars: number, { contextTokens }: DriverOptions): string {
 }
 
 /**
- * The messages of steps that failed, did nothing, and were followed by one that went well: what was wrong then is of no
- * use any more. What anybody else says begins a new stretch. A step whose calls may have had an effect stays, and so
- * does one in which a plugin said something: without its end the code would look as if it had gone well.
+ * Returns messages of failed steps without effects that were followed by a successful one, because the error is no
+ * longer useful. A message of somebody else starts a new stretch. A step whose calls may have had an effect stays. So
+ * does one with a message of a plugin: without its ending the code would look successful.
  */
 function superseded(messages: readonly Message[]): ReadonlySet<number> | undefined {
   let past: Set<number> | undefined;
@@ -86,15 +89,15 @@ function superseded(messages: readonly Message[]): ReadonlySet<number> | undefin
     } else if (part.calls === undefined) {
       failed ??= [];
       if (messages[index - 1]?.role === "assistant") failed.push(index - 1, index);
-      else if (part.status === "refused") failed.push(index); // The reply was empty, and is not kept.
+      else if (part.status === "refused") failed.push(index); // The reply was empty and is not in the history.
     }
   }
   return past;
 }
 
 /**
- * A cell that nothing came of: its turn ended first, or the session was forked there. Without a word the model would take
- * it for done.
+ * Returns whether a cell has no result, because its turn ended first or the session was forked there. Without a note
+ * the model would assume that it ran.
  */
 function isLost(messages: readonly Message[], index: number): boolean {
   const { role, parts } = messages[index] as Message;
@@ -116,7 +119,7 @@ const lostAt = (index: number): Message => ({
   origin: { kind: "runtime" },
 });
 
-/** A message as text, shortened where it is long. Those of a session that called tools natively are told in code. */
+/** Returns a message as text, shortened if it is long. Native tool calls of an earlier protocol are shown as code. */
 function withText(message: Message, index: number, options: DriverOptions): Message {
   const { role, parts, origin } = message;
   if (role === "assistant") return parts.some(isCall) ? { ...message, parts: asCode(parts) } : message;
@@ -145,7 +148,7 @@ function asText(part: Part): readonly Part[] {
   return first?.kind === "text" ? [text(`${head} ${first.text}`), ...rest] : [text(head), ...part.parts];
 }
 
-/** V1 for replies of another protocol. */
+/** view-1 for replies of another protocol. */
 function asCode(parts: readonly Part[]): readonly Part[] {
   const calls = parts.flatMap((part) =>
     part.kind === "toolCall" ? [`await ${calleeOf(part.name)}(${JSON.stringify(part.input)});`] : [],

@@ -1,4 +1,5 @@
-import { createRuntime, definePlugin, defineTool, deny, type SessionEvent } from "bowline";
+import { createRuntime, definePlugin, defineTool, type SessionEvent } from "bowline";
+import { deny } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/providers/scripted";
 import { memory } from "bowline/stores/memory";

@@ -12,7 +12,7 @@ interface Batched {
   readonly input: JsonObject;
 }
 
-/** What is wrong with the arguments of a batch; undefined when its calls can be made. */
+/** Returns what is wrong with the arguments of a batch; undefined if its calls can be made. */
 function problemOf(input: Json): string | undefined {
   const calls = isObject(input) ? input.calls : undefined;
   if (!Array.isArray(calls) || calls.length === 0) return TEXTS.noCalls;
@@ -25,7 +25,10 @@ function problemOf(input: Json): string | undefined {
   return undefined;
 }
 
-/** The calls in a batch, each with its position. Undefined when the part is no batch, or its arguments are wrong. */
+/**
+ * Returns the calls of a batch, each with its position. Undefined if the part is not a batch or its arguments are
+ * wrong.
+ */
 export function expanded(part: ToolCallPart, index: number): readonly PlacedCall[] | undefined {
   if (part.name !== BATCH_TOOL || part.malformed !== undefined || problemOf(part.input) !== undefined) return undefined;
   const { calls } = part.input as unknown as { readonly calls: readonly Batched[] };
@@ -35,7 +38,7 @@ export function expanded(part: ToolCallPart, index: number): readonly PlacedCall
   }));
 }
 
-/** One result for the batch: the results of its calls, in order, each under a title. */
+/** Returns one result for the batch: the results of its calls, in order, each under a title. */
 export function joined(part: ToolCallPart, results: readonly PlacedResult[]): ToolResultPart {
   const shown = results.flatMap(({ call, output, parts }, place) => {
     const title: TextPart = text(`[${place + 1}] ${call.name}: ${statusOf(output)}`);
@@ -52,8 +55,8 @@ export function joined(part: ToolCallPart, results: readonly PlacedResult[]): To
 }
 
 /**
- * Declares the batch to the model, and refuses wrong arguments. A right batch is expanded before, so `run` is never
- * reached.
+ * Declares the batch to the model and refuses wrong arguments. A correct batch is expanded earlier, so `run` is never
+ * called.
  */
 export const batchTool: Tool = {
   name: BATCH_TOOL,

@@ -80,7 +80,7 @@ describe("P4 what the model said", () => {
       kind: "failed",
       by: "provider",
       code: "provider.empty",
-      reason: "house/model replied with nothing.",
+      reason: "house/model returned an empty reply.",
     };
     expect(driver.onReply(view(), said("stop", ...parts))).toEqual({ kind: "end", ending });
     expect(driver.onReply(view({ round: 2 }, results), said("stop", ...parts))).toEqual({ kind: "answer" });

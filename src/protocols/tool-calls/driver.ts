@@ -8,17 +8,17 @@ import type { PlacedCall } from "../../turn/effect.ts";
 import { expanded, joined } from "./batch.ts";
 import { TEXTS } from "./texts.ts";
 
-/** How often a model is told that its typed result was wrong or missing, before the turn fails. */
+/** How often a model may repair a wrong or missing typed result before the turn fails. */
 const REPAIRS_MAX = 2;
 
-/** With batches, a call of the batch tool stands for the calls inside of it. */
+/** With batches, a call of the batch tool is replaced by the calls in it. */
 export const driverFor = (hasBatch: boolean): ProtocolDriver => ({
   id: hasBatch ? "bowline/tool-calls/batch" : "bowline/tool-calls",
   version: 1,
   request,
   onReply: (view, reply) => onReply(view, reply, hasBatch ? placedOrExpanded : placed),
   onResults: (view, reply, results) =>
-    onResults(view, results, hasBatch ? shownOrJoined(reply, results) : results.map(shown)),
+    onResults(view, results, hasBatch ? resultsOrBatches(reply, results) : results.map(shown)),
   onExec: () => ({
     kind: "end",
     ending: {
@@ -45,12 +45,12 @@ const outputTool = (inputSchema: JsonObject): ToolDeclaration => ({
   inputSchema,
 });
 
-type Place = (part: ToolCallPart, index: number) => readonly PlacedCall[];
+type PlaceCalls = (part: ToolCallPart, index: number) => readonly PlacedCall[];
 
-const placed: Place = (part, index) => [{ at: String(index), call: callOf(part) }];
-const placedOrExpanded: Place = (part, index) => expanded(part, index) ?? placed(part, index);
+const placed: PlaceCalls = (part, index) => [{ at: String(index), call: callOf(part) }];
+const placedOrExpanded: PlaceCalls = (part, index) => expanded(part, index) ?? placed(part, index);
 
-function onReply(view: RoundView, reply: Reply, place: Place): Decision {
+function onReply(view: RoundView, reply: Reply, place: PlaceCalls): Decision {
   const calls = callsOf(reply.parts);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
   if (calls.length > 0) return { kind: "calls", calls: calls.flatMap(place) };
@@ -85,7 +85,7 @@ const ended = (
   ending: { kind, by, code, reason: describe(code, {}).message },
 });
 
-/** Some models say nothing more once tools have done the work: after work, an empty reply is an answer. */
+/** Some models send an empty reply once tools have done the work. After work, that is an answer. */
 const isAfterWork = ({ log }: RoundView): boolean =>
   log.some((entry) => entry.kind === "message" && entry.message.role === "tool");
 
@@ -117,7 +117,7 @@ const shown = ({ call, output, parts }: PlacedResult): ToolResultPart => ({
   parts,
 });
 
-function shownOrJoined({ parts }: Reply, results: readonly PlacedResult[]): readonly ToolResultPart[] {
+function resultsOrBatches({ parts }: Reply, results: readonly PlacedResult[]): readonly ToolResultPart[] {
   return callsOf(parts).flatMap((part, index) => {
     const own = results.filter(({ at }) => at === String(index) || at.startsWith(`${index}.`));
     return expanded(part, index) === undefined ? own.map(shown) : [joined(part, own)];

@@ -22,7 +22,7 @@ const declared = (tool: ToolDeclaration): ToolDeclaration => {
   return { name, description, inputSchema };
 };
 
-/** Describes documented tools in the prompt too, as one part that goes when the last of them goes. */
+/** Puts documented tools into the prompt too, as one part that is removed with the last of them. */
 function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart[] {
   const tools = catalog.filter(({ isDocumented }) => isDocumented === true);
   if (tools.length === 0) return [];
@@ -33,7 +33,7 @@ function documentation(catalog: readonly ToolDeclaration[]): readonly PromptPart
 }
 
 interface Options {
-  /** Adds a tool with which the model makes up to 25 independent calls in one. Default false. */
+  /** Adds a tool with which the model makes up to 25 independent calls in one. Default: false. */
   readonly batch?: boolean | undefined;
 }
 
@@ -47,5 +47,5 @@ const plugin = definePlugin({
   setup: ({ options: { batch } }) => (batch ? WITH_BATCH : PLAIN),
 });
 
-/** The default protocol: the model calls tools by the provider's own means until it answers. */
+/** The default protocol: the model uses the provider's tool calls until it answers. */
 export const toolCalls = (given: Options = {}): Plugin => plugin(given);

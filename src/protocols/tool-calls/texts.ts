@@ -1,4 +1,4 @@
-// All that the protocol says to a model, besides the documentation of tools.
+// All texts of the protocol to a model, except the documentation of tools.
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 
 export const CALLS_MAX = 25;
@@ -17,7 +17,7 @@ export const TEXTS = {
   tool: "The name of the tool to call.",
   input: "The arguments of that tool, as an object that fits the tool's schema.",
 
-  // Each is the problem of `tool.arguments`, which says what to do next.
+  // Each is the `problem` of the error `tool.arguments`, whose text adds what to do next.
   noCalls: "/calls must be a list with at least one call",
   tooManyCalls: `/calls must have at most ${CALLS_MAX} calls`,
   noTool: (index: number) => `/calls/${index} must have the name of a tool in \`tool\``,

@@ -1,11 +1,11 @@
-// Jobs, monitors and triggers, as the rest of the runtime reaches them. Their code is loaded on first use: a process that
-// only runs turns never reads it.
-// B1 Code in `jobs/`, `monitors/` and `triggers/` runs only when it is loaded; there `jobs`, `monitors` and `triggers`
-//    are at hand.
-// B2 A service is handed out before its code is loaded: each of its methods loads the code and then makes the call. Calls
-//    are made in the order in which they came, also where some came before the code was loaded and some after.
-// B3 What is loaded while the runtime closes is closed at once, so that it starts nothing.
-// B4 A load that failed, for example for want of file handles, is forgotten: the next call tries again.
+// The access of the rest of the runtime to jobs, monitors and triggers. Their code is loaded on first use, so that a
+// process that only runs turns never reads it.
+// background-1: `jobs`, `monitors` and `triggers` are readable only after loading. Code in these folders runs only
+//    then, so it can read them.
+// background-2: A service exists before its code is loaded: each method loads the code and then makes the call. Calls
+//    keep their order, also if some came before the code was loaded and some after.
+// background-3: Code that is loaded while the runtime closes is closed at once, so that it starts nothing.
+// background-4: After a failed load, for example without free file handles, the next call tries again.
 import type { Composition } from "../../kernel/compose.ts";
 import { type Monitors, type MonitorsView, WATCH } from "../../kernel/monitor.ts";
 import { wireName } from "../../kernel/operation.ts";
@@ -13,31 +13,31 @@ import type { Jobs } from "../../kernel/services.ts";
 import type { TriggerDeclaration, Triggers } from "../../kernel/trigger.ts";
 import { once, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type SessionId } from "../../model/ids.ts";
+import type { SessionId } from "../../model/ids.ts";
 import type { Agenda, Store } from "../../stores/store.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import type { AppJobs } from "../jobs/app.ts";
-import type { Desk } from "../jobs/desk.ts";
-import type { JobsPlace } from "../jobs/service.ts";
-import type { MonitorDesk } from "../monitors/desk.ts";
+import type { JobWorker } from "../jobs/job-worker.ts";
+import type { MonitorSupervisor } from "../monitors/monitor-supervisor.ts";
+import { type CallerPlace, placeFor } from "../services/session-service.ts";
 import type { AppTriggers } from "../triggers/app.ts";
-import type { TriggerDesk } from "../triggers/desk.ts";
+import type { Scheduler } from "../triggers/scheduler.ts";
 import { checkedWebhook } from "../triggers/webhook-options.ts";
 
 export interface Rooms {
-  readonly jobs: Desk;
-  readonly monitors: MonitorDesk;
-  readonly triggers: TriggerDesk;
+  readonly jobs: JobWorker;
+  readonly monitors: MonitorSupervisor;
+  readonly triggers: Scheduler;
   readonly appJobs: AppJobs;
   readonly appTriggers: AppTriggers;
 }
 
 export class Background {
   readonly #core: () => Core;
-  /** What the plugins give to a session without options of its own. */
+  /** The composed plugins of a session without its own options. */
   readonly composition: () => Composition;
-  /** Undefined until something needed them. A field, not an accessor: every turn that ends reads it. */
+  /** Undefined until first use. A field and not an accessor, because every turn reads it at its end. */
   loaded: Rooms | undefined = undefined;
   #loading: Promise<Rooms> | undefined;
   #operations: readonly string[] | undefined;
@@ -55,8 +55,8 @@ export class Background {
     const loading = this.#load();
     this.#loading = loading;
     loading.then(
-      (rooms) => (this.loaded = rooms), // The first to be notified: calls that wait for the load come next (B2).
-      () => (this.#loading = undefined), // B4
+      (rooms) => (this.loaded = rooms), // First, so that waiting calls run after it (background-2).
+      () => (this.#loading = undefined), // background-4
     );
     return loading;
   }
@@ -65,20 +65,20 @@ export class Background {
     const { openRooms } = await import("./rooms.ts");
     const rooms = openRooms(this.#core);
     if (this.#isClosed) {
-      this.loaded = rooms; // Closing needs it (B1); no call is made any more, so none can overtake another.
-      await rooms.jobs.close(0); // B3
+      this.loaded = rooms; // Closing needs it (background-1). No more calls run, so the order does not matter.
+      await rooms.jobs.close(0); // background-3
     }
     return rooms;
   }
 
-  /** B1 */
-  get jobs(): Desk {
+  /** background-1 */
+  get jobs(): JobWorker {
     return this.#require().jobs;
   }
-  get monitors(): MonitorDesk {
+  get monitors(): MonitorSupervisor {
     return this.#require().monitors;
   }
-  get triggers(): TriggerDesk {
+  get triggers(): Scheduler {
     return this.#require().triggers;
   }
   #require(): Rooms {
@@ -92,22 +92,35 @@ export class Background {
     await rooms?.jobs.close(graceMs);
   }
 
-  // ── Services (B2) ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Services (background-2) ────────────────────────────────────────────────────────────────────────────────────────
 
-  jobsAt(place: JobsPlace): Jobs {
-    return this.loaded?.jobs.at(place) ?? this.#deferred<Jobs>(JOBS, ({ jobs }) => jobs.at(place));
+  jobsAt(place: CallerPlace): Jobs {
+    return (
+      this.loaded?.jobs.at(place) ?? {
+        ...this.#deferred<Omit<Jobs, "of">>(JOBS, ({ jobs }) => jobs.at(place)),
+        of: (session) => this.jobsAt(placeFor(place, session)),
+      }
+    );
   }
 
-  monitorsAt(place: JobsPlace): Monitors {
-    return this.loaded?.monitors.at(place) ?? this.#deferred<Monitors>(MONITORS, ({ monitors }) => monitors.at(place));
+  monitorsAt(place: CallerPlace): Monitors {
+    return (
+      this.loaded?.monitors.at(place) ?? {
+        ...this.#deferred<Omit<Monitors, "of">>(MONITORS, ({ monitors }) => monitors.at(place)),
+        of: (session) => this.monitorsAt(placeFor(place, session)),
+      }
+    );
   }
 
-  /** For queries: reading starts nothing. */
-  monitorsView(place: JobsPlace): MonitorsView {
-    return { snapshot: () => unwaited(async () => (await this.load()).monitors.view(place).snapshot()) };
+  /** The service for queries. Its reads start no monitors. */
+  monitorsView(place: CallerPlace): MonitorsView {
+    return {
+      snapshot: () => unwaited(async () => (await this.load()).monitors.view(place).snapshot()),
+      of: (session) => this.monitorsView(placeFor(place, session)),
+    };
   }
 
-  triggersAt(place: JobsPlace): Triggers {
+  triggersAt(place: CallerPlace): Triggers {
     const { sessionId } = place;
     return (
       this.loaded?.triggers.at(place) ?? {
@@ -121,24 +134,29 @@ export class Background {
     return deferred(methods, () => this, pick);
   }
 
-  /** The events that are declared in a session; without one, or when it is not open, those of every session. */
-  declared(sessionId?: SessionId): readonly TriggerDeclaration[] {
-    const open = sessionId === undefined ? undefined : this.#core().sessions.find(sessionId);
-    return (open?.composition ?? this.composition()).triggers.map(({ value }) => value);
+  /** The composed plugins of a session. If it is not open here, the composition without session options. */
+  compositionOf(session: SessionId | undefined): Composition {
+    const open = session === undefined ? undefined : this.#core().sessions.find(session);
+    return open?.composition ?? this.composition();
   }
 
-  /** A session is about to be deleted, and its jobs with it: ends the commands of its monitors. */
+  /** The declared events of a session. Without one, or if it is not open, the events of a session without options. */
+  declared(session?: SessionId): readonly TriggerDeclaration[] {
+    return this.compositionOf(session).triggers.map(({ value }) => value);
+  }
+
+  /** Called before a session and its jobs are deleted: ends the commands of its monitors. */
   async endMonitorsOf(session: SessionId): Promise<void> {
     const { jobs } = this.#core().store as Partial<Store>;
     const live = (await jobs?.list({ session, kind: "monitor", isLive: true, max: Infinity })) ?? [];
     if (live.length === 0) return;
     const { monitors } = await this.load();
-    await Promise.all(live.map(({ record }) => monitors.endLeft(record)));
+    await Promise.all(live.map(({ record }) => monitors.endOrphan(record)));
   }
 
   // ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The tasks that this process can run. Read only where there are jobs: plugins are composed for it. */
+  /** The tasks that this process can run. Read it only if there are jobs, because it composes the plugins. */
   get operations(): readonly string[] {
     this.#operations ??= [
       WATCH,
@@ -156,10 +174,10 @@ export class Background {
     return this.loaded?.jobs.isAwaited === true;
   }
 
-  /** One look at jobs and, if wanted, at triggers. Returns whether more of these is due at once. */
+  /** Looks at jobs and, with `servesTriggers`, at triggers. Returns whether more triggers are due at once. */
   async look(agenda: Agenda, servesTriggers: boolean): Promise<boolean> {
     const { hasJobs, hasCommits, hasSchedules, next } = agenda;
-    // `next` may be the time of a schedule that was set by a clock ahead of ours: only the triggers can find that out.
+    // A faster clock can have set `next`. Only the scheduler can notice that.
     const hasWork = hasJobs === true || (servesTriggers && (hasCommits ?? hasSchedules ?? next) !== undefined);
     if (this.loaded === undefined && !hasWork) return false;
     const { jobs, triggers } = await this.load();
@@ -170,10 +188,7 @@ export class Background {
 
 // ── The services of the app ─────────────────────────────────────────────────────────────────────────────────────────
 
-const placeOf = (core: Core, session: string): JobsPlace => {
-  if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-  return { core, sessionId: asSessionId(session), plugin: APP };
-};
+const placeOf = (core: Core, session: string): CallerPlace => placeFor({ core, plugin: APP }, session);
 
 export const appJobs = (open: () => Core): AppJobs => ({
   ...deferred<Omit<AppJobs, "of">>(
@@ -204,7 +219,7 @@ export const appTriggers = (open: () => Core): AppTriggers => ({
       try {
         handler ??= (await background.load()).appTriggers.webhook(options);
       } catch {
-        const { code, message } = new RuntimeError("webhook.failed", {}); // A handler never throws: the sender tries again.
+        const { code, message } = new RuntimeError("webhook.failed", {}); // A handler never throws. The sender retries.
         return Response.json({ error: { code, message } }, { status: 503 });
       }
       return handler(request);
@@ -212,12 +227,12 @@ export const appTriggers = (open: () => Core): AppTriggers => ({
   },
 });
 
-// ── Deferring (B2) ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Deferring (background-2) ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** The methods of a service, all of them: one that is missing does not compile. */
+/** All methods of a service. A missing method does not compile. */
 type Methods<S> = { readonly [K in keyof S]-?: true };
 
-const JOBS: Methods<Jobs> = {
+const JOBS: Methods<Omit<Jobs, "of">> = {
   list: true,
   get: true,
   spawn: true,
@@ -236,7 +251,7 @@ const JOBS: Methods<Jobs> = {
   signal: true,
   changes: true,
 };
-const MONITORS: Methods<Monitors> = { snapshot: true, takeUpdates: true, start: true, stop: true };
+const MONITORS: Methods<Omit<Monitors, "of">> = { snapshot: true, takeUpdates: true, start: true, stop: true };
 const TRIGGERS: Methods<Omit<Triggers, "declared">> = {
   list: true,
   get: true,

@@ -1,26 +1,27 @@
-// Jobs as an app uses them: those of all sessions, and the service of one.
+// Jobs for apps: the jobs of all sessions, and the service of one session.
 import type { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asJobId, asSessionId } from "../../model/ids.ts";
+import { asJobId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
 import { idText, type Json } from "../../model/json.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
-import { asItIs } from "./await.ts";
+import { placeFor } from "../services/session-service.ts";
+import { currentRecord } from "./await.ts";
 import { changesOf, pageOf } from "./service.ts";
 
 export interface AppJobs {
-  /** The jobs of one session, with all that can be done to them. */
+  /** The full service for the jobs of one session. */
   of(session: string): Jobs;
-  /** Lists jobs of all sessions, or of one, in the order in which they were begun. */
+  /** Lists jobs of all sessions, or of one, in the order in which they started. */
   list(filter?: JobsFilter & { readonly session?: string | undefined }): Promise<readonly JobRecord[]>;
   /** Throws `job.unknown`. */
   get(id: string): Promise<JobRecord>;
-  /** As `Jobs.cancel`, of whatever session. */
+  /** As `Jobs.cancel`, for a job of any session. */
   cancel(id: string, reason?: string): Promise<JobRecord>;
-  /** As `Jobs.signal`, of whatever session. */
+  /** As `Jobs.signal`, for a job of any session. */
   signal(id: string, name: string, payload?: Json, options?: { readonly key?: string | undefined }): Promise<void>;
-  /** As `Jobs.await`, for one job of whatever session. */
+  /** As `Jobs.await`, for one job of any session. */
   await(id: string, options?: Omit<AwaitJobsOptions, "need">): Promise<JobRecord>;
   /** Jobs of all sessions that changed after a cursor, each once. */
   changes(after?: string, options?: { readonly max?: number | undefined }): Promise<JobChanges>;
@@ -29,10 +30,7 @@ export interface AppJobs {
 const LIST_MAX = 1_000;
 
 export function appJobs(open: () => Core): AppJobs {
-  const of = (session: string): Jobs => {
-    if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-    return open().background.jobs.at({ core: open(), sessionId: asSessionId(session), plugin: APP });
-  };
+  const of = (session: string): Jobs => open().background.jobs.at(placeFor({ core: open(), plugin: APP }, session));
   const ofJob = async (id: string): Promise<Jobs> => {
     const found = typeof id === "string" ? await open().store.jobs.load(asJobId(id)) : undefined;
     if (found === undefined) throw new RuntimeError("job.unknown", { id: idText(id) });
@@ -45,7 +43,7 @@ export function appJobs(open: () => Core): AppJobs {
       if (session !== undefined) return of(session).list(filter);
       const core = open();
       const found = await core.store.jobs.list(pageOf(filter));
-      return Promise.all(found.map(({ record }) => asItIs(core, record)));
+      return Promise.all(found.map(({ record }) => currentRecord(core, record)));
     },
     get: async (id) => (await ofJob(id)).get(id),
     cancel: async (id, reason) => (await ofJob(id)).cancel(id, reason),

@@ -1,17 +1,15 @@
-// Waiting for jobs, in whatever process they run.
+// Waits for jobs of any process.
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId } from "../../model/ids.ts";
 import { isOver, type JobRecord } from "../../model/job.ts";
 import type { Core } from "../core.ts";
-
-/** How often a subagent is looked at: its session tells of its turns, not its job. */
-export const CHILD_MS = 250;
+import { POLL_MS } from "../poller.ts";
 
 /**
- * The record with what only this process can add: whether the task of a job is missing here, and the state of a subagent,
+ * Adds what is not stored to a record: whether this process lacks the task of the job, and the state of a subagent,
  * which follows from the turns of its session.
  */
-export async function asItIs({ store, background }: Core, record: JobRecord): Promise<JobRecord> {
+export async function currentRecord({ store, background }: Core, record: JobRecord): Promise<JobRecord> {
   if (isOver(record)) return record;
   const { operation } = record;
   if (operation !== undefined && !background.operations.includes(operation)) return { ...record, isElsewhere: true };
@@ -23,16 +21,16 @@ export async function asItIs({ store, background }: Core, record: JobRecord): Pr
   return { ...record, state: isWorking ? "running" : "idle" };
 }
 
-/** Jobs that are not there any more are left out. */
+/** The records of these jobs, without deleted jobs. */
 export async function recordsOf(core: Core, ids: readonly JobId[]): Promise<readonly JobRecord[]> {
   const found = await Promise.all(ids.map((id) => core.store.jobs.load(id)));
-  return Promise.all(found.flatMap((each) => (each === undefined ? [] : [asItIs(core, each.record)])));
+  return Promise.all(found.flatMap((each) => (each === undefined ? [] : [currentRecord(core, each.record)])));
 }
 
 export const isSettled = (record: JobRecord | undefined): boolean =>
   record === undefined || isOver(record) || record.state === "idle";
 
-/** Waits until jobs are over or idle. Only those that have changed are read again. */
+/** Waits until jobs have ended or are idle. Reads only changed jobs again. */
 export async function awaitJobs(
   core: Core,
   ids: readonly JobId[],
@@ -60,12 +58,12 @@ export async function awaitJobs(
       const left = until - world.now();
       if (isMet || left <= 0) return all.filter((record) => record !== undefined);
       signal?.throwIfAborted();
-      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {}); // Nobody would tell of their ends any more.
+      if (core.door.isClosed) throw new RuntimeError("runtime.closed", {}); // It no longer notices their ends.
       const children = all.flatMap((each) => (each?.kind === "subagent" && !isSettled(each) ? [each.id] : []));
       const timer = new AbortController();
       const stop = (): void => timer.abort();
       signal?.addEventListener("abort", stop, { once: true });
-      const waits = world.sleep(children.length > 0 ? Math.min(left, CHILD_MS) : left, timer.signal);
+      const waits = world.sleep(children.length > 0 ? Math.min(left, POLL_MS.subagent) : left, timer.signal);
       if (changed.size === 0) await Promise.race([nudged.promise, waits]);
       signal?.removeEventListener("abort", stop);
       stop();

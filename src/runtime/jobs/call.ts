@@ -1,10 +1,12 @@
-// A tool call of a task that runs as a job, through the one dispatch: gate, attempts, settling, as a turn's calls.
-// Not its job: what runs a tool (`tools/dispatch.ts`), steps and waits of a job (`task.ts`).
-// C1 Gates and after-hooks may change plugin states, so they have the session to themselves: each is one change of it,
-//    under a name of the job's, so that a rerun finds its verdict. Without such hooks nobody waits for the session.
-// C2 The bare result of every attempt is recorded before the after-hooks see it, also that it comes later: no recorded
-//    attempt runs again, and a job that waits for a result is given up like others.
-// C3 A tool that must not be repeated is recorded as begun first. If that is all a rerun finds, its tool says what to do.
+// A tool call of a task that runs as a job. It uses the same dispatch as the calls of a turn: gate, attempts, settling.
+// Not its job: running a tool (`tools/dispatch.ts`), steps and waits of a job (`task.ts`).
+// job-call-1: Gates and after-hooks can change plugin states, so each runs as one change of the session, alone. The
+//    change has an operation id of the job, by which a rerun finds its verdict. Without such hooks the call does not
+//    wait for the session.
+// job-call-2: The result of every attempt is recorded before after-hooks see it, also a deferred result. So no recorded
+//    attempt runs again, and a job that waits for a result can be parked.
+// job-call-3: The start of a call with `onInterrupt` is recorded first. If a rerun finds the start without a result, it
+//    does what `onInterrupt` says.
 import { tracedIssue } from "../../kernel/hook-runner.ts";
 import { passingFault, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
@@ -35,11 +37,11 @@ import {
   WEEK_MS,
 } from "../../tools/dispatch.ts";
 import { failure } from "../../tools/result.ts";
-import { askAbout, awaited, delivered, saidIn } from "../../turn/asked.ts";
+import { askAbout, awaited, delivered, saidIn, verdictAt } from "../../turn/asked.ts";
 import type { EffectOf, GatedCall } from "../../turn/effect.ts";
 import type { Verdict } from "../../turn/event.ts";
-import { retryMs } from "../../turn/work.ts";
-import { SessionSite } from "../services/site.ts";
+import { retryMs } from "../../turn/retry.ts";
+import { ServiceContext } from "../services/service-context.ts";
 import { changeSession } from "../session/change.ts";
 import type { LiveSession } from "../session/session.ts";
 import { recordsOf } from "./await.ts";
@@ -58,12 +60,12 @@ const NO_SHOW: CallShow = {
 export async function callTool(
   job: TaskJobRun,
   session: LiveSession,
-  site: SessionSite,
+  site: ServiceContext,
   tool: string,
   input: Json,
 ): Promise<Json> {
   const found = toJson(input ?? null);
-  if (typeof tool !== "string") throw new RuntimeError("job.invalid", { problem: "a tool is called by its name" });
+  if (typeof tool !== "string") throw new RuntimeError("job.invalid", { problem: "the name of a tool must be a text" });
   if ("problem" in found)
     throw new RuntimeError("job.invalid", {
       problem: `the arguments of ${tool} are not JSON: ${found.path}: ${found.problem}`,
@@ -77,7 +79,7 @@ export async function callTool(
   return valueIn(tool, done ?? (await new Call(job, session, site, place).make(call)));
 }
 
-/** What the task is given, or what it throws. */
+/** Returns the value of an output to the task, or throws its failure. */
 function valueIn(tool: string, output: ToolOutput): Json {
   if (output.kind === "value") return output.control?.kind === "finish" ? output.control.value : output.value;
   if (output.kind === "failure") {
@@ -90,11 +92,11 @@ function valueIn(tool: string, output: ToolOutput): Json {
 class Call {
   readonly #job: TaskJobRun;
   readonly #session: LiveSession;
-  readonly #site: SessionSite;
+  readonly #site: ServiceContext;
   readonly #place: string;
   #dispatch!: Dispatch;
 
-  constructor(job: TaskJobRun, session: LiveSession, site: SessionSite, place: string) {
+  constructor(job: TaskJobRun, session: LiveSession, site: ServiceContext, place: string) {
     this.#job = job;
     this.#session = session;
     this.#site = site;
@@ -122,12 +124,16 @@ class Call {
     const { world } = this.#job.core;
     let placed: GatedCall = { at: "0", call: asked };
     for (let round = 0; ; round++) {
-      const at = world.now();
+      let at = world.now();
+      const askNow = (): number => {
+        at = world.now();
+        return at;
+      };
       const asks = (verdict: Verdict): readonly NewWait[] => this.#approval(verdict, placed.call, round, at);
       const now = placed;
       const recorded = await this.#job.step(
         `${this.#place}/gate/${round}`,
-        async () => ({ verdict: await this.#verdict(now, round), at }) as unknown as Json,
+        async () => ({ verdict: await this.#verdict(now, round, askNow), at }) as unknown as Json,
         (value) => asks((value as unknown as { verdict: Verdict }).verdict),
       );
       const { verdict } = recorded as unknown as { readonly verdict: Verdict };
@@ -146,16 +152,21 @@ class Call {
     }
   }
 
-  /** C1 */
-  #verdict(placed: GatedCall, round: number): Promise<Verdict> {
+  /** job-call-1. A rerun that finds its verdict does not call `askNow`, so the wait ends at its original time. */
+  #verdict(placed: GatedCall, round: number, askNow: () => number): Promise<Verdict> {
     const dispatch = this.#dispatch;
     const run = async (): Promise<Verdict> => {
-      const { verdicts, abort } = await gate(dispatch, [placed], () => this.#siteOf(undefined));
+      const { judged, abort } = await gate(dispatch, [placed], () => this.#siteOf(undefined));
       if (abort !== undefined) return { kind: "settled", output: { kind: "cancelled", reason: abort.message } };
-      return verdicts[0] ?? { kind: "settled", output: { kind: "cancelled", reason: TEXTS.notMade } };
+      const [found] = judged;
+      if (found === undefined) return { kind: "settled", output: { kind: "cancelled", reason: TEXTS.notMade } };
+      return verdictAt(found, askNow());
     };
     return dispatch.hooks.has.beforeToolCall
-      ? (this.#alone(`gate/${round}`, async () => (await run()) as unknown as Json) as unknown as Promise<Verdict>)
+      ? (this.#exclusively(
+          `gate/${round}`,
+          async () => (await run()) as unknown as Json,
+        ) as unknown as Promise<Verdict>)
       : run();
   }
 
@@ -167,8 +178,8 @@ class Call {
     return [{ key: verdict.key, effect, at, until: verdict.until, about }];
   }
 
-  /** Runs hooks with the session to themselves, once under this name; a rerun gets what they came to. */
-  async #alone(step: string, run: () => Promise<Json>): Promise<Json> {
+  /** Runs hooks once under this name, while nothing else changes the session. A rerun gets the recorded result. */
+  async #exclusively(step: string, run: () => Promise<Json>): Promise<Json> {
     const session = this.#session;
     const { core } = this.#job;
     const operation = `/job/${this.#job.id}/${this.#place}/${step}`;
@@ -211,19 +222,19 @@ class Call {
     }
   }
 
-  /** One attempt, as it is recorded. */
+  /** Runs one attempt and returns its result in the recorded form. */
   async #attempt(call: ToolCall, policy: CallPolicy | undefined, nth: number): Promise<Json> {
     const found = await this.#run(this.#effect(call, policy, nth), this.#scope(), nth);
     await Promise.all(this.#keeping.splice(0));
     return (found.kind === "deferred" ? postponed(found, this.#job.core.world.now()) : found) as unknown as Json;
   }
 
-  /** A tool that writes plugin state has the session to itself, as in a turn (C1). */
+  /** Runs the tool. A tool that writes plugin state runs alone in the session, as in a turn (job-call-1). */
   async #run(effect: EffectOf<"call">, scope: LazyScope, nth: number): Promise<ToolOutput | Deferred> {
     const run = async (): Promise<ToolOutput | Deferred> => attempt(this.#dispatch, effect, scope);
     if (effect.writes !== true) return this.#job.active(run);
     let deferred: Deferred | undefined;
-    const kept = await this.#alone(`attempt/${nth}`, async () => {
+    const kept = await this.#exclusively(`attempt/${nth}`, async () => {
       const found = await run();
       if (found.kind === "deferred") deferred = found;
       return found.kind === "deferred" ? null : (found as unknown as Json);
@@ -231,7 +242,7 @@ class Call {
     return deferred ?? (kept as unknown as ToolOutput);
   }
 
-  /** C3: undefined when the attempt is to be made. */
+  /** job-call-3: undefined if the attempt can run. */
   async #begun(call: ToolCall, policy: CallPolicy | undefined, nth: number): Promise<ToolOutput | undefined> {
     if (policy?.onInterrupt === undefined) return undefined;
     const step = `${this.#place}/begun/${nth}`;
@@ -247,14 +258,14 @@ class Call {
     return isApproved ? undefined : unknown;
   }
 
-  /** Undefined when the tool is to be called again: what it waited for is over. */
+  /** Waits for a deferred result. Undefined if the tool must run again, because its turns and jobs have ended. */
   async #deferred(
     call: ToolCall,
     nth: number,
     { on, until, question, schema }: Postponed,
   ): Promise<ToolOutput | undefined> {
     if (on !== undefined) {
-      await this.#others(on, until);
+      await this.#waitForOthers(on, until);
       return undefined;
     }
     const key = this.#job.recorded(`${this.#place}/key/${nth}`);
@@ -266,8 +277,8 @@ class Call {
     return { kind: "unknown", reason };
   }
 
-  /** Turns and jobs that the tool waits for. */
-  async #others({ turns = [], jobs = [], need = "all" }: DeferTurns, until: number): Promise<void> {
+  /** Waits for turns and jobs that the tool has named. */
+  async #waitForOthers({ turns = [], jobs = [], need = "all" }: DeferTurns, until: number): Promise<void> {
     const { core } = this.#job;
     const ids = [...new Set(jobs)].map(asJobId);
     const ended = (): Promise<readonly boolean[]> => Promise.all(turns.map(({ turn }) => this.#hasEnded(turn)));
@@ -281,7 +292,9 @@ class Call {
 
   // ── Waits ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Asks somebody: the row is written with the step, and the answer is an event of the job. */
+  /**
+   * Opens a wait for an answer. The row of the wait is written with the step, and the answer is an event of the job.
+   */
   async #asked(step: string, until: number, about: NewWait["about"], key?: WaitKey): Promise<WaitAnswer> {
     const { world } = this.#job.core;
     const at = world.now();
@@ -298,14 +311,14 @@ class Call {
     const { store, world } = this.#job.core;
     const found = await this.#job.answerTo(waitIdOf(key), until);
     if (found !== undefined) return found;
-    await store.waits.resolve(key, { kind: "timeout" }, world.now()); // An answer that came just before stands.
+    await store.waits.resolve(key, { kind: "timeout" }, world.now()); // If an answer came just before, it counts.
     await this.#job.look();
     return (await this.#job.answerTo(waitIdOf(key), 0)) ?? { kind: "timeout" };
   }
 
   // ── Settling ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** C1 */
+  /** job-call-1 */
   async #settled(call: ToolCall, output: ToolOutput): Promise<ToolOutput> {
     const dispatch = this.#dispatch;
     const run = async (): Promise<Json> => {
@@ -314,11 +327,11 @@ class Call {
       if (abort !== undefined) return { kind: "cancelled", reason: abort.message };
       return (results[0]?.output ?? output) as unknown as Json;
     };
-    const settled = await this.#job.inside(`${this.#place}/settle`, () => this.#alone("settle", run));
+    const settled = await this.#job.inside(`${this.#place}/settle`, () => this.#exclusively("settle", run));
     return settled as unknown as ToolOutput;
   }
 
-  /** Bytes of a result are stored before the result is: the attempt waits for them. */
+  /** The attempt waits for these, because the bytes of a result must be stored before the result. */
   readonly #keeping: PromiseLike<unknown>[] = [];
   #keep({ data, mediaType, name }: Attachable): Attachment {
     const hash = hashOf(data);
@@ -344,8 +357,8 @@ class Call {
     return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...defined({ writes, onInterrupt }) };
   }
 
-  #siteOf(scope: LazyScope | undefined): SessionSite {
-    return new SessionSite(this.#session, undefined, scope ?? this.#job, undefined, undefined, this.#job);
+  #siteOf(scope: LazyScope | undefined): ServiceContext {
+    return new ServiceContext(this.#session, undefined, scope ?? this.#job, undefined, undefined, this.#job);
   }
 
   #dispatchWith(catalog: Dispatch["catalog"]): Dispatch {
@@ -355,7 +368,7 @@ class Call {
     const trace = (name: string, about: JsonObject): void => core.trace(name, about, session.asPlace);
     return {
       hooks: session.composition.hooks,
-      states: session.kept.states,
+      states: session.snapshot.states,
       catalog,
       limits: core.limits,
       world: core.world,
@@ -386,7 +399,7 @@ class Call {
   }
 }
 
-/** A result that comes later, as it is recorded. */
+/** A deferred result in its recorded form. */
 interface Postponed {
   readonly kind: "deferred";
   readonly until: number;

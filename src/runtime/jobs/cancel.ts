@@ -1,20 +1,20 @@
-// How a job is cancelled, by what it is: a subagent closes its tree, a command that nobody watches any more is ended,
-// registered work is told through its callback, and all others hear it from their holder, in whatever process.
+// Cancels a job by its kind. For a subagent it closes the tree of its sessions. For a monitor without a process it ends
+// the command. Registered work gets its callback. All other jobs get an event, which the process of the job reads.
 import { RuntimeError } from "../../model/errors.ts";
 import type { JobId, SessionId } from "../../model/ids.ts";
 import { isOver } from "../../model/job.ts";
 import type { JobSent, KeyedEvent, StoredJob } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
+import { POLL_MS } from "../poller.ts";
 import { cancel } from "../services/sessions.ts";
 
-/** How long to wait for the end of a job, besides its grace, and how often it is looked at meanwhile. */
+/** How long to wait for the end of a job after its grace period. */
 const END_MS = 2_000;
-const LOOK_MS = 500;
 
-/** Agents whose trees are being closed: one may be, by mistake, below itself. */
+/** The sessions that are being closed, because a session can by mistake be below itself. */
 type Closing = Set<SessionId>;
 
-/** Asks a job to end. Never throws for a job that is over or not there. */
+/** Requests the cancel of a job. Does not throw for a job that has ended or does not exist. */
 export async function requestCancel(
   core: Core,
   id: JobId,
@@ -27,14 +27,14 @@ export async function requestCancel(
   if (isOver(before.record)) return { said: "over", job: before };
   const { kind, childId } = before.record;
   if (kind === "subagent" && childId !== undefined) await closeTree(core, childId, reason, closing);
-  if (kind === "monitor") await background.monitors.endLeft(before.record);
+  if (kind === "monitor") await background.monitors.endOrphan(before.record);
   const sent: KeyedEvent = { key: "cancel", event: { at: world.now(), kind: "cancelling", reason } };
   const answer = await store.jobs.send(id, sent, world.now());
-  await background.jobs.wasCancelled(id, reason);
+  await background.jobs.cancelRequested(id, reason);
   return answer;
 }
 
-/** From the top down: an agent that is stopped first cannot start new ones below it. */
+/** Closes from the top down, because a stopped agent cannot start new agents below it. */
 export async function closeTree(
   core: Core,
   id: SessionId,
@@ -48,13 +48,13 @@ export async function closeTree(
   for (const child of await core.store.list({ parent: id })) await closeTree(core, child.id, reason, closing);
 }
 
-/** The jobs of an agent end with it: one that wakes its session would open a turn of an agent that is closed. */
+/** Cancels the jobs of a closed agent, because a job that wakes its session would open a turn there. */
 async function stopJobs(core: Core, session: SessionId, reason: string, closing: Closing): Promise<void> {
   for (const { record } of await core.store.jobs.list({ session, isLive: true, max: Infinity }))
     await requestCancel(core, record.id, reason, closing);
 }
 
-/** Cancels a job and waits for its end, for a moment. */
+/** Cancels a job and waits a short time for its end. */
 export async function cancelJob(core: Core, id: JobId, reason: string): Promise<StoredJob> {
   const { store, limits, world, background } = core;
   const end = world.now() + limits.cancelGraceMs + END_MS;
@@ -64,7 +64,7 @@ export async function cancelJob(core: Core, id: JobId, reason: string): Promise<
     let { job } = await requestCancel(core, id, reason);
     if (job === undefined) throw new RuntimeError("job.unknown", { id });
     while (!isOver(job.record) && world.now() < end) {
-      await world.sleep(LOOK_MS, nap.signal);
+      await world.sleep(POLL_MS.cancelledJob, nap.signal);
       nap = new AbortController();
       job = (await store.jobs.load(id)) ?? job;
     }

@@ -1,16 +1,16 @@
-// Who here wants to know of jobs, and what the store tells of those that others run: one read of its feed for all.
+// Notifies code that waits for jobs. One read of the store's feed serves all waiting code for jobs of other processes.
 import type { JobCursor, JobId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";
 import type { Core } from "../core.ts";
 
 const PAGE = 256;
-/** How often everybody looks who watches a job. */
-const GONE_MS = 10_000;
+/** How often all waiting code is notified without a change, in case a job was deleted. */
+const RECHECK_MS = 10_000;
 
 export class JobFeed {
   readonly #core: () => Core;
   readonly #waiters = new Map<JobId, Set<() => void>>();
-  /** Up to here the feed is read; undefined before the first look. */
+  /** The last change that was read; undefined before the first read. */
   #cursor: JobCursor | undefined;
 
   constructor(core: () => Core) {
@@ -21,15 +21,15 @@ export class JobFeed {
     return this.#waiters.size;
   }
 
-  /** Calls `tell` when one of these jobs changes; `stop` ends that. */
-  watch(ids: readonly JobId[], tell: (id: JobId) => void): { stop(): void } {
+  /** Calls `notify` when one of these jobs changes, until `stop`. */
+  watch(ids: readonly JobId[], notify: (id: JobId) => void): { stop(): void } {
     const added = ids.map((id) => {
-      const own = (): void => tell(id);
+      const own = (): void => notify(id);
       const of = this.#waiters.get(id) ?? new Set();
       this.#waiters.set(id, of.add(own));
       return [id, own] as const;
     });
-    this.#core().watch.attend();
+    this.#core().watcher.attend();
     return {
       stop: () => {
         for (const [id, own] of added) {
@@ -37,47 +37,47 @@ export class JobFeed {
           of?.delete(own);
           if (of?.size === 0) this.#waiters.delete(id);
         }
-        this.#core().watch.attended();
+        this.#core().watcher.attended();
       },
     };
   }
 
   notify(id: JobId): void {
-    for (const tell of this.#waiters.get(id) ?? []) tell();
+    for (const notify of this.#waiters.get(id) ?? []) notify();
   }
 
   notifyAll(): void {
     for (const id of [...this.#waiters.keys()]) this.notify(id);
   }
 
-  /** Whether sessions were deleted since the last look, and their jobs with them. */
-  hasGone(gone: number): boolean {
-    return gone !== this.#gone;
+  /** Whether sessions and their jobs were deleted since the last check. */
+  hasDeletions(gone: number): boolean {
+    return gone !== this.#deletions;
   }
 
-  /** Nothing in the feed tells of jobs that are not there any more: those who watch look for themselves then. */
-  tellOfGone(gone: number): void {
+  /** Notifies all waiting code after a deletion, because the feed has no events of deleted jobs. */
+  notifyDeletions(gone: number): void {
     const now = this.#core().world.now();
-    if (gone === this.#gone && now - this.#toldAll < GONE_MS) return;
-    this.#gone = gone;
-    this.#toldAll = now;
+    if (gone === this.#deletions && now - this.#notifiedAllAt < RECHECK_MS) return;
+    this.#deletions = gone;
+    this.#notifiedAllAt = now;
     this.notifyAll();
   }
-  #gone = -1;
-  #toldAll = 0;
+  #deletions = -1;
+  #notifiedAllAt = 0;
 
   isBehind(latest: JobCursor | undefined): boolean {
     return latest !== undefined && latest !== this.#cursor;
   }
 
-  /** Nobody wants to know what happened until now. */
-  pass(latest: JobCursor | undefined): void {
+  /** Skips earlier changes, because no code waits for them. */
+  skipTo(latest: JobCursor | undefined): void {
     this.#cursor = latest;
   }
 
   /**
-   * Tells what happened since the last look, and calls `changed` for each job of which it tells. At the first one nobody
-   * knows: whoever watches looks for himself, and jobs `of` interest are read.
+   * Notifies waiting code of changes since the last read, and calls `changed` for each changed job. The first read has
+   * no cursor, so it notifies all waiting code and reads the jobs in `of`.
    */
   async read(latest: JobCursor | undefined, of: readonly JobId[], changed: (record: JobRecord) => void): Promise<void> {
     const { store } = this.#core();

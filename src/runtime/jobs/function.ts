@@ -1,5 +1,5 @@
-// A job whose work is a function: it is bound to this process, and abandoned when that is gone.
-// Not its job: what every held job does (`held.ts`), which jobs run here (`desk.ts`).
+// A job that runs a function. The function exists only in this process, so the job is abandoned when the process dies.
+// Not its job: what every running job does (`running-job.ts`), which jobs run here (`job-worker.ts`).
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JobContext, ServiceName, Services } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
@@ -9,19 +9,19 @@ import type { JobRecord } from "../../model/job.ts";
 import type { Json } from "../../model/json.ts";
 import type { JobLease } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
-import { SessionSite } from "../services/site.ts";
+import { ServiceContext } from "../services/service-context.ts";
 import type { LiveSession } from "../session/session.ts";
-import { HeldJob } from "./held.ts";
+import { RunningJob } from "./running-job.ts";
 
 export type Work = (job: JobContext) => Awaitable<unknown>;
 
-export class FunctionJob extends HeldJob {
+export class FunctionJob extends RunningJob {
   readonly #plugin: string;
   readonly #work: Work;
   #nudged: PromiseWithResolvers<void> | undefined;
   #context: Context | undefined;
-  /** The sessions that are open for it. */
-  readonly #held: SessionId[] = [];
+  /** The sessions that are open for this job. */
+  readonly #sessions: SessionId[] = [];
 
   constructor(core: Core, lease: JobLease, record: JobRecord, seq: number, plugin: string, work: Work) {
     super(core, lease, record, seq);
@@ -29,13 +29,16 @@ export class FunctionJob extends HeldJob {
     this.#work = work;
   }
 
-  /** Runs the work. One frame for all of it: there may be thousands. Work that never ends is left alone when it is over. */
+  /**
+   * Runs the work in one async function, because thousands of jobs can run. After the job has ended, the work is
+   * ignored.
+   */
   async run(): Promise<void> {
     const { jobs } = this.core.background;
     const { sessionId } = this.record;
     try {
       const session = await jobs.sessions.hold(sessionId);
-      this.#held.push(sessionId);
+      this.#sessions.push(sessionId);
       this.#context = new Context(this, session, this.#plugin);
       let value: unknown;
       try {
@@ -51,19 +54,19 @@ export class FunctionJob extends HeldJob {
 
   protected override ended(): void {
     const { jobs } = this.core.background;
-    for (const id of this.#held.splice(0)) jobs.sessions.letGo(id);
+    for (const id of this.#sessions.splice(0)) jobs.sessions.release(id);
     jobs.finished(this);
   }
 
-  /** Its services are those of the session that has it now, as long as it runs. */
-  protected override handedOver(): void {
+  /** From now on the job uses the services of its new session. */
+  protected override transferred(): void {
     const { jobs } = this.core.background;
     const { sessionId } = this.record;
     jobs.sessions.hold(sessionId).then(
       (session) => {
         this.#context?.moveTo(session);
-        if (this.isOver) jobs.sessions.letGo(sessionId);
-        else this.#held.push(sessionId);
+        if (this.isOver) jobs.sessions.release(sessionId);
+        else this.#sessions.push(sessionId);
       },
       (error: unknown) => jobs.giveUp(this, error),
     );
@@ -80,7 +83,7 @@ export class FunctionJob extends HeldJob {
     }
   }
 
-  protected override nudge(): void {
+  protected override notifyWaiters(): void {
     this.#nudged?.resolve();
     this.#nudged = undefined;
   }
@@ -88,12 +91,12 @@ export class FunctionJob extends HeldJob {
 
 type Methods = { readonly [method: string]: ((...given: readonly unknown[]) => unknown) | undefined };
 
-/** Services are made when they are first used: most jobs use few. */
+/** Makes each service on first use, because most jobs use few. */
 class Context implements JobContext {
   readonly id: JobId;
   readonly #job: FunctionJob;
   #session: LiveSession;
-  #made: SessionSite | undefined;
+  #siteCache: ServiceContext | undefined;
   readonly #plugin: string;
 
   constructor(job: FunctionJob, session: LiveSession, plugin: string) {
@@ -105,15 +108,18 @@ class Context implements JobContext {
 
   moveTo(session: LiveSession): void {
     this.#session = session;
-    this.#made = undefined;
+    this.#siteCache = undefined;
   }
-  get #site(): SessionSite {
-    this.#made ??= new SessionSite(this.#session, undefined, this.#job, undefined, undefined, { id: this.id });
-    return this.#made;
+  get #site(): ServiceContext {
+    this.#siteCache ??= new ServiceContext(this.#session, undefined, this.#job, undefined, undefined, { id: this.id });
+    return this.#siteCache;
   }
 
-  /** Work may take a service off the context and use it when the job was handed over: it is then that of the new session. */
-  #late<N extends ServiceName>(service: N): Services[N] {
+  /**
+   * A proxy, because work can store a service and use it after a transfer. It must then be the service of the new
+   * session.
+   */
+  #lateBound<N extends ServiceName>(service: N): Services[N] {
     return new Proxy({} as Services[N], {
       get: (_, method) => {
         if (typeof method === "symbol" || method === "then") return undefined;
@@ -123,7 +129,7 @@ class Context implements JobContext {
     });
   }
 
-  /** The session that has the job now: it may have been handed over. */
+  /** The current session of the job. A transfer changes it. */
   get sessionId(): SessionId {
     return this.#job.record.sessionId;
   }
@@ -131,30 +137,30 @@ class Context implements JobContext {
     return this.#job.signal;
   }
   get session() {
-    return this.#late("session");
+    return this.#lateBound("session");
   }
   get sessions() {
-    return this.#late("sessions");
+    return this.#lateBound("sessions");
   }
   get graph() {
-    return this.#late("graph");
+    return this.#lateBound("graph");
   }
   get complete() {
-    return this.#late("complete");
+    return this.#lateBound("complete");
   }
   get blobs() {
-    return this.#late("blobs");
+    return this.#lateBound("blobs");
   }
   get trace() {
-    return this.#late("trace");
+    return this.#lateBound("trace");
   }
   get jobs() {
-    return this.#late("jobs");
+    return this.#lateBound("jobs");
   }
   get triggers() {
-    return this.#late("triggers");
+    return this.#lateBound("triggers");
   }
-  // These return closures, because work often takes them off the context: `({ wake }) => …`.
+  // Closures, because work often destructures the context: `({ wake }) => …`.
   get receive(): JobContext["receive"] {
     return async <T extends Json>(signal: string) => (await this.#job.receive(signal)) as T;
   }
@@ -166,10 +172,10 @@ class Context implements JobContext {
   }
 }
 
-/** Runs code outside of the turn or operation that asked for it: a job is not part of what began it. */
+/** Runs code outside of the current turn or operation, because a job is not part of the turn that started it. */
 export const outside = AsyncLocalStorage.snapshot();
 
 export const requireWork = (work: unknown): Work => {
-  if (typeof work !== "function") throw new RuntimeError("job.invalid", { problem: "its work is no function" });
+  if (typeof work !== "function") throw new RuntimeError("job.invalid", { problem: "its work must be a function" });
   return work as Work;
 };

@@ -1,9 +1,9 @@
 // What a job is made from, checked for callers without types.
+
 import { checkedInput, isWireName, wireName } from "../../kernel/operation.ts";
 import type { JobCompletion, JobContext, JobOptions, TaskJobOptions } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { hashOf } from "../../model/hash.ts";
 import { asJobId, asSessionId, type SessionId } from "../../model/ids.ts";
 import type { JobEnd, NewJob } from "../../model/job.ts";
 import { bytesOver, defined, isObject, type Json, type JsonObject, toJson } from "../../model/json.ts";
@@ -12,7 +12,7 @@ import { documentOf } from "../../model/schema.ts";
 import { APP } from "../../tools/catalog.ts";
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import type { JobsPlace } from "./service.ts";
+import { type CallerPlace, freshId } from "../services/session-service.ts";
 
 export const JOB: Known<JobOptions> = {
   label: true,
@@ -40,7 +40,7 @@ export const invalid = (problem: string): never => {
   throw new RuntimeError("job.invalid", { problem });
 };
 export const oneOf = (what: string, value: unknown, known: readonly string[]): void => {
-  if (!known.includes(value as string)) invalid(`${what} is one of ${known.join(", ")}`);
+  if (!known.includes(value as string)) invalid(`${what} must be one of ${known.join(", ")}`);
 };
 
 /**
@@ -62,7 +62,7 @@ export function taskName(operation: unknown, plugin: string, wrong: (problem: st
  * takes one; `later` when that is not known yet.
  */
 export function requireTask(
-  { plugins, sessions, background, trace }: Core,
+  { plugins, background, trace }: Core,
   sessionId: SessionId,
   operation: string,
   mayBeElsewhere: boolean,
@@ -80,8 +80,7 @@ export function requireTask(
     if (!mayBeElsewhere) unknown(plugin);
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
   }
-  const { operations } = sessions.find(sessionId)?.composition ?? background.composition();
-  const found = operations.get(operation);
+  const found = background.compositionOf(sessionId).operations.get(operation);
   if (found?.operation.kind !== "task") return unknown();
   const isFree = input === undefined && offered !== undefined;
   if (isFree && (offered === "later" || found.operation.spec.input === undefined)) return;
@@ -105,30 +104,28 @@ export function recordable(
 }
 
 /** The job, but for who goes on with it. In a turn and in a task its id is one that a rerun gives it again. */
-export function newJob(options: JobOptions, { core, sessionId, plugin, site }: JobsPlace): Omit<NewJob, "recovery"> {
-  const { world } = core;
+export function newJob(options: JobOptions, place: CallerPlace): Omit<NewJob, "recovery"> {
+  const { core, sessionId, site } = place;
   const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;
   if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
-    invalid(`its label is a text of 1 to ${LABEL_MAX} characters`);
+    invalid(`its label must be a text of 1 to ${LABEL_MAX} characters`);
   oneOf("its kind", kind, KINDS);
   oneOf("its visibility", visibility, VISIBILITIES);
   oneOf("its wake", wake, ["none", "notify", "wake"]);
   oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
   if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
-  const key = options.id === undefined ? site?.nextKey(plugin, "background") : undefined;
-  const id = options.id ?? (key === undefined ? world.id("job") : `job_${hashOf(`job/${key}`).slice(0, 26)}`);
   const turnId = site?.turn?.live.turnId;
   const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
   const { about, childId, signals } = options;
   return {
-    id: asJobId(id),
+    id: asJobId(options.id ?? freshId(place, "job", "job")),
     sessionId,
     kind,
     label,
     visibility,
     wake,
     onParentEnd,
-    at: world.now(),
+    at: core.world.now(),
     ...defined({
       parent,
       about: about === undefined ? undefined : recordable(core, "what it is about", about),
@@ -143,12 +140,12 @@ export const requireWorkLater = (run: unknown): ((job: JobContext) => Awaitable<
   (typeof run === "function" ? run : (null as never)) as (job: JobContext) => Awaitable<unknown>;
 
 export function requireList(ids: readonly string[]): readonly string[] {
-  if (!Array.isArray(ids) || ids.some((id) => typeof id !== "string")) invalid("the ids are a list of texts");
+  if (!Array.isArray(ids) || ids.some((id) => typeof id !== "string")) invalid("the ids must be a list of texts");
   return [...new Set(ids)];
 }
 
 function signalsOf(signals: NonNullable<JobOptions["signals"]>): { readonly [name: string]: JsonObject } {
-  if (!isObject(signals)) return invalid("its signals are an object of schemas");
+  if (!isObject(signals)) return invalid("`signals` must be an object of schemas");
   return Object.fromEntries(
     Object.entries(signals).map(([signal, schema]) => {
       if (!/^[\w-]{1,64}$/.test(signal)) invalid(`${JSON.stringify(signal)} cannot be the name of a signal`);
@@ -159,8 +156,8 @@ function signalsOf(signals: NonNullable<JobOptions["signals"]>): { readonly [nam
 
 export function completionOf(how: JobCompletion): Exclude<JobCompletion, string> {
   const given = typeof how === "string" ? { state: how } : how;
-  if (!isObject(given)) return invalid("its end is a state, or an object with one");
+  if (!isObject(given)) return invalid("its end must be a state, or an object with a `state`");
   requireKnown("jobs.complete", given, COMPLETION);
-  if (!ENDS.includes(given.state)) invalid("it ends as completed, failed, cancelled or abandoned");
+  if (!ENDS.includes(given.state)) invalid("its end must be completed, failed, cancelled or abandoned");
   return given as Exclude<JobCompletion, string>;
 }

@@ -7,7 +7,7 @@ import type { Core } from "../core.ts";
 
 export type OnCancel = (reason: string) => Awaitable<unknown>;
 
-/** Work that was registered here with a function to be called when its job is cancelled, by whomever. */
+/** The registered jobs of this process. Each has a function that is called when any process cancels the job. */
 export class Registered {
   readonly #core: () => Core;
   readonly #calls = new Map<JobId, OnCancel>();
@@ -25,22 +25,26 @@ export class Registered {
 
   add(id: JobId, call: OnCancel): void {
     this.#calls.set(id, call);
-    this.#core().watch.attend();
+    this.#core().watcher.attend();
   }
 
   forget(id: JobId): void {
     this.#calls.delete(id);
   }
 
-  /** A job changed, perhaps elsewhere. */
-  heard(record: JobRecord): void {
+  /** Called when a job has changed, in any process. */
+  changed(record: JobRecord): void {
     const { id, cancel } = record;
     if (!this.#calls.has(id)) return;
-    if (cancel !== undefined) void this.#core().background.jobs.wasCancelled(id, cancel.reason).catch(this.#trace(id));
+    if (cancel !== undefined)
+      void this.#core().background.jobs.cancelRequested(id, cancel.reason).catch(this.#trace(id));
     else if (isOver(record)) this.forget(id);
   }
 
-  /** The function has a grace: one that never returns must not hold whoever cancels. */
+  /**
+   * Calls the function and waits a grace period at most, so that a function that never returns does not block the
+   * cancel.
+   */
   async call(id: JobId, reason: string): Promise<void> {
     const { world, limits } = this.#core();
     const call = this.#calls.get(id);
@@ -53,7 +57,7 @@ export class Registered {
     await Promise.race([called, world.sleep(limits.cancelGraceMs, timer.signal)]).finally(() => timer.abort());
   }
 
-  /** A session was deleted: work whose job is not there any more is told so. */
+  /** Called when a session was deleted: calls the functions of jobs that no longer exist. */
   async sessionGone(session: SessionId): Promise<void> {
     const { message } = new RuntimeError("session.deleted", { id: session });
     for (const id of this.ids) if ((await this.#core().store.jobs.load(id)) === undefined) await this.call(id, message);

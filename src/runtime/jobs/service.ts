@@ -1,8 +1,10 @@
-// The jobs of a session, as plugins and apps use them.
-// Not its job: running them (`desk.ts`), keeping them (`stores/`).
-// V1 In an effect what is begun goes with its answer, and has the id that a rerun gives it again; in an operation with its
-//    change; everywhere else it begins at once.
-// V2 A job is visible in its own session alone. What a model or a plugin names is looked up there.
+// The jobs service of a session, for plugins and apps.
+// Not its job: running jobs (`job-worker.ts`), storing jobs (`stores/`).
+// job-service-1: In an effect a new job is written with the effect's answer, and a rerun gives it the same id. In an
+//    operation it is written with the change. Everywhere else it starts at once.
+// job-service-2: A job is visible only in its own session, so ids from a model or a plugin are looked up there.
+// job-service-3: The service for another session starts a job at once, also in a turn, because a turn's record has
+//    nothing of other sessions. A rerun gives the job the same id, so it starts once.
 import type {
   AwaitJobsOptions,
   JobCompletion,
@@ -16,7 +18,7 @@ import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
-import { defined, describeThrown, frozen, idText, isObject, type Json, toJson } from "../../model/json.ts";
+import { defined, frozen, idText, isObject, type Json, toJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { StoredJob } from "../../stores/store.ts";
@@ -24,14 +26,15 @@ import { validatorOf } from "../../tools/validator.ts";
 import { name } from "../../turn/effect.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { additionsIn } from "../services/graph.ts";
+import { additionsIn, requireOpen } from "../services/graph.ts";
 import { requireStored } from "../services/reading.ts";
-import type { SessionSite } from "../services/site.ts";
+import type { ServiceContext } from "../services/service-context.ts";
+import { type CallerPlace, isOfOther, placeFor, requireAccess, SessionService } from "../services/session-service.ts";
 import { unlessClosed } from "../services/using.ts";
-import { asItIs, awaitJobs, recordsOf } from "./await.ts";
+import { awaitJobs, currentRecord, recordsOf } from "./await.ts";
 import { cancelJob, closeTree } from "./cancel.ts";
-import type { Spawning } from "./desk.ts";
 import { requireWork } from "./function.ts";
+import type { Spawning } from "./job-worker.ts";
 import {
   completionOf,
   ID_MAX,
@@ -55,19 +58,13 @@ const AWAIT: Known<AwaitJobsOptions> = { need: true, timeoutMs: true, signal: tr
 const LIST_MAX = 1_000;
 const AWAIT_MS = 300_000;
 
-/** Where the service is used: by whom, and in which turn, operation or job. */
-export interface JobsPlace {
-  readonly core: Core;
-  readonly sessionId: SessionId;
-  /** The plugin that asks; `app` for the app. */
-  readonly plugin: string;
-  readonly site?: SessionSite;
-}
-
-/** Begins a job where it is asked for (V1), and answers whether it begins with what else is recorded there. */
-export async function beginJob({ core, sessionId, site }: JobsPlace, spawning: Spawning): Promise<boolean> {
+/** Starts a job (job-service-1). Returns true if the job waits until an answer or a change is written. */
+export async function beginJob(place: CallerPlace, spawning: Spawning): Promise<boolean> {
+  const { core, sessionId } = place;
   const { job } = spawning;
-  const carried = carriedAt(site);
+  const carried = carriedAt(place);
+  const working = isOfOther(place) ? undefined : place.site?.working;
+  if (working !== undefined) requireOpen(working, place.plugin);
   if (carried === undefined) {
     await core.background.jobs.spawn(spawning);
     return false;
@@ -75,42 +72,40 @@ export async function beginJob({ core, sessionId, site }: JobsPlace, spawning: S
   if (carried.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
   const before = (await core.store.jobs.load(job.id))?.record;
   if (before !== undefined && !isSame(before, job)) throw new RuntimeError("job.conflict", { id: job.id });
-  if (before !== undefined) return false; // A rerun of what has begun it.
+  if (before !== undefined) return false; // A rerun: the job exists already.
   const { jobsMax } = core.limits;
   if ((await core.store.jobs.count(sessionId)) + carried.length >= jobsMax)
     throw new RuntimeError("job.full", { max: jobsMax });
+  if (working !== undefined) requireOpen(working, place.plugin);
   carried.push(spawning);
   return true;
 }
 
-/** Where jobs are kept until what begins them is recorded; undefined where they begin at once. */
-export const carriedAt = (site: SessionSite | undefined): Spawning[] | undefined =>
-  site?.turn === undefined ? site?.working?.spawns : site.turn.live.carriedBy(site.turn.effect).spawns;
+/**
+ * The list of jobs that wait for the record of their effect or operation; undefined if jobs start at once
+ * (job-service-1, job-service-3).
+ */
+export function carriedAt(place: CallerPlace): Spawning[] | undefined {
+  const { turn, working } = place.site ?? {};
+  if (isOfOther(place)) return undefined;
+  return turn === undefined ? working?.spawns : turn.live.draftOf(turn.effect).spawns;
+}
 
-export class SessionJobs implements Jobs {
-  readonly #place: JobsPlace;
-
-  constructor(place: JobsPlace) {
-    this.#place = place;
+export class SessionJobs extends SessionService implements Jobs {
+  of(session: string): Jobs {
+    return new SessionJobs(placeFor(this.place, session));
   }
 
-  get #core(): Core {
-    return this.#place.core;
-  }
-  get #session(): SessionId {
-    return this.#place.sessionId;
-  }
-
-  // ── Beginning (V1) ──────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Beginning (job-service-1) ──────────────────────────────────────────────────────────────────────────────────────
 
   spawn(options: JobOptions | TaskJobOptions, run?: (job: JobContext) => Awaitable<unknown>) {
     return unwaited(async () => {
       if (run !== undefined && isObject(options) && "operation" in options)
-        invalid("it has both a function and `operation`");
+        invalid("it has both a function and an `operation`");
       if (run !== undefined || !isObject(options) || !("operation" in options)) {
         requireOptions("jobs.spawn", options, JOB);
         const work = requireWork(run);
-        if (!this.#core.runs)
+        if (!this.core.runs)
           throw new RuntimeError("runtime.passive", { call: "jobs.spawn with a function", hasFunction: true });
         return this.#begin(options, { recovery: "owner-bound" }, { work });
       }
@@ -126,26 +121,26 @@ export class SessionJobs implements Jobs {
   register(options: JobOptions, cancel?: (reason: string) => Awaitable<unknown>) {
     return unwaited(async () => {
       requireOptions("jobs.register", options, JOB);
-      if (cancel !== undefined && typeof cancel !== "function") invalid("its `cancel` is no function");
+      if (cancel !== undefined && typeof cancel !== "function") invalid("`cancel` must be a function");
       const own = cancel === undefined ? {} : { cancel };
       return this.#begin({ ...options, kind: options.kind ?? "external" }, { recovery: "external" }, own);
     });
   }
 
-  /** What names the task. */
+  /** The task of the job. */
   #task({
     operation,
     isElsewhere = false,
     input,
     notBefore,
   }: TaskJobOptions): Partial<NewJob> & Pick<NewJob, "recovery"> {
-    const { plugin } = this.#place;
+    const { plugin } = this.place;
     const wire = taskName(operation, plugin, (problem) => invalid(`\`operation\` ${problem}`));
-    if (typeof isElsewhere !== "boolean") invalid("`isElsewhere` is neither true nor false");
-    requireTask(this.#core, this.#session, wire, isElsewhere, input);
-    const json = input === undefined ? undefined : recordable(this.#core, "its input", input);
+    if (typeof isElsewhere !== "boolean") invalid("`isElsewhere` must be true or false");
+    requireTask(this.core, this.session, wire, isElsewhere, input);
+    const json = input === undefined ? undefined : recordable(this.core, "its input", input);
     const time = notBefore instanceof Date ? notBefore.getTime() : notBefore;
-    if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` is a date, or a time in milliseconds");
+    if (time !== undefined && !Number.isFinite(time)) invalid("`notBefore` must be a date, or a time in milliseconds");
     return { recovery: "rerunnable", operation: wire, ...defined({ input: json, notBefore: time }) };
   }
 
@@ -154,45 +149,52 @@ export class SessionJobs implements Jobs {
     more: Partial<NewJob> & Pick<NewJob, "recovery">,
     run: Pick<Spawning, "work" | "cancel">,
   ): Promise<{ readonly id: JobId }> {
-    const { plugin, site } = this.#place;
-    const job: NewJob = { ...newJob(options, this.#place), ...more };
-    const isNamed = options.id !== undefined || site?.job?.steps !== undefined;
-    await beginJob(this.#place, { job, plugin, isNamed, ...run });
+    const { plugin, site } = this.place;
+    const job: NewJob = { ...newJob(options, this.place), ...more }; // First: the order of calls decides the id.
+    const isOther = isOfOther(this.place);
+    if (isOther) await requireAccess(this.place);
+    const isNamed = options.id !== undefined || isOther || site?.job?.steps !== undefined;
+    await beginJob(this.place, { job, plugin, isNamed, ...run });
     return { id: job.id };
   }
 
-  // ── Looking (V2) ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Looking (job-service-2) ────────────────────────────────────────────────────────────────────────────────────────
 
   list(filter: JobsFilter = {}): Promise<readonly JobRecord[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       const page = pageOf(filter);
-      await requireStored(this.#core, this.#session);
-      const found = await this.#core.store.jobs.list({ ...page, session: this.#session });
-      return frozen(await Promise.all(found.map(({ record }) => asItIs(this.#core, record))));
+      await this.requireStored();
+      const found = await this.core.store.jobs.list({ ...page, session: this.session });
+      return frozen(await Promise.all(found.map(({ record }) => currentRecord(this.core, record))));
     });
   }
 
   get(id: string): Promise<JobRecord> {
-    return unwaited(async () => frozen(await asItIs(this.#core, (await this.#require(id)).record)));
+    return this.call(async () => frozen(await currentRecord(this.core, (await this.#require(id)).record)));
   }
 
   async #require(id: string): Promise<StoredJob> {
-    const found = typeof id === "string" ? await this.#core.store.jobs.load(asJobId(id)) : undefined;
+    const found = typeof id === "string" ? await this.core.store.jobs.load(asJobId(id)) : undefined;
     if (found === undefined) {
-      const { site } = this.#place;
-      const own = site?.turn?.live.carrying?.get(site.turn.effect)?.spawns ?? site?.working?.spawns ?? [];
-      if (own.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
+      if (this.#carried.some(({ job }) => job.id === id)) throw new RuntimeError("job.unstarted", { id });
       throw new RuntimeError("job.unknown", { id: idText(id) });
     }
     const { sessionId, parent } = found.record;
-    // A job knows those that it began, also when it belongs to another session by now.
-    const isChild = parent !== undefined && "jobId" in parent && parent.jobId === this.#place.site?.job?.id;
-    if (sessionId !== this.#session && !isChild) throw new RuntimeError("job.foreign", { id, session: this.#session });
+    // A job can also access the jobs that it started, even after one of them moved to another session.
+    const isChild = parent !== undefined && "jobId" in parent && parent.jobId === this.place.site?.job?.id;
+    if (sessionId !== this.session && !isChild) throw new RuntimeError("job.foreign", { id, session: this.session });
     return found;
   }
 
+  /** Jobs that start with the answer of the current effect or operation. */
+  get #carried(): readonly Spawning[] {
+    const { turn, working } = this.place.site ?? {};
+    if (isOfOther(this.place)) return [];
+    return turn?.live.drafts?.get(turn.effect)?.spawns ?? working?.spawns ?? [];
+  }
+
   validate(handles: readonly string[]): Promise<void> {
-    return unwaited(async () => {
+    return this.call(async () => {
       for (const id of requireList(handles)) {
         const { record } = await this.#require(id);
         if (isOver(record)) throw new RuntimeError("job.over", { id, state: record.state });
@@ -201,18 +203,18 @@ export class SessionJobs implements Jobs {
   }
 
   changes(after?: string, options: { readonly max?: number | undefined } = {}) {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("jobs.changes", options, { max: true });
       const { max = LIST_MAX } = options;
-      await requireStored(this.#core, this.#session);
-      return changesOf(this.#core, after, { session: this.#session, max });
+      await this.requireStored();
+      return changesOf(this.core, after, { session: this.session, max });
     });
   }
 
   // ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   await(ids: readonly string[], options: AwaitJobsOptions = {}): Promise<readonly JobRecord[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("jobs.await", options, AWAIT);
       const known = await Promise.all(requireList(ids).map((id) => this.#require(id)));
       return frozen(
@@ -225,36 +227,36 @@ export class SessionJobs implements Jobs {
   }
 
   async #await(ids: readonly JobId[], options: AwaitJobsOptions): Promise<readonly JobRecord[]> {
-    const { need = "all", timeoutMs = AWAIT_MS, signal = this.#place.site?.signal } = options;
+    const { need = "all", timeoutMs = AWAIT_MS, signal = this.place.site?.signal } = options;
     if (need !== "any" && need !== "all")
-      throw new RuntimeError("options.invalid", { option: "need", problem: "it is neither any nor all" });
+      throw new RuntimeError("options.invalid", { option: "need", problem: "it must be any or all" });
     if (!(typeof timeoutMs === "number" && timeoutMs >= 0))
       throw new RuntimeError("options.invalid", { option: "timeoutMs", problem: "it must be a number of 0 or more" });
     if (ids.length === 0) return [];
-    const { core, site } = this.#place;
+    const { core, site } = this.place;
     if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
     const run = site?.job === undefined ? undefined : core.background.jobs.find(site.job.id);
     const inTask = run?.awaitJobs?.(ids, need, timeoutMs, () => recordsOf(core, ids));
     if (inTask !== undefined) return inTask;
     const awaited = (): Promise<readonly JobRecord[]> => awaitJobs(core, ids, need, timeoutMs, signal);
-    // In a turn that goes on elsewhere an error would be recorded as the failure of its tool or hook.
+    // If the runtime closes, an error would be recorded as the failure of the tool or hook, although another process
+    // resumes the turn.
     return site?.turn === undefined ? awaited() : unlessClosed(core, awaited);
   }
 
   awaitHidden(options: Pick<AwaitJobsOptions, "timeoutMs" | "signal"> = {}): Promise<readonly JobRecord[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("jobs.awaitHidden", options, { timeoutMs: true, signal: true });
-      const { core, site } = this.#place;
-      const own = site?.turn?.live.carrying?.get(site.turn.effect)?.spawns ?? site?.working?.spawns ?? [];
-      for (const { job } of own)
+      const { core, site } = this.place;
+      for (const { job } of this.#carried)
         if (job.visibility === "hidden") throw new RuntimeError("job.unstarted", { id: job.id });
-      const page = { session: this.#session, visibility: "hidden", isLive: true, max: Infinity } as const;
+      const page = { session: this.session, visibility: "hidden", isLive: true, max: Infinity } as const;
       const hidden = await core.store.jobs.list(page);
       const all = hidden.map(({ record }) => record.id);
       const self = all.indexOf(site?.job?.id as JobId);
       const ids = self === -1 ? all : all.slice(0, self); // Two hidden jobs must not wait for each other.
       const records = ids.length === 0 ? [] : await this.#await(ids, options);
-      if (site?.turn !== undefined) await takeAppended(site);
+      if (site?.turn !== undefined && !isOfOther(this.place)) await takeAppended(site);
       return frozen(records);
     });
   }
@@ -262,22 +264,22 @@ export class SessionJobs implements Jobs {
   // ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   cancel(id: string, reason = "It was cancelled."): Promise<JobRecord> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireWords("reason", reason);
       const { record } = await this.#require(id);
-      return frozen(isOver(record) ? record : (await cancelJob(this.#core, record.id, reason)).record);
+      return frozen(isOver(record) ? record : (await cancelJob(this.core, record.id, reason)).record);
     });
   }
 
   cancelAll(filter: Pick<JobsFilter, "kind" | "visibility"> = {}, reason?: string): Promise<readonly JobRecord[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("jobs.cancelAll", filter, { kind: true, visibility: true });
       return this.#cancelThese(await this.list({ ...filter, isLive: true, max: Infinity }), reason);
     });
   }
 
   cancelUnreferenced(keep: readonly string[]): Promise<readonly JobRecord[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       const kept = new Set(requireList(keep));
       const live = await this.list({ isLive: true, visibility: "managed", max: Infinity });
       return this.#cancelThese(live.filter(({ id }) => !kept.has(id)));
@@ -287,11 +289,11 @@ export class SessionJobs implements Jobs {
   async #cancelThese(jobs: readonly JobRecord[], reason?: string): Promise<readonly JobRecord[]> {
     const cancelled: JobRecord[] = [];
     for (const { id } of jobs) {
-      if (id === this.#place.site?.job?.id) continue; // A job does not end itself so.
+      if (id === this.place.site?.job?.id) continue; // A job cannot cancel itself in this way.
       try {
         cancelled.push(await this.cancel(id, reason));
       } catch (error) {
-        if (hasCode(error, "job.unknown")) continue; // It was forgotten meanwhile.
+        if (hasCode(error, "job.unknown")) continue; // It was removed meanwhile.
         throw Object.assign(error as object, { cancelled });
       }
     }
@@ -299,34 +301,38 @@ export class SessionJobs implements Jobs {
   }
 
   unregister(id: string): Promise<void> {
-    return this.#quietly("unregister", id, async ({ record }) => {
-      await this.#core.store.jobs.remove(record.id);
-      this.#core.background.jobs.moved(record.id, true);
+    return this.call(async () => {
+      if (typeof id === "string" && (await this.core.store.jobs.load(asJobId(id))) === undefined) return; // Repeated.
+      const { record } = await this.#require(id);
+      await this.core.store.jobs.remove(record.id);
+      this.core.background.jobs.jobChanged(record.id, true);
     });
   }
 
   complete(id: string, how: JobCompletion): Promise<void> {
-    return this.#quietly("complete", id, async ({ record }) => {
+    return this.call(async () => {
+      const { record } = await this.#require(id);
       const { state, result, error } = completionOf(how);
-      const core = this.#core;
+      const core = this.core;
       const at = core.world.now();
-      const json = result === undefined ? undefined : recordable(this.#core, "its result", result);
+      const json = result === undefined ? undefined : recordable(this.core, "its result", result);
       const event = { at, kind: "ended", state, ...defined({ result: json, error }) } as const;
       const wake = endWake(core, record, event);
       const more = wake === undefined ? {} : { wakes: [wake], wakesMax: core.limits.jobWakesMax + 1 };
       const { said } = await core.store.jobs.send(record.id, { key: "end", event }, at, more);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      if (said === "accepted" && wake !== undefined) core.background.jobs.woke(record.sessionId);
-      core.background.jobs.moved(record.id, true);
+      if (said === "accepted" && wake !== undefined) core.background.jobs.inputAdded(record.sessionId);
+      core.background.jobs.jobChanged(record.id, true);
       if (said === "accepted" && record.kind === "subagent" && record.childId !== undefined)
         await closeTree(core, record.childId, TEXTS.agentClosed);
     });
   }
 
   transition(id: string, state: "running" | "idle"): Promise<void> {
-    return this.#quietly("transition", id, async ({ record }) => {
+    return this.call(async () => {
+      const { record } = await this.#require(id);
       oneOf("state", state, ["running", "idle"]);
-      const { store, world, background } = this.#core;
+      const { store, world, background } = this.core;
       if (record.state === state || isOver(record)) return;
       const held = background.jobs.find(record.id);
       if (held !== undefined) return held.transition(state);
@@ -334,45 +340,37 @@ export class SessionJobs implements Jobs {
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
       if (said === "bound") throw new RuntimeError("job.bound", { id });
-      if (state === "idle") background.jobs.rested(record.id);
-      else background.jobs.moved(record.id);
+      if (state === "idle") background.jobs.jobSettled(record.id);
+      else background.jobs.jobChanged(record.id);
     });
-  }
-
-  /** These never fail: of a job that is not known there is nothing to say. What goes wrong is traced. */
-  async #quietly(what: string, id: string, run: (job: StoredJob) => Promise<void>): Promise<void> {
-    const core = this.#core;
-    try {
-      await run(await this.#require(id));
-    } catch (error) {
-      core.trace(`job.${what}`, { job: idText(id), problem: describeThrown(error) }, { sessionId: this.#session });
-    }
   }
 
   // ── Handing over, signals ───────────────────────────────────────────────────────────────────────────────────────
 
   transfer(from: string, to: string, handles: readonly string[]): Promise<void> {
-    return unwaited(async () => {
-      const core = this.#core;
+    return this.call(async () => {
+      const core = this.core;
       const ids = requireList(handles).map(asJobId);
       for (const [what, id] of Object.entries({ from, to }))
-        if (typeof id !== "string") throw new RuntimeError("options.invalid", { option: what, problem: "it is no id" });
-      if (from !== this.#session && to !== this.#session)
-        throw new RuntimeError("job.foreign", { id: ids[0] ?? "", session: this.#session });
+        if (typeof id !== "string")
+          throw new RuntimeError("options.invalid", { option: what, problem: "it must be an id" });
+      if (from !== this.session && to !== this.session)
+        throw new RuntimeError("job.foreign", { id: ids[0] ?? "", session: this.session });
+      for (const session of [from, to]) await requireAccess(placeFor(this.place, session));
       await requireStored(core, from);
       for (const id of ids) await core.background.monitors.requireFree(id, asSessionId(to));
       const moved = await core.store.jobs.transfer(asSessionId(from), asSessionId(to), ids, core.world.now());
       for (const { record } of moved) {
         await core.background.jobs.find(record.id)?.look();
-        core.background.jobs.moved(record.id);
+        core.background.jobs.jobChanged(record.id);
       }
     });
   }
 
   signal(id: string, signal: string, payload: Json = null, options: { readonly key?: string | undefined } = {}) {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("jobs.signal", options, { key: true });
-      await sendSignal(this.#core, await this.#require(id), signal, payload, options.key);
+      await sendSignal(this.core, await this.#require(id), signal, payload, options.key);
     });
   }
 }
@@ -420,13 +418,13 @@ function requireMax(max: unknown): number {
   throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a whole number above 0" });
 }
 
-/** A filter as the store takes it. */
+/** The filter in the form of the store. */
 export function pageOf(filter: JobsFilter) {
   requireOptions("jobs.list", filter, FILTER);
   const { isLive, kind, visibility, after, max = LIST_MAX } = filter;
   if (kind !== undefined) oneOf("kind", kind, KINDS);
   if (visibility !== undefined) oneOf("visibility", visibility, VISIBILITIES);
-  if (after !== undefined && typeof after !== "string") invalid("`after` is the id of a job");
+  if (after !== undefined && typeof after !== "string") invalid("`after` must be the id of a job");
   return {
     ...defined({
       isLive: isLive === true ? (true as const) : undefined,
@@ -449,20 +447,19 @@ export async function changesOf(
   return frozen({ jobs: found.map(({ record }) => record), ...(cursor === undefined ? {} : { cursor }) });
 }
 
-/** Takes what others appended to the open turn into the effect that waited for them. A rerun is given the same. */
-async function takeAppended({ turn }: SessionSite): Promise<void> {
+/** Adds what other jobs appended to the open turn to the effect that waited for them. A rerun gets the same. */
+async function takeAppended({ turn }: ServiceContext): Promise<void> {
   if (turn === undefined) return;
   const { live, effect } = turn;
   const { store, limits } = live.core;
-  const carried = live.carriedBy(effect);
-  const claim = name(`${effect}/hidden/${carried.claims++}`);
+  const draft = live.draftOf(effect);
+  const claim = name(`${effect}/hidden/${draft.nextClaim()}`);
   const found = await store.inputs.claim(live.lease, claim, limits.pendingInputsMax, "appends");
-  const own = live.appendsOf(effect);
   for (const each of found) {
-    if (!("entries" in each) || carried.taken.includes(each.id)) continue;
-    carried.taken.push(each.id);
-    carried.spent.push(...(each.spent ?? []));
+    if (!("entries" in each) || draft.taken.includes(each.id)) continue;
+    draft.taken.push(each.id);
+    draft.spent.push(...(each.spent ?? []));
     const isPlaced = live.state.placed?.some((placed) => placed.name === each.operation) ?? false;
-    if (!isPlaced && each.entries.length > 0) live.append(own, { nodes: additionsIn(each.entries) });
+    if (!isPlaced && each.entries.length > 0) live.conversation.append(draft, { nodes: additionsIn(each.entries) });
   }
 }

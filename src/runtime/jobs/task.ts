@@ -1,13 +1,15 @@
-// A job whose work is a task of a plugin: any process that has the plugin can go on with it, from its recorded steps.
-// Not its job: tool calls (`call.ts`), what every held job does (`held.ts`), which jobs run here (`desk.ts`).
-// T1 A rerun runs the task from its beginning; every step that is recorded gives its value and is not done again. Steps
-//    are known by their names, and those without a name by their number among their kind, in the step that they are
-//    made in: a rerun does not enter a step that is recorded, and must number those after it alike.
-// T2 Nothing outward begins when the time of this process has lapsed: another one may have the job.
-// T3 While the task only waits (sleeps, awaits jobs, signals or answers) it is given up after a while: nothing of it is
-//    left in memory. Code of the task that runs beside its waits, and is no step, is then lost and runs again.
-// T4 What the task changes in its session is kept at its end, in one change under the job's name: once.
-// T5 A job that crashes its process again and again ends as failed.
+// A job that runs a task of a plugin. Any process that has the plugin can resume it from its recorded steps.
+// Not its job: tool calls (`call.ts`), what every running job does (`running-job.ts`), which jobs run here
+// (`job-worker.ts`).
+// task-1: A rerun runs the task from its beginning. A recorded step returns its value and does not run again. A step
+//    has a name, or a number among its kind within the enclosing step. A rerun does not enter recorded steps, so
+//    numbers must not depend on them.
+// task-2: No outward effect starts after the lease has expired, because another process can have the job.
+// task-3: A task that only waits (for time, jobs, signals or answers) is parked after a while, and leaves memory. Code
+//    of the task that runs beside its waits outside of a step is lost and runs again.
+// task-4: Changes of the session are stored once, when the task ends, in one change under the id of the job.
+// task-5: A job fails after more than `resumesMax` starts in a row without a new event, because it probably crashes its
+//    process.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
 import type { TaskJob } from "../../kernel/services.ts";
@@ -18,82 +20,87 @@ import { bytesOver, frozen, type Json, toJson } from "../../model/json.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, NewWait } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
-import { type JobSteps, SessionSite } from "../services/site.ts";
+import { POLL_MS } from "../poller.ts";
+import { type JobSteps, ServiceContext } from "../services/service-context.ts";
 import { isChanging, keepTask, requireOperation, runTask } from "../session/operate.ts";
 import type { LiveSession } from "../session/session.ts";
-import { CHILD_MS, isSettled } from "./await.ts";
+import { isSettled } from "./await.ts";
 import { callTool } from "./call.ts";
-import { forever, HeldJob } from "./held.ts";
+import { forever, RunningJob } from "./running-job.ts";
 import { OF_TRIGGER } from "./wake.ts";
 
 /** The step in which the current code runs. */
-interface Within {
+interface CurrentStep {
   readonly job: TaskJobRun;
   readonly name: string;
-  readonly outer: Within | undefined;
+  readonly outer: CurrentStep | undefined;
 }
-const within = new AsyncLocalStorage<Within>();
+const currentStep = new AsyncLocalStorage<CurrentStep>();
 
 /** What the task waits for. */
 interface Waiting {
-  /** When it goes on at the latest. */
+  /** When the wait ends at the latest. */
   readonly until?: number;
-  /** Of the jobs that it waits for those that were not settled when they were looked at. */
+  /** The awaited jobs that were not settled at the last check. */
   jobs?: { readonly ids: readonly JobId[]; readonly need: "any" | "all" };
-  /** Nothing in the store would tell that it is over: it is looked at again and again, and not given up. */
-  stays?: boolean;
+  /** No event in the store announces the end of this wait: it is polled, and the task is not parked. */
+  isPolled?: boolean;
 }
 
-export class TaskJobRun extends HeldJob {
+export class TaskJobRun extends RunningJob {
   readonly #steps = new Map<string, Json>();
-  /** Steps that are being made: a second caller waits for the same one. */
+  /** Steps that run now. A second caller waits for the same step. */
   readonly #making = new Map<string, Promise<Json>>();
   readonly #counts = new Map<string, number>();
   readonly #waits = new Set<Waiting>();
   #nudged = Promise.withResolvers<void>();
-  /** Steps under way. */
+  /** The number of steps and tool calls that run now. */
   #active = 0;
   #isLeaving = false;
   #idle: AbortController | undefined;
-  /** It is being given up. Nothing begins before the store has said whether it was: else it would be done here and elsewhere. */
+  /**
+   * Set while the store parks the task. No step starts before the store has answered, or two processes could do the
+   * same step.
+   */
   #parking: Promise<void> | undefined;
-  /** Starts in a row after which nothing was recorded. */
-  #loops = 0;
+  /** Starts in a row without another event after them. */
+  #startsWithoutProgress = 0;
   #stop!: () => void;
-  /** Settles when it is given up. */
-  readonly #given: Promise<void> = new Promise((resolve) => {
+  /** Settles when the task is released. */
+  readonly #released: Promise<void> = new Promise((resolve) => {
     this.#stop = resolve;
   });
 
-  /** It is where its own code runs, too (`InJob`). */
+  /** The steps of the code that runs in this job (`InJob`). */
   get steps(): JobSteps {
     return this;
   }
 
   constructor(core: Core, { lease, record, events }: ClaimedJob) {
     super(core, lease, record, 0);
-    for (const { event } of events) this.#loops = event.kind === "started" ? this.#loops + 1 : 0;
+    for (const { event } of events)
+      this.#startsWithoutProgress = event.kind === "started" ? this.#startsWithoutProgress + 1 : 0;
     this.take(events);
   }
 
-  /** It goes on in the session that has it now, from its steps. */
-  protected override handedOver(): void {
+  /** Releases the task. It resumes in its new session from its steps. */
+  protected override transferred(): void {
     if (this.#isRunning) this.core.background.jobs.giveBack(this);
   }
   #isRunning = false;
 
-  protected override learn(event: JobEvent): void {
+  protected override apply(event: JobEvent): void {
     if (event.kind === "stepped") this.#steps.set(event.name, frozen(event.value));
-    super.learn(event);
+    super.apply(event);
   }
 
   async run(): Promise<void> {
     const { core, record } = this;
     this.#isRunning = true;
     if (this.isCancelling) return this.end("cancelled", {});
-    if (this.#loops > core.limits.resumesMax)
+    if (this.#startsWithoutProgress > core.limits.resumesMax)
       return this.failed(new RuntimeError("job.crash-loop", { id: this.id, max: core.limits.resumesMax }));
-    await core.sessions.using(record.sessionId, (session) => Promise.race([this.#runIn(session), this.#given]));
+    await core.sessions.using(record.sessionId, (session) => Promise.race([this.#runIn(session), this.#released]));
   }
 
   async #runIn(session: LiveSession): Promise<void> {
@@ -101,7 +108,7 @@ export class TaskJobRun extends HeldJob {
       const owned = this.#operation(session);
       if (owned === undefined) return;
       const input = checkedInput(owned, this.#inputFor(owned));
-      const site = new SessionSite(session, undefined, this, undefined, undefined, this);
+      const site = new ServiceContext(session, undefined, this, undefined, undefined, this);
       const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
       while (!this.#isReady) await this.#ready();
       if (isChanging(ran))
@@ -115,13 +122,18 @@ export class TaskJobRun extends HeldJob {
     }
   }
 
-  /** What happened is given to every task that a trigger starts, and not every one wants it. */
+  /**
+   * The input for the task. A trigger passes its event to every task, but a task without an input schema must get none.
+   */
   #inputFor({ operation }: OwnedOperation): Json | undefined {
     const isUnwanted = operation.spec.input === undefined && this.id.startsWith(`job_${OF_TRIGGER}`);
     return isUnwanted ? undefined : this.record.input;
   }
 
-  /** A task that is not here, though its plugin is, may be elsewhere: the job is left to others for a while. */
+  /**
+   * The task. If it is missing in this version of the plugin, another process can have it, so the job is parked for a
+   * while.
+   */
   #operation(session: LiveSession): OwnedOperation | undefined {
     try {
       return requireOperation(session, "task", this.record.operation ?? "");
@@ -132,7 +144,7 @@ export class TaskJobRun extends HeldJob {
     }
   }
 
-  // ── Steps (T1) ──────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Steps (task-1) ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The name of the next step of a kind, in the step that runs now. */
   next(kind: string): string {
@@ -147,26 +159,26 @@ export class TaskJobRun extends HeldJob {
     const at = this.#at;
     return at === undefined ? name : `${at.name}/${name}`;
   }
-  get #at(): Within | undefined {
-    const at = within.getStore();
+  get #at(): CurrentStep | undefined {
+    const at = currentStep.getStore();
     return at?.job === this ? at : undefined;
   }
 
-  /** Runs code as part of a step: what it does without a name is numbered there. */
+  /** Runs code as part of a step, so that unnamed steps are numbered within it. */
   inside<T>(name: string, run: () => T): T {
-    return within.run({ job: this, name, outer: this.#at }, run);
+    return currentStep.run({ job: this, name, outer: this.#at }, run);
   }
   /** The same in the step that runs now, wherever it is called. */
   bound<T>(run: () => T): () => T {
     const at = this.#at;
-    return at === undefined ? run : () => within.run(at, run);
+    return at === undefined ? run : () => currentStep.run(at, run);
   }
 
   recorded(name: string): Json | undefined {
     return this.#steps.get(name);
   }
 
-  /** Does a step once. What `make` throws is thrown, and nothing is recorded. */
+  /** Runs a step once. If `make` throws, this throws the same, and nothing is recorded. */
   step(name: string, make: () => Json | PromiseLike<Json>, waits?: (value: Json) => readonly NewWait[]): Promise<Json> {
     const known = this.#steps.get(name);
     if (known !== undefined) return Promise.resolve(known);
@@ -210,11 +222,11 @@ export class TaskJobRun extends HeldJob {
       return value;
     } finally {
       this.#active--;
-      this.#rest();
+      this.#parkWhenIdle();
     }
   }
 
-  /** T2: looked at once more when it was not: the process may have slept meanwhile, and nothing may come in between. */
+  /** task-2. Callers check it again after `#ready()`, because the process can have been suspended meanwhile. */
   get #isReady(): boolean {
     return this.#parking === undefined && this.core.background.jobs.isInTime && !this.isOver;
   }
@@ -224,7 +236,7 @@ export class TaskJobRun extends HeldJob {
     if (this.isOver) await forever();
   }
 
-  /** Work that is no step, but may not be given up while it runs: a tool that is called. */
+  /** Runs a tool call, which is not a step. The task is not parked while it runs. */
   async active<T>(run: () => Promise<T>): Promise<T> {
     if (this.isOver || this.#isLeaving) return forever();
     this.#active++;
@@ -233,13 +245,13 @@ export class TaskJobRun extends HeldJob {
       return await run();
     } finally {
       this.#active--;
-      this.#rest();
+      this.#parkWhenIdle();
     }
   }
 
-  // ── Waits (T3) ──────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Waits (task-3) ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Waits until `look` finds something, or its time is over: then undefined. */
+  /** Waits until `look` returns a value. Returns undefined when the time is over. */
   async wait<T>(waiting: Waiting, look: () => T | undefined | Promise<T | undefined>): Promise<T | undefined> {
     const { world } = this.core;
     this.#waits.add(waiting);
@@ -252,9 +264,9 @@ export class TaskJobRun extends HeldJob {
         if (this.isStopped) throw this.signal.reason;
         const left = waiting.until === undefined ? Infinity : waiting.until - world.now();
         if (left <= 0) return undefined;
-        this.#rest();
+        this.#parkWhenIdle();
         const timer = new AbortController();
-        const ms = waiting.stays === true ? Math.min(left, CHILD_MS) : left;
+        const ms = waiting.isPolled === true ? Math.min(left, POLL_MS.subagent) : left;
         const due = ms === Infinity ? nudged : Promise.race([nudged, world.sleep(ms, timer.signal)]);
         await due.finally(() => timer.abort());
       }
@@ -267,19 +279,19 @@ export class TaskJobRun extends HeldJob {
     return this.wait({ until }, () => this.answerOf(wait));
   }
 
-  protected override nudge(): void {
+  protected override notifyWaiters(): void {
     const { resolve } = this.#nudged;
     this.#nudged = Promise.withResolvers();
     resolve();
   }
 
-  /** Others wait for its place. */
+  /** Parks the task at once if it only waits, because other tasks wait for its place. */
   makeRoom(): void {
-    this.#rest();
+    this.#parkWhenIdle();
   }
 
-  /** Looks whether the task only waits, and gives it up when it does so for a while. */
-  #rest(): void {
+  /** Parks the task if it only waits for a while. */
+  #parkWhenIdle(): void {
     this.#idle?.abort();
     this.#idle = undefined;
     if (this.#active > 0 || this.#waits.size === 0 || this.isOver || this.isCancelling) return;
@@ -301,7 +313,7 @@ export class TaskJobRun extends HeldJob {
   async #park(): Promise<void> {
     const { world, limits } = this.core;
     const waits = [...this.#waits];
-    if (this.#active > 0 || waits.length === 0 || this.isOver || waits.some(({ stays }) => stays)) return;
+    if (this.#active > 0 || waits.length === 0 || this.isOver || waits.some(({ isPolled: stays }) => stays)) return;
     const due = Math.min(...waits.map(({ until = Infinity }) => until));
     if (due - world.now() <= (this.core.background.jobs.isFull ? NAP_MS : Math.min(limits.parkAfterMs, SOON_MS)))
       return;
@@ -315,22 +327,22 @@ export class TaskJobRun extends HeldJob {
     const { isParked } = await this.write([{ key: `parked/${this.lease.generation}`, event }], { parks });
     if (isParked === true) return this.giveUp();
     await this.look();
-    this.nudge();
+    this.notifyWaiters();
   }
 
-  /** It does not run here any more: what it still asks for never settles. */
+  /** Releases the parked task: its further requests never settle. */
   giveUp(): void {
-    this.letGo(new RuntimeError("job.parked", { id: this.id }));
+    this.release(new RuntimeError("job.parked", { id: this.id }));
     this.#stop();
   }
 
-  override letGo(reason: unknown): void {
-    super.letGo(reason);
+  override release(reason: unknown): void {
+    super.release(reason);
     this.#idle?.abort();
     this.#stop();
   }
 
-  /** Begins nothing more; settles when the steps under way are recorded. */
+  /** Starts no more steps, and settles when the running steps are recorded. */
   override async leave(): Promise<void> {
     this.#isLeaving = true;
     while (this.#active > 0 && !this.isOver) await this.core.world.sleep(5);
@@ -338,7 +350,7 @@ export class TaskJobRun extends HeldJob {
 
   // ── What the task is given ──────────────────────────────────────────────────────────────────────────────────────
 
-  #job(session: LiveSession, site: SessionSite): TaskJob {
+  #job(session: LiveSession, site: ServiceContext): TaskJob {
     const { world } = this.core;
     return {
       id: this.id,
@@ -350,8 +362,8 @@ export class TaskJobRun extends HeldJob {
       call: (tool, input) => callTool(this, session, site, tool, input),
       receive: async <T extends Json>(signal: string) => {
         if (this.#at !== undefined)
-          // A rerun would not enter the step, and receive the same signal again.
-          throw new RuntimeError("job.invalid", { problem: "a signal cannot be received inside of a step" });
+          // A rerun does not enter a recorded step, so the next receive would get the same signal again.
+          throw new RuntimeError("job.invalid", { problem: "a step cannot receive a signal" });
         const next = this.nextSignal(signal);
         return (await this.wait({}, next)) as T;
       },
@@ -360,7 +372,7 @@ export class TaskJobRun extends HeldJob {
     };
   }
 
-  /** Awaits other jobs; the records that were found are recorded. */
+  /** Awaits other jobs as a recorded step. */
   override async awaitJobs(
     ids: readonly JobId[],
     need: "any" | "all",
@@ -381,8 +393,8 @@ export class TaskJobRun extends HeldJob {
   }
 
   /**
-   * Waits for other jobs, and gives their records; undefined when its time is over. `ended` tells of what else it waits
-   * for: that is looked at again and again.
+   * Waits for other jobs and returns their records; undefined when the time is over. `ended` returns which turns have
+   * ended. It is polled.
    */
   async waitFor(
     ids: readonly JobId[],
@@ -391,16 +403,16 @@ export class TaskJobRun extends HeldJob {
     load: () => Promise<readonly JobRecord[]>,
     ended: () => Promise<readonly boolean[]> = async () => [],
   ): Promise<readonly JobRecord[] | undefined> {
-    const watching = this.core.background.jobs.feed.watch(ids, () => this.nudge());
+    const watching = this.core.background.jobs.feed.watch(ids, () => this.notifyWaiters());
     this.#watching.add(watching);
-    // Until it was looked at nobody knows what would wake it: parked then, it would sleep until its time is over.
-    const waiting: Waiting = { until, stays: true };
+    // Before the first check the awaited jobs are unknown: a task parked now would sleep until its time is over.
+    const waiting: Waiting = { until, isPolled: true };
     try {
       return await this.wait(waiting, async () => {
         const [records, others] = await Promise.all([load(), ended()]);
         const open = records.filter((record) => !isSettled(record));
         waiting.jobs = { ids: open.map(({ id }) => id), need };
-        waiting.stays = others.includes(false) || open.some(({ kind }) => kind === "subagent");
+        waiting.isPolled = others.includes(false) || open.some(({ kind }) => kind === "subagent");
         return isMet(records, ids, need, others) ? records : undefined;
       });
     } finally {
@@ -408,7 +420,7 @@ export class TaskJobRun extends HeldJob {
       this.#watching.delete(watching);
     }
   }
-  /** What is given up never comes to its end: its watchers are stopped here. */
+  /** Stops the watchers, because the code of a released task never reaches its `finally`. */
   protected override ended(): void {
     for (const watching of this.#watching) watching.stop();
     this.#watching.clear();
@@ -422,7 +434,7 @@ export class TaskJobRun extends HeldJob {
   }
 }
 
-/** Jobs that are not there any more are over. */
+/** Deleted jobs count as ended. */
 const isMet = (
   records: readonly JobRecord[],
   ids: readonly JobId[],
@@ -433,12 +445,13 @@ const isMet = (
     ? records.every(isSettled) && !others.includes(false)
     : records.length < ids.length || records.some(isSettled) || others.includes(true);
 
-/** What wakes as soon as this is not given up; and where others wait for its place. */
+/** A task that continues within this time is not parked. `NAP_MS` counts while other tasks wait for a place. */
 const SOON_MS = 1_000;
 const NAP_MS = 50;
 
 function untilOf(time: number | Date, now: number): number {
   const until = time instanceof Date ? time.getTime() : now + time;
-  if (!Number.isFinite(until)) throw new RuntimeError("job.invalid", { problem: "it sleeps for no known time" });
+  if (!Number.isFinite(until))
+    throw new RuntimeError("job.invalid", { problem: "the time of a sleep must be a number of milliseconds" });
   return until;
 }

@@ -1,4 +1,4 @@
-// What a session is told of its jobs: inputs that are accepted in the same write as the event that they tell of.
+// Inputs that jobs send to their session. The write of the event also accepts the input.
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asInputId, asTurnId } from "../../model/ids.ts";
@@ -10,7 +10,7 @@ import type { Core } from "../core.ts";
 
 export type WakeInput = NewInput & { readonly key: string };
 
-/** In the ids of jobs that triggers begin, and of turns that these open: a trigger knows by it what one has started. */
+/** Part of the ids of jobs that triggers start, and of their turns, so that a trigger can recognise them. */
 export const OF_TRIGGER = "trg_";
 
 /** The origin of such messages. */
@@ -19,7 +19,7 @@ const JOBS = "bowline/jobs";
 /** `name` is unique in the job, and the same in every run of it. */
 export function wakeInput(core: Core, record: JobRecord, name: string, text: string, isNotice: boolean): WakeInput {
   if (typeof text !== "string" || text.trim() === "")
-    throw new RuntimeError("input.invalid", { problem: "a wake needs words" });
+    throw new RuntimeError("input.invalid", { problem: "the text of a wake is empty" });
   const max = core.limits.inputBytesMax;
   const bytes = bytesOver(text, max);
   if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "The wake", bytes, max });
@@ -38,7 +38,7 @@ export function wakeInput(core: Core, record: JobRecord, name: string, text: str
   };
 }
 
-/** What the end of a job tells its session; nothing of one that was cancelled. */
+/** The input at the end of a job; undefined for a cancelled job. */
 export function endWake(
   core: Core,
   record: JobRecord,
@@ -51,7 +51,7 @@ export function endWake(
 
 const PREVIEW = 4_000;
 
-/** Long results are cut: the whole is in the job's record. */
+/** Cuts a long result. The job's record has all of it. */
 function preview(result: unknown): string | undefined {
   if (result === undefined || result === null) return undefined;
   const text = typeof result === "string" ? result : JSON.stringify(result);

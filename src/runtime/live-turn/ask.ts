@@ -1,8 +1,8 @@
 // The effects `ask` and `respond`: builds the request, checks the budget, calls the model, runs response hooks.
 // Not its job: streaming and retries (`services/model-call.ts`), what follows from a reply (`turn/step.ts`).
-// A1 The budget is checked before each attempt at the call; an attempt that was made is paid for.
-// A2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
-// A3 `respond` begins after the reply is recorded: a failing hook costs no second model call.
+// ask-1 The budget is checked before each attempt of the call, because every attempt costs.
+// ask-2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
+// ask-3 `respond` begins after the reply is recorded, so that a failing hook costs no second model call.
 import { type Bound, type Site, tracedIssue } from "../../kernel/hook-runner.ts";
 import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
@@ -35,7 +35,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
       messages: [...request.messages, tailOf(live)],
       stable: request.stable ?? request.messages.length,
     };
-  if (hooks.has.request) request = await hookedRequest(live, request, live.site(scope, effect.name));
+  if (hooks.has.request) request = await hookedRequest(live, request, live.context(scope, effect.name));
   if (request.stable !== undefined) request = { ...request, stable: stableOf(live, request) };
   if (opened.config.budget?.keepsAnswer === true && isLastRound(live.state)) request = forAnswer(live, request);
   const model = request.model ?? opened.config.model;
@@ -54,28 +54,28 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     retrying: (attempt, failure, waitMs) => {
       const { sessionId, turnId } = live;
       const key = live.key(effect.name, attempt);
-      live.show.tell({ fact: false, sessionId, turnId, key, kind: "retrying", class: failure, attempt, waitMs });
+      live.show.preview({ fact: false, sessionId, turnId, key, kind: "retrying", class: failure, attempt, waitMs });
     },
     unreported: () => live.unreported(model),
   };
-  if (live.isBudgeted) call.allow = (spent) => overspent(live, model, spent); // A1
+  if (live.isBudgeted) call.allow = (spent) => overspent(live, model, spent); // ask-1
   if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
   if (hooks.has.streamFinished) {
-    const site = live.site(scope, effect.name);
+    const site = live.context(scope, effect.name);
     call.finished = async (reason) => {
       for (const issue of await hooks.observe("streamFinished", { reason }, site))
         live.trace("hook.issue", tracedIssue(issue));
     };
   }
-  const said = await callModel(call);
-  const asked = prose === undefined ? said : prose.shownIn(said);
-  if (asked.kind === "replied") live.session.latest = { usage: asked.reply.usage, frame: live.transcript().frame };
+  const answer = await callModel(call);
+  const asked = prose === undefined ? answer : prose.shownIn(answer);
+  if (asked.kind === "replied") live.latest = { usage: asked.reply.usage, frame: live.conversation.transcript.frame };
   if (asked.kind === "replied" && request.model === undefined) return asked;
   return bodyOf(asked, model, opened.config.model);
 }
 
-/** A turn that came from another process is left to those that have its model; one that was sent here fails. */
+/** Without its model, a turn from another process is left to others, and a turn that was sent here fails. */
 async function requireModel(
   { core, turnId, isResumed }: LiveTurn,
   model: string,
@@ -92,14 +92,14 @@ async function requireModel(
 export function requestOf(live: LiveTurn): ModelRequest {
   const { opened, state, driver } = live;
   const { settings } = opened.config;
-  live.transcript().requirePaired();
+  live.conversation.transcript.requirePaired();
   const request = driver.request({
     round: state.round,
     memo: state.memo,
     log: itemsOf(state.log),
     limits: state.limits,
     system: live.prompt?.system ?? "",
-    messages: live.messages(),
+    messages: live.conversation.messages,
     tools: live.artifact?.declarations ?? [],
     ...(state.output === undefined ? {} : { output: state.output }),
     ...(state.unwraps === undefined ? {} : { unwraps: state.unwraps }),
@@ -112,7 +112,7 @@ export function requestOf(live: LiveTurn): ModelRequest {
   return request;
 }
 
-/** Gives hooks their own list of messages: a change to it in place must not reach the conversation. */
+/** Gives hooks a copy of the messages, because a change in place must not reach the conversation. */
 function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Awaitable<ModelRequest> {
   const theirs: ModelRequest = { ...request, messages: [...request.messages] };
   return live.hooks.transform(
@@ -129,7 +129,7 @@ function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
   let key = live.key(effect, 1);
   return (attempt, kind, delta) => {
     if (key.attempt !== attempt) key = live.key(effect, attempt);
-    show.tell(
+    show.preview(
       kind === "retracted"
         ? { fact: false, sessionId, turnId, key, kind }
         : { fact: false, sessionId, turnId, key, kind, delta },
@@ -138,7 +138,7 @@ function shower(live: LiveTurn, effect: EffectName): ModelCall["show"] {
   };
 }
 
-/** The answer to `ask`. A model other than the session's is named: it has its own row in the ledger. */
+/** The answer to `ask`. It contains a model other than the session's, which has a separate row in the ledger. */
 function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   if (asked.kind === "replied") return model === usual ? asked : { ...asked, model };
   const other = model === usual ? {} : { model };
@@ -161,12 +161,12 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   const error = {
     class: failure.class,
     code: isCancelled ? "turn.cancelled" : "provider.failed",
-    message: isCancelled ? failure.message : `${message} ${hint}`, // An outcome has no hint of its own.
+    message: isCancelled ? failure.message : `${message} ${hint}`, // An outcome has no field for a hint.
   };
   return { ...rest, ...other, error, partial };
 }
 
-/** A2: the last round is for the answer. Tools stay in the request, so that the provider's cache still fits. */
+/** ask-2: the last round is for the answer. Tools stay in the request, so that the provider's cache still matches. */
 const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
   ...request,
   messages: [
@@ -190,18 +190,18 @@ function textFor({ output }: TurnState, { tools }: ModelRequest): string {
   return output === undefined ? TEXTS.answerNow : TEXTS.submitNow;
 }
 
-/** A1: counts what is not committed yet too. */
+/** ask-1: includes spending that is not committed yet. */
 export const overspent = (live: LiveTurn, model?: string, failed?: Usage): Promise<Over | undefined> =>
   overBudget(live.core, live.session, live.opened.config.budget, model, live, failed);
 
-/** A2: counted anew, because a hook may have removed messages or added some after the tail. */
+/** ask-2: counted again, because a hook may have removed messages or added some after the tail. */
 function stableOf(live: LiveTurn, { messages, stable = 0 }: ModelRequest): number {
   const tail = tailOf(live).id;
   const at = messages.findIndex(({ id }) => id === tail);
   return Math.min(stable, at < 0 ? messages.length : at);
 }
 
-/** A2: the volatile parts of the prompt, as a message. */
+/** ask-2: the volatile parts of the prompt, as a message. */
 const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
   id: nodeId(`${turnId}/tail`, 0),
   role: "user",
@@ -212,7 +212,7 @@ const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
 /** Runs `stream` hooks on each delta; waits only when a hook answers with a promise. */
 function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
-  const site = live.site(scope, effect);
+  const site = live.context(scope, effect);
   const stop = (error: unknown): never => {
     throw new HookStop("A stream hook failed.", { cause: error });
   };
@@ -243,7 +243,7 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chu
 
 const RESPOND_TRIES = 3;
 
-/** A3: runs response hooks; one that fails is tried again. */
+/** ask-3: runs response hooks. A failing hook is retried. */
 export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
     for (const { name, payload } of answer.events ?? []) live.show.emit(effect.name, plugin, name, payload ?? null);
@@ -257,7 +257,7 @@ export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope
       const reply = await live.hooks.transform(
         "response",
         effect.reply,
-        live.site(scope, effect.name),
+        live.context(scope, effect.name),
         (now) => ({ reply: now }),
         merge,
       );

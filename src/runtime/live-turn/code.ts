@@ -1,11 +1,11 @@
 // The code of a turn: which segments of cells have run, and the executor that runs the next one.
 // Not its job: when a segment may run (`turn/work.ts`), and running it (the plugin in the slot `codeExecutor`).
-// X1 What has run is known from the events that were folded, and from nothing else: a turn that is resumed, here or on
-//    another machine, knows as much.
-// X2 What runs here is used only if it has done exactly the segments on record. An answer that was lost or dropped
-//    leaves it ahead of the record; then it is restored from the state at the turn's beginning and these segments.
-// X3 A stopped cell is taken off the record: what it did is undone.
-// X4 One thing at a time. A segment that was given up may still run when the turn ends: what comes next waits for it.
+// code-1 Only the folded events define which segments have run, so that a resumed turn has the same record on any machine.
+// code-2 The live code is used only if it has run exactly the recorded segments. A lost or dropped answer leaves it ahead of
+//        the record. Then it is restored from the state at the turn's beginning and the recorded segments.
+// code-3 A stopped cell is removed from the record, so its effects are undone.
+// code-4 One call of the executor at a time. An abandoned segment may still run when the turn ends, and the next call waits
+//        for it.
 import type { CellProgress, CodeContext, CodeExecutor, CodePast, RanSegment } from "../../kernel/code.ts";
 import { within } from "../../kernel/deadline.ts";
 import { isThenable } from "../../model/awaitable.ts";
@@ -15,7 +15,7 @@ import { describeThrown, frozen, isObject, type Json, toJson } from "../../model
 import type { CellStatus } from "../../model/message.ts";
 import type { Any } from "../../model/schema.ts";
 import { LazyScope, type Scope } from "../../model/scope.ts";
-import type { ToolManifest } from "../../model/tool.ts";
+import type { Attachable, ToolManifest } from "../../model/tool.ts";
 import type { Catalog } from "../../tools/catalog.ts";
 import { areNext } from "../../turn/cell.ts";
 import type { EffectOf } from "../../turn/effect.ts";
@@ -24,33 +24,33 @@ import type { TurnState } from "../../turn/state.ts";
 import type { Body } from "./answer.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** How often what is lost is restored before the turn is given up. Code of other sessions is to blame for each loss. */
+/** How often lost code is restored before the turn fails. Code of other sessions causes each loss. */
 const RESTORES_MAX = 100;
 
-/** How long an executor may take to end what nobody wants any more, before what the turn keeps is given up. */
+/** How long an executor may take to end an abandoned segment. After that the turn does not keep the state of its code. */
 const ENDING_MS = 30_000;
-/** How long it may take to let go of what it held. The next turn does not wait for it longer. */
+/** How long an executor may take to release what it uses. The next turn waits no longer. */
 const RELEASE_MS = 1_000;
 
-/** No sleep of code is longer: a week, as for waits. */
+/** The longest sleep of code: a week, as for waits. */
 const SLEEP_MS_MAX = 7 * 24 * 3_600_000;
 
 export class TurnCode {
   readonly #live: LiveTurn;
-  /** X1 */
+  /** code-1 */
   #ran: RanSegment[] = [];
   #isFresh = false;
-  /** How many segments what runs here has done (X2); undefined when nothing does. */
+  /** How many segments the live code has run (code-2). Undefined without live code. */
   #done: number | undefined;
   #holds = false;
-  /** X4: what was asked of the executor last, and whether it has answered. */
+  /** code-4: the last call of the executor, and whether it has answered. */
   #last: { readonly over: Promise<void>; isOver: boolean } | undefined;
 
   constructor(live: LiveTurn) {
     this.#live = live;
   }
 
-  /** X1: an event is folded in this state; it may answer a segment. */
+  /** code-1: an event is folded in this state. It may answer a segment. */
   took({ open }: TurnState, event: Answer): void {
     const effect = open.find(({ name }) => name === event.effect);
     if (effect?.kind !== "exec") return;
@@ -63,13 +63,13 @@ export class TurnCode {
     if (event.kind === "executed" && event.output.state === "stopped") this.#undoCell(cellOf(effect.name));
   }
 
-  /** A frame with a task of its own began: the code starts from nothing. */
+  /** A frame with a separate task began: the code starts without state. */
   #clear(): void {
     this.#ran = [];
     this.#isFresh = true;
   }
 
-  /** X3 */
+  /** code-3 */
   #undoCell(name: EffectName): void {
     const from = this.#ran.findIndex(({ segment }) => segment.name === name);
     if (from < 0) return;
@@ -93,9 +93,9 @@ export class TurnCode {
   }
 
   /**
-   * At the end of a turn in which cells ran: what the code keeps goes with the answer of this effect. False when there is
-   * something to keep and the executor is gone: the turn was resumed without its plugin. A cancel that comes now does not
-   * stop it: the turn is committed all the same, and would be without what its cells have made.
+   * At the end of a turn in which cells ran: the answer of this effect records the state of the code. Returns false if there
+   * is such a state but no executor, because the turn was resumed without its plugin. A cancel does not stop this call: the
+   * turn is committed anyway, and would lose what its cells have made.
    */
   async keep(effect: EffectName): Promise<boolean> {
     const { hooks, state } = this.#live;
@@ -116,14 +116,14 @@ export class TurnCode {
     return true;
   }
 
-  /** Lets go of what runs here. */
+  /** Releases the live code. */
   async release(): Promise<void> {
     if (!this.#holds) return;
     this.#holds = false;
     this.#done = undefined;
     const trace = (problem: string): void => this.#live.trace("code.release", { problem });
     try {
-      if (this.#last !== undefined) await isOver(this.#last, ENDING_MS); // It would come back to what is let go.
+      if (this.#last !== undefined) await isOver(this.#last, ENDING_MS); // It would continue with released code.
       const released = this.#live.hooks.slot("codeExecutor")?.release?.();
       if (!isThenable(released)) return;
       const letting = { over: Promise.resolve(released).then(ignored), isOver: false };
@@ -133,7 +133,7 @@ export class TurnCode {
     }
   }
 
-  /** X4 */
+  /** code-4 */
   async #inStep<T>(
     executor: CodeExecutor<Any>,
     effect: EffectName,
@@ -143,14 +143,14 @@ export class TurnCode {
   ): Promise<T> {
     if (!this.#holds) await this.#live.session.releasing;
     if (this.#last !== undefined && !(await isOver(this.#last, ENDING_MS)))
-      throw new RuntimeError("code.stopped", { problem: "what it ran before does not end." });
+      throw new RuntimeError("code.stopped", { problem: "its earlier code does not end." });
     const running = this.#alone(executor, effect, scope, run, segments);
     const last = { over: running.then(ignored, ignored).then(() => void (last.isOver = true)), isOver: false };
     this.#last = last;
     return running;
   }
 
-  /** X2: runs something where the code is at the end of the record, and so many segments further afterwards. */
+  /** code-2: runs a call when the live code is at the end of the record. Afterwards it is `segments` ahead of the record. */
   async #alone<T>(
     executor: CodeExecutor<Any>,
     effect: EffectName,
@@ -178,10 +178,10 @@ export class TurnCode {
     }
   }
 
-  /** Calls the executor as handlers are called: probed, within its deadline. Its errors keep their codes. */
+  /** Calls the executor like a handler: with a probe and a deadline. Its errors keep their codes. */
   async #call<T>(effect: EffectName, scope: Scope, run: (context: CodeContext<Any>) => T | PromiseLike<T>): Promise<T> {
     const { hooks } = this.#live;
-    const site = this.#live.site(scope, effect);
+    const site = this.#live.context(scope, effect);
     const made = await hooks.callSlotWith(
       "codeExecutor",
       async (event) => {
@@ -203,11 +203,11 @@ export class TurnCode {
     const { catalog } = event as Pick<CodeContext<Any>, "catalog">;
     return Object.assign(event, {
       catalog: { ...catalog, list: () => listed(live.artifact?.catalog) ?? catalog.list() },
-      messages: () => live.messages(),
-      frame: live.transcript().frame,
+      messages: () => live.conversation.messages,
+      frame: live.conversation.transcript.frame,
       now: () => live.world.now(),
       emit: (name: string, payload: Json) => live.show.emit(cellOf(effect), plugin, name, payload),
-      keep: live.keep.bind(live),
+      keep: (attachable: Attachable) => live.keep(attachable, effect),
     }) as unknown as CodeContext<Any>;
   }
 
@@ -217,7 +217,7 @@ export class TurnCode {
   }
 }
 
-/** With the tools that were granted: the catalog does not show them, and code may call them as it may the others. */
+/** Adds the granted tools, which the catalog does not show, because code may call them too. */
 function listed(catalog: Catalog | undefined): readonly ToolManifest[] | undefined {
   if (catalog === undefined || catalog.callable.length === catalog.names.length) return undefined;
   let list = LISTED.get(catalog);
@@ -290,11 +290,11 @@ const isShown = (part: unknown): boolean =>
   isObject(part) && (part.kind === "text" ? typeof part.text === "string" : part.kind === "attachment");
 const isPlaced = (each: unknown): each is { readonly at: string } => isObject(each) && typeof each.at === "string";
 
-/** What is wrong with what an executor answered: it is journaled, and plugins are not always typed. */
+/** The problem of an executor's answer. The answer is journaled, and a plugin may be untyped. */
 function progressProblem(progress: unknown, { phase }: TurnState): string | undefined {
   if (!isObject(progress)) return "it answered nothing that came of the segment";
   const json = toJson(progress);
-  if ("problem" in json) return `what it answered is no JSON: ${json.path}: ${json.problem}`;
+  if ("problem" in json) return `its answer is not JSON: ${json.path}: ${json.problem}`;
   if (progress.kind === "executed") {
     const { output } = progress;
     const isOutput = isObject(output) && STATES.has(output.state) && Array.isArray(output.parts);
@@ -302,7 +302,7 @@ function progressProblem(progress: unknown, { phase }: TurnState): string | unde
       return "it says that the cell is over, and not how: `output` needs a `state` that is known, and `parts`";
     return undefined;
   }
-  if (progress.kind !== "called") return "it answered neither `called` nor `executed`";
+  if (progress.kind !== "called") return "its answer is neither `called` nor `executed`";
   const { calls, sleeps = [] } = progress;
   if (!Array.isArray(calls) || !Array.isArray(sleeps)) return "`calls` and `sleeps` must be lists";
   const placed = [...calls, ...sleeps] as readonly unknown[];

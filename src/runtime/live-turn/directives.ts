@@ -1,6 +1,6 @@
 import type { Directive } from "../../kernel/directive.ts";
 import type { Owned } from "../../kernel/hooks.ts";
-import { saidBy } from "../../kernel/owned.ts";
+import { messageFrom } from "../../kernel/owned.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { EffectName } from "../../model/ids.ts";
 import type { Draft } from "../../model/message.ts";
@@ -12,9 +12,10 @@ export const NOTHING: {
   readonly abort?: Abort;
   readonly answer?: { readonly plugin: string; readonly text: string };
   readonly compact?: true;
+  readonly instructions?: string;
 } = {};
 
-const TYPED = "the turn wants a typed result, which only the model can hand in";
+const TYPED = "the turn has an output schema, so only the model can answer";
 
 /**
  * Carries out directives of hooks. Those about the turn's log are returned for the event; of several aborts the last
@@ -26,14 +27,17 @@ export function carryOut(live: LiveTurn, effect: EffectName, directives: readonl
   let abort: Abort | undefined;
   let answer: { readonly plugin: string; readonly text: string } | undefined;
   let compact = false;
+  const instructions: string[] = [];
   for (const { plugin, value } of directives) {
     if (value.kind === "emitEvent") live.show.emit(effect, plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else if (value.kind === "enqueueMessages")
-      messages.push(...value.messages.map((message) => saidBy({ plugin, value: message })));
-    else if (value.kind === "createSession") live.makeSession(plugin, value.request);
-    else if (value.kind === "compactHistory") compact = true;
-    else if (value.kind === "answer") {
+      messages.push(...value.messages.map((message) => messageFrom({ plugin, value: message })));
+    else if (value.kind === "createSession") live.makeSession(plugin, value.request, effect);
+    else if (value.kind === "compactHistory") {
+      compact = true;
+      if (value.instructions !== undefined) instructions.push(value.instructions);
+    } else if (value.kind === "answer") {
       if (live.output !== undefined)
         throw new RuntimeError("hook.answer", { plugin, hook: "beforeTurn", problem: TYPED });
       if (live.state.inputs.length > 1) live.trace("hook.unanswered", { plugin, inputs: live.state.inputs.length });
@@ -46,5 +50,6 @@ export function carryOut(live: LiveTurn, effect: EffectName, directives: readonl
     ...(abort === undefined ? {} : { abort }),
     ...(answer === undefined ? {} : { answer }),
     ...(compact ? { compact } : {}),
+    ...(instructions.length === 0 ? {} : { instructions: instructions.join("\n\n") }),
   };
 }

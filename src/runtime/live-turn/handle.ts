@@ -3,14 +3,14 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { Preview, TurnProgress } from "../../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown, type Json } from "../../model/json.ts";
-import type { TurnOutcome } from "../../model/outcome.ts";
+import { type TurnOutcome, textOf } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
 import type { CancelAnswer } from "../../stores/store.ts";
-import { requireWords } from "../checks.ts";
+import { REASON_MAX, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { Feed } from "../readers/feed.ts";
 import { attemptOf, LastText, type Previews } from "../readers/previews.ts";
-import { tellWaits } from "../readers/wait-facts.ts";
+import { notifyWaits } from "../readers/wait-facts.ts";
 import { cancel } from "../services/sessions.ts";
 import type { LiveSession } from "../session/session.ts";
 
@@ -31,6 +31,11 @@ export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   readonly id: Promise<TurnId>;
   /** Settles after the commit and its `lifecycle` hooks. Rejects when the input was refused or the turn is lost. */
   result(): Promise<TurnResult<Value>>;
+  /**
+   * Waits as `result()` does, and resolves with the text of the answer. The value of a finished turn is a string as it
+   * is, or JSON. Throws `turn.unanswered` when the turn was stopped or failed; its `details` are the result.
+   */
+  text(): Promise<string>;
   /** Asks the turn to end; `result()` then says how it ended. */
   cancel(reason?: string): Promise<CancelAnswer>;
 }
@@ -42,17 +47,17 @@ export class TurnHandle implements Turn {
   readonly #core: Core;
   readonly #sessionId: SessionId;
   #turnId: TurnId | undefined;
-  /** What was shown of a turn that runs in another process. */
-  elsewhere: LastText | undefined;
-  #told: Set<string> | undefined;
-  /** Its turn is parked, and nobody has begun to read here. A run that goes on here ends this, and tells it all. */
-  isResting = false;
+  /** The latest text of a turn that runs in another process. */
+  remoteText: LastText | undefined;
+  #notified: Set<string> | undefined;
+  /** The turn is parked and the handle was not read yet. The next run here, or the first read, replays all previews. */
+  isParkedUnread = false;
   #ended: { readonly result: TurnResult } | { readonly error: unknown } | undefined;
-  // Created when asked for: a failure that nobody waits for must not be an unhandled rejection.
+  // Created on first use, because a failure without a waiting caller must not be an unhandled rejection.
   #id: PromiseWithResolvers<TurnId> | undefined;
   #result: PromiseWithResolvers<TurnResult> | undefined;
 
-  /** It holds no session: a turn that is waited for may be parked, and its session let go. */
+  /** The handle does not refer to the session, so that the session of a parked turn can be released. */
   constructor({ core, id }: LiveSession) {
     this.feed = new Feed(core.limits.unreadEventsMax);
     this.#core = core;
@@ -66,7 +71,7 @@ export class TurnHandle implements Turn {
     return this.#id.promise;
   }
 
-  /** The runtime itself, which waits nowhere, may always ask. */
+  /** The runtime passes false, because it does not wait inside a session. */
   result(isInside = this.#core.sessions.find(this.#sessionId)?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
@@ -80,6 +85,10 @@ export class TurnHandle implements Turn {
     return this.#result.promise;
   }
 
+  async text(): Promise<string> {
+    return textOf(await this.result());
+  }
+
   async cancel(reason = "It was cancelled."): Promise<CancelAnswer> {
     const turnId = await this.id;
     requireWords("reason", reason);
@@ -88,62 +97,62 @@ export class TurnHandle implements Turn {
 
   [Symbol.asyncIterator](): AsyncIterator<TurnProgress> {
     const session = this.#core.sessions.find(this.#sessionId);
-    // The turn that runs now may be listened to from inside; one after it has nothing to show before this code ends.
+    // Code inside the session may iterate the running turn. A later turn cannot begin before this code ends.
     const now = session?.now;
     if (session?.isInside === true && this.#ended === undefined && (this.#turnId === undefined || this.#turnId !== now))
       throw new RuntimeError("operation.reentrant", { name: "Another turn" });
     const read = this.feed.read();
-    if (this.#core.watch.followed.has(this.#sessionId)) this.#core.live?.heard(this.#sessionId);
-    if (this.isResting && this.#turnId !== undefined) {
-      this.isResting = false;
-      this.#core.watch.showOf(this.#turnId)?.tellAll(this);
-      tellWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
+    if (this.#core.watcher.followed.has(this.#sessionId)) this.#core.live?.check(this.#sessionId);
+    if (this.isParkedUnread && this.#turnId !== undefined) {
+      this.isParkedUnread = false;
+      this.#core.watcher.showOf(this.#turnId)?.replayTo(this);
+      notifyWaits(this.#core, this.#sessionId, this.#turnId, [this]).catch((error: unknown) =>
         this.#core.trace("turn.show", { problem: describeThrown(error) }, { sessionId: this.#sessionId }),
       );
     }
     return read;
   }
 
-  /** Tells what the turn waits for, and that it does no longer: each once, from wherever it is heard. */
-  tell(fact: WaitFact): void {
+  /** Delivers that a wait began or was resolved, each once, although run, watcher and store may all report it. */
+  notify(fact: WaitFact): void {
     const name = `${fact.kind}/${fact.wait}`;
-    this.#told ??= new Set();
-    if (this.#told.has(name)) return;
-    this.#told.add(name);
+    this.#notified ??= new Set();
+    if (this.#notified.has(name)) return;
+    this.#notified.add(name);
     this.feed.push(fact);
   }
 
-  /** The turn is parked. What nobody has begun to read here is told when somebody does: handles may be many. */
-  rest(): void {
+  /** The turn is parked. An unread handle drops its events and gets them again when it is read, which saves memory. */
+  park(): void {
     if (this.feed.isRead) return;
-    this.feed.rest();
-    this.#told = undefined;
-    this.isResting = true;
+    this.feed.clear();
+    this.#notified = undefined;
+    this.isParkedUnread = true;
   }
 
-  /** The turn runs elsewhere, and shows more. What was lost before that is not told: the end will be. */
-  toldElsewhere(events: readonly Preview[], isLost: boolean): void {
+  /** Another process, which runs the turn, showed more. Lost previews are not repaired, because the result follows anyway. */
+  showRemote(events: readonly Preview[], isLost: boolean): void {
     const own = events.filter(({ turnId }) => turnId === this.#turnId);
-    // All of it comes again, or its beginning is missing: what was shown under the same keys does not go on.
+    // The previews come again from the start, or their start is missing, so earlier ones under the same keys are void.
     if (isLost)
       for (const { key, sessionId, turnId } of latestOf(own))
         this.feed.push({ fact: false, sessionId, turnId, key, kind: "retracted" });
-    this.elsewhere ??= new LastText();
+    this.remoteText ??= new LastText();
     for (const event of own) {
-      this.elsewhere.add(event);
+      this.remoteText.add(event);
       this.feed.push(event);
     }
   }
 
-  /** The turn has ended elsewhere: what nobody was shown of its answer is shown now. */
-  endedElsewhere({ turnId, outcome }: TurnResult): void {
-    const rest = this.elsewhere?.rest(this.#sessionId, turnId, outcome);
+  /** The turn ended in another process: shows the missing rest of its answer. */
+  endedRemotely({ turnId, outcome }: TurnResult): void {
+    const rest = this.remoteText?.missingFrom(this.#sessionId, turnId, outcome);
     if (rest !== undefined) this.feed.push(rest);
   }
 
-  /** The iteration began in the middle of a turn elsewhere. */
-  joinElsewhere(said: Previews): void {
-    this.toldElsewhere(said.list(), false);
+  /** The iteration began in the middle of a turn of another process. */
+  joinRemote(previews: Previews): void {
+    this.showRemote(previews.list(), false);
   }
 
   accepted(id: TurnId): void {
@@ -169,3 +178,19 @@ export class TurnHandle implements Turn {
 /** One preview of each attempt. */
 const latestOf = (previews: readonly Preview[]): Iterable<Preview> =>
   new Map(previews.map((event) => [attemptOf(event), event])).values();
+
+/** The reason is stored with the turn, so it is text of bounded length. */
+export function reasonOf({ reason }: AbortSignal): string {
+  const isPlain = reason instanceof Error && reason.name === "AbortError";
+  const words = isPlain ? "" : reason instanceof Error ? reason.message : String(reason);
+  return words.slice(0, REASON_MAX) || "The caller's signal aborted.";
+}
+
+/** Removes its listener when the turn is over, because a long-lived signal must not collect listeners. */
+export function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
+  const cancel = (): void => void handle.cancel(reasonOf(signal)).catch(() => {});
+  if (signal.aborted) return;
+  signal.addEventListener("abort", cancel, { once: true });
+  const stop = (): void => signal.removeEventListener("abort", cancel);
+  void handle.result(false).then(stop, stop);
+}

@@ -4,7 +4,7 @@ import type { Lease } from "../../stores/store.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type Artifact, isFresh, type Prompt, type PromptParts, type Put } from "../toolset/artifacts.ts";
 
-/** What a turn was prepared with, and what that was made from. */
+/** What a turn was prepared with, and the inputs of that. */
 export interface Prepared {
   readonly config: SessionConfig;
   readonly artifact: Artifact;
@@ -21,15 +21,15 @@ export type Stages = Pick<
 >;
 
 /**
- * What the last turn was prepared with. A turn that finds everything unchanged takes it over: nothing is merged,
- * rendered, hashed or stored again. Plain sessions share the runtime's memo; every other session has its own.
+ * What the last turn was prepared with. If nothing has changed, the next turn reuses it and merges, renders, hashes and
+ * stores nothing. Plain sessions share the runtime's memo. Every other session has a separate memo.
  *
- * Not its job: catalogs (`toolset/`), and prompts that change from round to round, which are never kept here.
+ * Not its job: catalogs (`toolset/`), and prompts that change from round to round.
  */
 export class Memo {
   #last: Prepared | undefined;
 
-  /** Parts are copied: the plugin that gave one may change it in place before the next turn. */
+  /** Parts are copied, because a plugin may change its part in place before the next turn. */
   keep(prepared: Prepared): void {
     const { given, plugins } = prepared.parts;
     this.#last = { ...prepared, parts: { given: copied(given), plugins: copied(plugins) } };

@@ -1,25 +1,25 @@
 /**
- * What a turn knows of inputs and appends that wait for one of its boundaries. While it knows nothing, the store is asked
- * at each one, and so it is with stores that never say.
+ * Whether inputs or appends may wait for a boundary of the turn. Unless `isNone` is true, the turn asks the store at each
+ * boundary. It stays false with stores that never report pending inputs.
  *
- * 1. What this process accepts for the session is looked for at the next boundary.
- * 2. What another process accepts is known here with the next append or mail. A boundary before that leaves it to a later
- *    one, or to the next turn.
+ * 1. The turn asks at the next boundary for what this process accepts.
+ * 2. The next append or mail reports what another process accepts. An earlier boundary leaves it to a later one or to the
+ *    next turn.
  */
 export interface Pending {
-  /** The store has said that nothing waits, and nothing was accepted here since. */
+  /** The store reported that nothing waits, and this process has accepted nothing since. */
   isNone: boolean;
-  /** When something was last accepted here. */
-  cameAt: number;
+  /** When this process last accepted something. */
+  acceptedAt: number;
 }
 
-/** The store answered a call that was sent at that time. If it was no later than what came here, it may not know of that. */
-export function told(pending: Pending, is: boolean, sent: number): void {
-  pending.isNone = !is && sent > pending.cameAt;
+/** The store answered a call of the time `sent`. An answer may miss what was accepted here at that time or later. */
+export function updatePending(pending: Pending, is: boolean, sent: number): void {
+  pending.isNone = !is && sent > pending.acceptedAt;
 }
 
-/** Something was accepted here (1). */
-export function came(pending: Pending, now: number): void {
+/** This process accepted something (1). */
+export function markAccepted(pending: Pending, now: number): void {
   pending.isNone = false;
-  pending.cameAt = now;
+  pending.acceptedAt = now;
 }

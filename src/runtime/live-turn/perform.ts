@@ -1,31 +1,32 @@
 import { compaction } from "../../kernel/compact.ts";
 import type { TurnReport } from "../../kernel/hooks.ts";
-import { saidBy } from "../../kernel/owned.ts";
+import { messageFrom } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId, asTurnId, type EffectName } from "../../model/ids.ts";
-import { defined } from "../../model/json.ts";
+import { defined, frozen } from "../../model/json.ts";
 import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
 import { attempt, DEFERS_MAX, type Deferred, gate, settle } from "../../tools/dispatch.ts";
 import { failure } from "../../tools/result.ts";
+import { verdictAt } from "../../turn/asked.ts";
 import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
 import { isTriedAgain } from "../../turn/work.ts";
-import { isEndedByItself } from "../readers/telling.ts";
+import { isEndedByItself } from "../readers/preview-writer.ts";
 import { additionsIn } from "../services/graph.ts";
-import { type Body, failed, stamped } from "./answer.ts";
+import { type Body, type BodyAt, failed, stamped } from "./answer.ts";
 import { ask, overspent, respond } from "./ask.ts";
 import { carryOut } from "./directives.ts";
 import { prepare } from "./prepare.ts";
 import { type LiveTurn, newWait } from "./turn.ts";
 
 type Performers = {
-  readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body>;
+  readonly [K in EffectKind]: (live: LiveTurn, effect: EffectOf<K>, scope: Scope) => Awaitable<Body | BodyAt>;
 };
 
 const PERFORMERS: Performers = {
@@ -49,7 +50,7 @@ const PERFORMERS: Performers = {
  * without a promise joins the write of the event that released the effect.
  */
 export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable<Answer> {
-  let body: Awaitable<Body>;
+  let body: Awaitable<Body | BodyAt>;
   try {
     body = (PERFORMERS[effect.kind] as Performers[EffectKind])(live, effect as never, scope);
   } catch (error) {
@@ -57,45 +58,45 @@ export function perform(live: LiveTurn, effect: Effect, scope: Scope): Awaitable
   }
   if (isThenable(body))
     return body.then(
-      (found) => (live.keeping === undefined ? stamped(live, effect, found) : keptFirst(live, effect, found)),
+      (found) => (live.drafts === undefined ? stamped(live, effect, found) : answered(live, effect, found)),
       (error) => failed(live, effect, error),
     );
-  return live.keeping === undefined ? stamped(live, effect, body) : keptFirst(live, effect, body);
+  return live.drafts === undefined ? stamped(live, effect, body) : answered(live, effect, body);
 }
 
-/** L3 (`turn.ts`): attachments are stored, and sessions created, before the answer that names them is recorded. */
-async function keptFirst(live: LiveTurn, effect: Effect, body: Body): Promise<Answer> {
-  const { keeping = [] } = live;
-  live.keeping = undefined;
-  try {
-    await Promise.all(keeping);
-    return stamped(live, effect, body);
-  } catch (error) {
-    return failed(live, effect, error);
-  }
+/** Takes the draft at once, so that later requests of the effect's code are refused. */
+function answered(live: LiveTurn, effect: Effect, body: Body | BodyAt): Awaitable<Answer> {
+  const draft = live.takeDraft(effect);
+  const stored = draft?.stored; // draft-1
+  if (stored === undefined) return stamped(live, effect, body, draft);
+  return stored.then(
+    () => stamped(live, effect, body, draft),
+    (error) => failed(live, effect, error),
+  );
 }
 
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function gateCalls(live: LiveTurn, { calls, name }: EffectOf<"gate">, scope: Scope): Awaitable<Body> {
-  const site = once(() => live.site(scope, name));
-  return andThen(gate(live, calls, site), ({ verdicts, abort }) =>
-    abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort },
-  );
+function gateCalls(live: LiveTurn, { calls, name }: EffectOf<"gate">, scope: Scope): Awaitable<BodyAt> {
+  const site = once(() => live.context(scope, name));
+  return andThen(gate(live, calls, site), ({ judged, abort }) => (at): Body => {
+    const verdicts = judged.map((each) => verdictAt(each, at));
+    return abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort };
+  });
 }
 
 function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle">, scope: Scope): Awaitable<Body> {
-  const site = once(() => live.site(scope, name));
+  const site = once(() => live.context(scope, name));
   return andThen(settle(live, given, site), ({ results, messages, abort }) => ({
     kind: "settled",
     results,
-    ...(messages.length === 0 ? {} : { messages: messages.map(saidBy) }),
+    ...(messages.length === 0 ? {} : { messages: messages.map(messageFrom) }),
     ...(abort === undefined ? {} : { abort }),
   }));
 }
 
-/** Where `gate` and `settle` are skipped, the call itself shows its start and its end. */
-function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body> {
+/** If `gate` and `settle` are skipped, the call itself shows its start and its end. */
+function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body | BodyAt> {
   // A resumed call had its gate in another process, whose previews are gone.
   if (live.state.skips.gate === true || scope.isResumed === true) live.show.started(effect);
   if (scope.isAborted)
@@ -107,7 +108,7 @@ function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Await
   return isThenable(output) ? output.then((found) => called(live, effect, found)) : called(live, effect, output);
 }
 
-function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | Deferred): Body {
+function called(live: LiveTurn, effect: EffectOf<"call">, found: ToolOutput | Deferred): Body | BodyAt {
   const problem = found.kind === "deferred" ? deferralProblem(live, effect, found) : undefined;
   if (found.kind === "deferred" && problem === undefined) return deferred(live, effect, found);
   const output =
@@ -125,32 +126,30 @@ function deferralProblem(live: LiveTurn, { attempt }: EffectOf<"call">, found: D
   return found.deferral.on !== undefined && attempt >= DEFERS_MAX ? TEXTS.waitsOn(DEFERS_MAX) : undefined;
 }
 
-/** Whether it waits for a turn that cannot end before this one: of this session, or of one above. */
+/** Whether the call waits for a turn that cannot end before this one, of this session or of an ancestor. */
 const isForItself = ({ session: { id, ancestors } }: LiveTurn, { deferral: { on } }: Deferred): boolean =>
   on?.turns?.some(({ session }) => session === id || ancestors.some((above) => above === session)) ?? false;
 
-/** The call goes on without its tool. Its key may be known already (`answerable`). */
-function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): Body {
-  live.show.failed(effect); // What it printed is shown: the attempt is over.
+/** The tool deferred its result: the call becomes a wait. The wait may have a key already (`answerable`). */
+function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): BodyAt {
+  live.show.failed(effect); // The attempt is over: shows the rest of what it printed.
   const { question, on, schema = ofTool } = deferral;
-  const known = live.deferring?.get(effect.name);
-  live.deferring?.delete(effect.name);
-  const wait = (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral);
-  if (on === undefined) return { kind: "deferred", ...wait, ...defined({ question, schema }) };
+  const known = live.drafts?.get(effect.position)?.deferral;
+  const wait = (at: number) => (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral, at);
+  if (on === undefined) return (at) => ({ kind: "deferred", ...wait(at), ...defined({ question, schema }) });
   const { turns: ofTurns = [], jobs: ofJobs = [], need = "all", cancels, ifStopped: error } = on;
   const turns = ofTurns.map(({ session, turn }) => ({ sessionId: asSessionId(session), turnId: asTurnId(turn) }));
   const jobs = ofJobs.length === 0 ? {} : { jobs: ofJobs.map(asJobId) };
   const ifStopped = error && failure(error.class, error.code, error.message).failure;
   const waited = { kind: "turns", turns, ...jobs, need, ...(cancels === true ? { cancels } : {}) } as const;
-  return { kind: "deferred", ...wait, on: waited, ...defined({ ifStopped }) };
+  return (at) => ({ kind: "deferred", ...wait(at), on: waited, ...defined({ ifStopped }) });
 }
 
-/** Drops what a tool that failed has changed and appended. */
+/** Drops the state changes and appends of a failed tool. */
 function returned(live: LiveTurn, effect: EffectOf<"call">, output: ToolOutput): Body {
   if (output.kind !== "value") {
     if (effect.writes === true) live.states.forget();
-    live.takeAppends(effect);
-    live.takeCarried(effect);
+    live.drafts?.get(effect.position)?.withdraw();
   }
   return { kind: "returned", output };
 }
@@ -167,7 +166,7 @@ function boundary(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): A
   const { at, name } = effect;
   if (at === "after-work" && live.session.hasNewTools) return boundaryWithTools(live, effect, scope);
   if (live.hooks.has.checkpoint || live.isBudgeted) return boundaryWithHooks(live, effect, scope);
-  // At its opening a turn may take inputs that the store need not count as pending.
+  // At its opening a turn may take inputs that the store does not report as pending.
   if (at !== "opening" && (live.pending.isNone || isLastRound(live.state))) return { kind: "bounded" };
   const takesTurns = at === "opening" && live.opened.merges === true ? true : undefined;
   const max = at === "opening" && takesTurns === undefined ? live.limits.pendingInputsMax : CLAIM_MAX;
@@ -182,22 +181,22 @@ function bounded(live: LiveTurn, name: EffectName, found: readonly (PendingInput
   const { placed } = live.state;
   const inputs = found.map((each) => {
     if (!("entries" in each)) return { inputId: each.id, message: each.message };
-    if (each.spent !== undefined) live.carriedBy(name).spent.push(...each.spent);
+    if (each.spent !== undefined) live.draftOf(name).spent.push(...each.spent);
     const isPlaced = placed?.some((own) => own.name === each.operation) ?? false; // By the turn itself, under this name.
     return { inputId: each.id, nodes: isPlaced ? [] : additionsIn(each.entries) };
   });
   return { kind: "bounded", inputs };
 }
 
-/** Tools were added to the session: the next round is prepared anew. */
+/** Tools were added to the session, so the next round is prepared again. */
 async function boundaryWithTools(live: LiveTurn, effect: EffectOf<"boundary">, scope: Scope): Promise<Body> {
-  live.session.hasNewTools = false;
+  live.session.noteNewTools(false);
   return { ...(await boundaryWithHooks(live, effect, scope)), hasNewTools: true };
 }
 
 async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundary">, scope: Scope): Promise<Bounded> {
   const { inputs } = live.core.store;
-  // Only a turn that merges takes inputs that would open turns of their own.
+  // Only a turn that merges inputs takes inputs that would otherwise open turns.
   if (at === "opening") {
     const { merges } = live.opened;
     const max = merges === true ? CLAIM_MAX : live.limits.pendingInputsMax;
@@ -208,14 +207,25 @@ async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundar
   const isNothing = isLast || live.pending.isNone;
   const body = bounded(live, name, isNothing ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));
   if (!live.hooks.has.checkpoint) return body;
-  return { ...body, ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.site(scope, name))) };
+  return {
+    ...body,
+    ...carryOut(live, name, await live.hooks.collect("checkpoint", { at }, live.context(scope, name))),
+  };
 }
 
 async function compact(live: LiveTurn, effect: EffectOf<"compact">, scope: Scope): Promise<Body> {
   const { phase } = live.state;
   const reason = phase.kind === "compacting" && phase.then !== undefined ? "room" : "overflow";
   try {
-    const seed = await compaction(live.hooks, live.messages(), reason, live.site(scope, effect.name));
+    const { instructions } = effect;
+    const asked = {
+      messages: live.conversation.messages,
+      reason,
+      ...(instructions === undefined ? {} : { instructions }),
+    } as const;
+    const seed = await compaction(live.hooks, asked, live.context(scope, effect.name), (issue) =>
+      live.observed([issue]),
+    );
     return seed === undefined ? { kind: "compacted" } : { kind: "compacted", seed };
   } catch (error) {
     if (error instanceof RuntimeError) {
@@ -234,7 +244,7 @@ function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): A
 
 async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
   const { hooks } = live;
-  const site = live.site(scope, effect.name);
+  const site = live.context(scope, effect.name);
   const report = reportOf(live, effect.outcome);
   const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
   live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
@@ -246,8 +256,22 @@ async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, s
   };
 }
 
-export function reportOf(live: LiveTurn, outcome: TurnReport["outcome"]): TurnReport {
-  const { state } = live;
-  const messages = itemsOf(state.log).flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
-  return { outcome, usage: state.usage, rounds: state.round, messages };
+/** Frozen here, since freezing it later would read its getters. */
+export function reportOf({ state }: LiveTurn, outcome: TurnReport["outcome"]): TurnReport {
+  const { log, usage, round: rounds } = state;
+  let messages: TurnReport["messages"] | undefined;
+  let calls: TurnReport["calls"] | undefined;
+  return Object.freeze({
+    outcome: frozen(outcome),
+    usage: frozen(usage),
+    rounds,
+    get messages() {
+      messages ??= frozen(itemsOf(log).flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])));
+      return messages;
+    },
+    get calls() {
+      calls ??= frozen(state.calls === undefined ? [] : [...itemsOf(state.calls)]);
+      return calls;
+    },
+  });
 }

@@ -1,27 +1,29 @@
 // The effect `prepare`: tools, prompt and view of the conversation for the next model call.
-// Not its job: catalogs (`toolset/`), rendering (`kernel/prompt.ts`), what turns take over from each other (`memo.ts`).
-// P1 A resumed turn has the recorded prompt, declarations and view of the conversation. What runs the tools is today's.
-// P2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
-// P3 Blobs are stored before `prepared`, which names them.
-// P4 A set-up that fails leaves the turn's tools as they were (`undo`).
-import { graphUntil, jobsIn } from "../../kernel/hook-event.ts";
+// Not its job: catalogs (`toolset/`), rendering (`kernel/prompt.ts`), reuse by later turns (`memo.ts`).
+// prepare-1 A resumed turn has the recorded prompt, declarations and view of the conversation. Today's code runs the tools.
+// prepare-2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
+// prepare-3 Blobs are stored before `prepared`, which refers to them.
+// prepare-4 A failed set-up restores the turn's tools (`undo`).
+import { graphUntil, jobsIn, membershipUntil } from "../../kernel/hook-event.ts";
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { Owned, TurnContext } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
-import { secondLook } from "../../kernel/seams.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
+import { secondLook } from "../../kernel/tool-gates.ts";
 import { type Awaitable, once } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
-import type { BlobHash } from "../../model/ids.ts";
+import type { BlobHash, NodeId } from "../../model/ids.ts";
 import { defined, frozen, isObject, ownJson, toJson } from "../../model/json.ts";
 import { nearest } from "../../model/known.ts";
 import type { Message } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { Scope } from "../../model/scope.ts";
-import { OUTPUT_TOOL } from "../../model/tool.ts";
+import { OUTPUT_TOOL, TOOLS_STATE } from "../../model/tool.ts";
+import type { Usage } from "../../model/usage.ts";
 import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
-import type { SessionSite } from "../services/site.ts";
+import { type LatestUsage, latestOf } from "../services/reading.ts";
+import type { ServiceContext } from "../services/service-context.ts";
 import { type Artifact, NO_PARTS, type Put } from "../toolset/artifacts.ts";
 import { requestOf } from "./ask.ts";
 import { carryOut, NOTHING } from "./directives.ts";
@@ -30,13 +32,13 @@ import type { LiveTurn } from "./turn.ts";
 
 type PreparedBody = Omit<Extract<Answer, { readonly kind: "prepared" }>, "at" | "effect" | "changes">;
 
-/** The first round sets the turn up; later ones take in what may change between two model calls. */
+/** The first round sets the turn up. Later rounds apply what may change between two model calls. */
 export function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Awaitable<PreparedBody> {
   if (effect.round > 1 && live.prompt !== undefined) return again(live, effect, scope);
   return remembered(live) ?? setUp(live, effect, scope);
 }
 
-/** A turn of a plain session, without a prompt of its own, takes over what the last one was prepared with. */
+/** A turn of a plain session without prompt parts reuses what the last such turn was prepared with. */
 function remembered(live: LiveTurn): PreparedBody | undefined {
   const { core, session, opened } = live;
   // A protocol with `beforeAsk` must be asked in the first round too.
@@ -54,12 +56,13 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { core, session, hooks, opened } = live;
   const { toolset } = session;
   const memo = opened.prompt === undefined && session.isPlain ? core.plain : session.memo;
-  const site = once(() => live.site(scope, effect.name));
+  const site = once(() => live.context(scope, effect.name));
   await toolset.refresh();
   toolset.begin();
   const { prompt: context, hasTools, undo } = await transformContext(live, site);
   const given = [...layersOf(live), ...context];
   let before: ReturnType<typeof carryOut>;
+  let choices: unknown;
   try {
     before = hooks.has.beforeTurn
       ? carryOut(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, site()))
@@ -68,12 +71,14 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       live.show.answered(effect.name, before.answer.text);
       return { kind: "prepared", ...session.composition.stages, ...before };
     }
+    choices = choicesOf(live);
     live.artifact = await toolset.artifact(given, site, live.lease);
   } catch (error) {
     undo();
     throw error;
   }
-  const { artifact, shown } = live;
+  const { artifact } = live;
+  const { shown } = live.conversation;
   if (hooks.has.beforeToolCall || hooks.has.afterToolCall) reportUnknownTools(live, artifact);
   live.parts = { given, plugins: await collected(live, site) };
   const isPlain = live.parts.plugins.length + context.length === 0;
@@ -100,12 +105,13 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       ...before,
     },
     site,
+    choices,
   );
 }
 
 /**
- * Reports tools that gates name and no source has: a misspelled name leaves the tool that was meant without its gate. An
- * issue and no error, because tools may be added later, and sessions with other tools share a policy.
+ * Reports tools that gates name and no source has, because a misspelled name leaves the intended tool without its gate. It
+ * is an issue, not an error: tools may be added later, and sessions with other tools share a policy.
  */
 function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact): void {
   const { hooks, session } = live;
@@ -115,31 +121,27 @@ function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact)
   if (offered === undefined) return;
   const known = new Set([...offered, ...catalog.names, ...declarations.map((each) => each.name), OUTPUT_TOOL]);
   for (const { plugin, tool } of named) {
-    session.unknownTools ??= new Set();
-    const place = `${plugin.id}/${tool}`;
-    if (known.has(tool) || session.unknownTools.has(place)) continue;
-    session.unknownTools.add(place);
+    if (known.has(tool) || !session.toolset.isFirstReport(`${plugin.id}/${tool}`)) continue;
     const { message, hint } = describe("gate.tool", defined({ tool, nearest: nearest(tool, [...known]) }));
     live.observed([{ plugin: plugin.id, code: "gate.tool", message, hint }]);
   }
 }
 
-/** P3 */
+/** prepare-3 */
 const keepJson = ({ core, lease }: LiveTurn, value: unknown): Promise<Put> =>
   core.artifacts.keep(JSON.stringify(value), lease);
 
-/** P1: reads back what an earlier run was prepared with. */
+/** prepare-1: reads back what an earlier run was prepared with. */
 export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
   const { core, session, past: recorded } = live;
   if (recorded === undefined) return;
   live.tail = recorded.tail ?? "";
   const text = async (hash: BlobHash): Promise<string> => {
     const data = await core.store.blobs.get(hash);
-    if (data === undefined)
-      throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is not there" });
+    if (data === undefined) throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is missing" });
     return new TextDecoder().decode(data);
   };
-  const site = once(() => live.site(scope, name("resume")));
+  const site = once(() => live.context(scope, name("resume")));
   await session.toolset.refresh();
   session.toolset.begin();
   if (recorded.hasTools) await recallTools(live, site());
@@ -156,26 +158,30 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   if (recorded.prompt !== undefined)
     live.prompt = { system: await text(recorded.prompt), hash: recorded.prompt, sweeps: live.lease.sweeps ?? 0 };
   if (recorded.shown !== undefined)
-    live.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: recorded.shownUpTo ?? 1 };
+    live.conversation.shown = { messages: JSON.parse(await text(recorded.shown)), upTo: recorded.shownUpTo ?? 1 };
 }
 
-/** Tools are live objects, so `context` hooks are asked for them again; nothing else of their answer counts. */
+/** Tools are live objects, so `context` hooks run again to get them. The rest of their answer is ignored. */
 async function recallTools(live: LiveTurn, site: Site): Promise<void> {
-  const { end, tools } = await contextFrom(live, secondLook(site), { messages: live.messages(), prompt: [] });
+  const { end, tools } = await contextFrom(live, secondLook(site), {
+    messages: live.conversation.messages,
+    prompt: [],
+  });
   await live.session.toolset.overlay(tools, end.includeBaseTools ?? true);
 }
 
-/** In later rounds: takes in changed tools and volatile prompt parts. */
+/** In later rounds: applies changed tools and volatile prompt parts. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
-  const site = once(() => live.site(scope, effect.name));
+  const site = once(() => live.context(scope, effect.name));
   if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
+  const choices = choicesOf(live);
   const artifact = await live.session.toolset.artifact(live.parts.given, site, live.lease);
-  const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (P1).
+  const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (prepare-1).
   if (isChanged) {
     live.artifact = artifact;
     live.basis = artifact;
   }
-  // What code has made is told from then on.
+  // From then on the prompt describes what code has made.
   if (isVolatile(live) || (live.state.code !== undefined && live.hooks.has.prompt)) {
     const given = (await collected(live, site)).filter((part) => !isStable(part));
     const plugins = [...live.parts.plugins.filter(isStable), ...given];
@@ -193,6 +199,7 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       ...stagesOf(live, live.artifact as Artifact),
     },
     site,
+    choices,
   );
 }
 
@@ -200,11 +207,11 @@ const collected = async ({ hooks }: LiveTurn, site: () => Site): Promise<readonl
   hooks.has.prompt ? (await hooks.collect("prompt", {}, site())).map(({ value }) => value) : [];
 
 const isStable = (part: PromptPart): boolean => part.isVolatile !== true;
-/** Whether a part is volatile. Once one was, `prompt` hooks are asked in every round of the turn. */
+/** Whether a part is volatile. After the first volatile part, `prompt` hooks run in every round of the turn. */
 const isVolatile = ({ parts: { given, plugins, isVolatile: wasVolatile } }: LiveTurn): boolean =>
   wasVolatile === true || !given.every(isStable) || !plugins.every(isStable);
 
-/** P2 */
+/** prepare-2 */
 async function render(live: LiveTurn): Promise<string> {
   const { catalog } = live.artifact as Artifact;
   live.prompt = await live.core.artifacts.prompt(partsOf(live).filter(isStable), catalog.names, live.lease);
@@ -231,20 +238,49 @@ function layersOf({ core, opened: { config, prompt: ofTurn = [] } }: LiveTurn): 
   return [...intro, ...core.prompt, ...prompt, ...ofTurn];
 }
 
-/** Lets the protocol switch frames before a model call. */
+const choicesOf = ({ states }: LiveTurn): unknown => states.peek(TOOLS_STATE);
+
+/**
+ * A `prompt` hook or `beforeAsk` changed the tools after the catalog was made. The next model call must have the change,
+ * because a resumed turn expects all recorded changes in the recorded catalog.
+ */
+async function retooled(
+  live: LiveTurn,
+  choices: unknown,
+  body: PreparedBody,
+  site: () => ServiceContext,
+): Promise<PreparedBody> {
+  if (choicesOf(live) === choices) return body;
+  const artifact = await live.session.toolset.artifact(live.parts.given, site, live.lease);
+  live.artifact = artifact;
+  live.basis = artifact;
+  const { tail: _, ...rest } = body;
+  const tail = await render(live);
+  return {
+    ...rest,
+    ...(live.prompt === undefined ? {} : { prompt: live.prompt.hash }),
+    catalog: artifact.hash,
+    ...(tail === "" ? {} : { tail }),
+    ...stagesOf(live, artifact),
+  };
+}
+
+/** Lets the protocol change the tools, or switch frames, before a model call. */
 async function beforeAsk(
   live: LiveTurn,
   round: number,
   body: PreparedBody,
-  site: () => SessionSite,
+  site: () => ServiceContext,
+  choices: unknown,
 ): Promise<PreparedBody> {
   const { hooks, session } = live;
   const protocol = hooks.slot("protocolSession");
   const ask = protocol?.beforeAsk;
-  if (ask === undefined) return body;
+  if (ask === undefined) return retooled(live, choices, body, site);
   const here = site();
   const plugin = hooks.ownerOf("protocolSession");
-  const { latest } = session;
+  // Before the first model call of the turn, this is the usage that the previous turn stored.
+  const latest = round === 1 ? latestOf(session.snapshot.stored) : live.latest;
   const frame = await hooks.callSlot(
     "protocolSession",
     (scope) => {
@@ -256,8 +292,9 @@ async function beforeAsk(
         round,
         request: frozen(requestOf(live)),
         state: services.read(),
-        ...(latest !== undefined && latest.frame === live.transcript().frame ? { latestUsage: latest.usage } : {}),
+        ...usageIn(live.conversation.transcript.frame, latest),
         session: services,
+        membership: membershipUntil(scope, here, plugin, "beforeAsk"),
         graph: graphUntil(scope, here, plugin, "beforeAsk"),
         jobs: jobsIn(scope, here, plugin, "beforeAsk"),
         triggers: here.service("triggers", plugin),
@@ -267,11 +304,16 @@ async function beforeAsk(
     },
     here,
   );
-  if (frame === undefined || frame === null) return body;
+  const prepared = await retooled(live, choices, body, site);
+  if (frame === undefined || frame === null) return prepared;
   const problem = frameProblem(frame);
   if (problem !== undefined) throw new RuntimeError("hook.answer", { plugin, hook: "protocolSession", problem });
-  return { ...body, frame: ownJson(frame) as NonNullable<PreparedBody["frame"]> };
+  return { ...prepared, frame: ownJson(frame) as NonNullable<PreparedBody["frame"]> };
 }
+
+/** The usage of the latest model call, if that call was in this frame. */
+const usageIn = (frame: NodeId | undefined, latest: LatestUsage | undefined): { readonly latestUsage?: Usage } =>
+  latest === undefined || latest.frame !== frame ? {} : { latestUsage: latest.usage };
 
 function frameProblem(frame: unknown): string | undefined {
   if (!isObject(frame) || typeof frame.task !== "string") return "beforeAsk answers { task, seed?, name? } or nothing";
@@ -286,9 +328,10 @@ async function transformContext(
 ): Promise<{ readonly prompt: readonly PromptPart[]; readonly hasTools: boolean; undo(): void }> {
   const { toolset } = live.session;
   if (!live.hooks.has.context) return { prompt: [], hasTools: false, undo: await toolset.overlay([], true) };
-  const start: TurnContext = { messages: live.messages(), prompt: [] };
+  const start: TurnContext = { messages: live.conversation.messages, prompt: [] };
   const { end, tools } = await contextFrom(live, site(), start);
-  if (end.messages !== start.messages) live.shown = { messages: end.messages, upTo: live.state.log.length };
+  if (end.messages !== start.messages)
+    live.conversation.shown = { messages: end.messages, upTo: live.state.log.length };
   const { includeBaseTools = true } = end;
   return {
     prompt: end.prompt,
@@ -304,11 +347,13 @@ async function contextFrom(
   start: TurnContext,
 ): Promise<{ readonly end: TurnContext; readonly tools: readonly Owned<Tool | ToolProvider>[] }> {
   const owners = new Map<Tool | ToolProvider, string>();
+  const { stored, transcript } = live.session.snapshot;
+  const usage = usageIn(transcript.frame, latestOf(stored));
   const end = await live.hooks.transform(
     "context",
     start,
     site,
-    (context) => ({ context }),
+    (context) => ({ context, ...usage }),
     (_, answer, owner) => {
       for (const tool of answer.tools ?? []) if (!owners.has(tool)) owners.set(tool, owner);
       return answer;
@@ -319,11 +364,11 @@ async function contextFrom(
   return { end, tools };
 }
 
-/** A turn's tool may replace one of the session's, never one that another plugin, or the same, gave to this turn. */
+/** A turn's tool may replace a tool of the session, but not another tool of this turn. */
 function requireDistinct(tools: readonly Owned<Tool | ToolProvider>[]): void {
   const givers = new Map<string, string>();
   for (const { plugin, value } of tools) {
-    if (isToolProvider(value)) continue; // What it lists is not known yet, see `Toolset.overlay`.
+    if (isToolProvider(value)) continue; // Its list is not loaded yet, see `Toolset.overlay`.
     const before = givers.get(value.name);
     if (before !== undefined) throw new RuntimeError("tool.duplicate", { name: value.name, sources: [before, plugin] });
     givers.set(value.name, plugin);

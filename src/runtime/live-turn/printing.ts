@@ -6,7 +6,7 @@ import type { LiveTurn } from "./turn.ts";
 
 /** A tool that prints byte by byte must not become an event per byte. */
 const JOIN_MS = 50;
-/** Characters of one attempt that are shown: readers who join late are told all of it again. */
+/** The most characters of one attempt that are shown, because late readers get all of them again. */
 const SHOWN_MAX = 256 * 1024;
 const PROGRESS_BYTES_MAX = 16 * 1024;
 const CUT = "\n… more was printed; it is not shown.\n";
@@ -19,11 +19,11 @@ interface Printing {
   room: number;
   text: string;
   progress: Json | undefined;
-  /** What came lately was shown; more is shown when the pause is over. */
+  /** Something was shown just now. More is shown after the pause. */
   isPausing: boolean;
 }
 
-/** Shows what running tools print and how far they are: joined, bounded, never part of a result. */
+/** Shows the output and progress of running tools. The output is joined and bounded, and never part of a result. */
 export class LivePrinting {
   readonly #live: LiveTurn;
   readonly #printing = new Map<EffectName, Printing>();
@@ -56,15 +56,15 @@ export class LivePrinting {
     this.#show(printing);
   }
 
-  /** Shows what is held back: the attempt is over. */
+  /** The attempt is over: shows the output that was held back. */
   close(effect: EffectName): void {
     const printing = this.#printing.get(effect);
     if (printing === undefined) return;
     this.#printing.delete(effect);
-    this.#tell(printing);
+    this.#flush(printing);
   }
 
-  /** Undefined for an attempt that another one has followed. */
+  /** Undefined if a later attempt has begun. */
   #of(effect: EffectName, placed: PlacedCall, attempt: number): Printing | undefined {
     let printing = this.#printing.get(effect);
     if (printing?.key.attempt === attempt) return printing;
@@ -79,7 +79,7 @@ export class LivePrinting {
 
   #show(printing: Printing): void {
     if (printing.isPausing) return;
-    this.#tell(printing);
+    this.#flush(printing);
     printing.isPausing = true;
     this.#live.world.sleep(JOIN_MS).then(
       () => {
@@ -91,13 +91,13 @@ export class LivePrinting {
     );
   }
 
-  #tell(printing: Printing): void {
+  #flush(printing: Printing): void {
     const { callId, key, text, progress } = printing;
     const { sessionId, turnId, show } = this.#live;
     const about = { fact: false, sessionId, turnId, key, callId } as const;
     printing.text = "";
     printing.progress = undefined;
-    if (text !== "") show.tell({ ...about, kind: "toolOutput", delta: text });
-    if (progress !== undefined) show.tell({ ...about, kind: "toolProgress", value: progress });
+    if (text !== "") show.preview({ ...about, kind: "toolOutput", delta: text });
+    if (progress !== undefined) show.preview({ ...about, kind: "toolProgress", value: progress });
   }
 }

@@ -1,12 +1,12 @@
-// What a person sees of a reply, where the protocol has a grammar that is not for their eyes (the slot `proseProjector`).
-// O1 A projector that throws, or gives no text, hides nothing and costs nothing else: the reply is paid for.
+// The part of a reply that a person sees, if the protocol has a grammar for the runtime (the slot `proseProjector`).
+// prose-1 If a projector throws or returns no text, the whole text is shown. The turn continues, because the reply is paid for.
 import type { ProseProjector, ProseStream } from "../../kernel/slots.ts";
 import { describeThrown } from "../../model/json.ts";
 import { type Part, textOf } from "../../model/message.ts";
 import type { ModelAnswer, ModelCall } from "../services/model-call.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** One reply: shown as it comes, and then kept with what was shown. */
+/** One reply: shown as it streams, and then stored with the shown text. */
 export class ReplyProse {
   readonly #live: LiveTurn;
   readonly #show: ModelCall["show"];
@@ -31,7 +31,7 @@ export class ReplyProse {
     return this.#prose?.keeps;
   };
 
-  /** The reply is whole, or as much of it as came: shows what was held back. */
+  /** The reply has ended, complete or not: shows the text that was held back. */
   shownIn(asked: ModelAnswer): ModelAnswer {
     const parts = projected(this.#live, asked.kind === "replied" ? asked.reply.parts : asked.partial);
     this.#say(this.#prose === undefined ? textOf(parts, "shown") : this.#prose.end());
@@ -48,7 +48,7 @@ export function projected(live: LiveTurn, parts: readonly Part[]): readonly Part
   const projector = projectorOf(live);
   if (projector === undefined) return parts;
   const texts = parts.filter((part) => part.kind === "text");
-  const prose = texts.length > 1 ? projector.stream?.() : undefined; // What is hidden may go on in the next part.
+  const prose = texts.length > 1 ? projector.stream?.() : undefined; // Hidden text may continue in the next part.
   return parts.map((part) => {
     if (part.kind !== "text") return part;
     const isLast = part === texts.at(-1);
@@ -58,7 +58,7 @@ export function projected(live: LiveTurn, parts: readonly Part[]): readonly Part
   });
 }
 
-/** O1 */
+/** prose-1 */
 function projectorOf(live: LiveTurn): ProseProjector | undefined {
   const slot = live.hooks.slot("proseProjector");
   if (slot === undefined) return undefined;

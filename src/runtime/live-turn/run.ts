@@ -2,14 +2,13 @@
 //
 //   store.accept ─► queue ─► runTurn: { start effects ─► next event ─► step } ─► store.commit ─► announce
 //
-// A turn that does nothing but wait leaves the loop without a commit: it is parked (`park.ts`), and runs again from the
-// store when it has mail. Before that, operations may run in it.
+// A turn that only waits leaves the loop without a commit: it parks (`park.ts`), and resumes from the store when it has
+// mail. Before it parks, operations may run inside it.
 //
 // What is durable when: the input and `opened` with the acceptance; every later event before an outward effect begins
-// that follows from it (`OUTWARD` in turn/effect.ts); the last events with the commit, which makes them obsolete.
+// that follows from it (`OUTWARD` in turn/effect.ts). The commit contains the result of the last events, which it deletes.
 //
-// Not its job: what effects do (`perform.ts`), in which order answers are handed out (`hosts/`), what follows from them
-// (`turn/step.ts`).
+// Not its job: performing effects (`perform.ts`), the order of answers (`hosts/`), what follows from them (`turn/step.ts`).
 import type { TurnRun } from "../../hosts/host.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, isForOthers, passingFault, RuntimeError } from "../../model/errors.ts";
@@ -21,60 +20,59 @@ import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { isOnlyWaiting, type Step, type TurnState } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import { cancel } from "../services/sessions.ts";
-import type { Inside } from "../session/inside.ts";
+import type { EnclosingWork } from "../session/reentrancy.ts";
 import type { LiveSession } from "../session/session.ts";
-import { announce, type CommittedTurn, lose } from "./announce.ts";
 import { endedTurn } from "./ended.ts";
 import { isLeft, parkTurn, quietMs } from "./park.ts";
-import { told } from "./pending.ts";
+import { updatePending } from "./pending.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
+import type { CommittedTurn } from "./release.ts";
 import { LiveTurn } from "./turn.ts";
 
 /** A turn that the store opened for this process: it holds the lease. */
 export interface OpenedTurn {
   readonly lease: Lease;
-  /** When that lapses, by our own clock from before it was asked for. */
+  /** When the lease expires, by the clock of this process and counted from before the call that got the lease. */
   readonly until: number;
   /** `opened`, then the events that an earlier run recorded. */
   readonly journal: readonly TurnEvent[];
   readonly isResumed?: true;
-  /** This process had let it go because the store failed. */
+  /** This process had left the turn because the store failed. */
   readonly isFault?: true;
-  /** Accepted some time ago: a cancel may be waiting in the store. */
+  /** The input waited in the store: a cancel may wait there too. */
   readonly hasWaited?: true;
-  /** Recovery began it and no caller. */
+  /** Recovery opened the turn, not a caller. */
   readonly isRecovery?: true;
-  /** It was found in the store and not sent here: a process without its model leaves it to others. */
+  /** This process found the turn in the store. Without the turn's model it leaves the turn to other processes. */
   readonly isFound?: true;
-  /** Why it stays open for another process. An operation may visit it here first; nothing else of it runs here. */
+  /** Why the turn stays open for another process. Before that an operation may run inside it, but nothing else of it runs. */
   left?: RuntimeError;
-  /** An operation that it was opened for: called when the turn only waits, which is then parked at once. */
+  /** The operation that the turn was opened for. It runs when the turn only waits, and then the turn parks at once. */
   visit?: ((live: LiveTurn) => Promise<void>) | undefined;
   wasVisited?: true;
-  /** The cancel of a caller whose signal had aborted already: the turn begins after it. */
+  /** The cancel of a caller whose signal had already aborted. The turn begins after this cancel is stored. */
   readonly before?: Promise<unknown>;
-  /** The code that sent its input, if that runs in a session (S2 in `session.ts`). */
-  readonly asker?: Inside | undefined;
+  /** The code that sent the input, if that code runs in a session (session-2). */
+  readonly asker?: EnclosingWork | undefined;
 }
 
 /**
- * Runs a turn from its lease to its commit and tells its handles, or until it is parked. A resumed turn takes the same
- * path: its host answers from the journal. Throws only faults of the store: the turn is then as recorded, to be resumed
- * here or elsewhere.
+ * Runs a turn from its lease until it is committed, parked or lost. A resumed turn takes the same path, with a host that
+ * answers from the journal. Throws only faults of the store. The turn then stays as recorded, and this or another process
+ * resumes it.
  */
 export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise<void> {
-  let live: LiveTurn | undefined;
-  session.now = opened.lease.turnId;
   try {
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
-    if ((opened.isFound ?? isResumed) === true && !(await mayRun(session, opened))) return;
+    if ((opened.isFound ?? isResumed) === true && !(await session.mayRun(opened))) return;
     const recorded = opened.journal[0] as Opened;
     const { options } = recorded;
-    if (isResumed === true || !session.kept.isAt(lease, options)) await session.kept.goTo(lease, isResumed === true);
+    if (isResumed === true || !session.snapshot.isAt(lease, options))
+      await session.snapshot.goTo(lease, isResumed === true);
     const unusable = options === session.options ? undefined : useOptions(session, options, isResumed);
-    live = new LiveTurn(session, opened, recorded);
+    const live = new LiveTurn(session, opened, recorded);
     const run = open(live, opened);
     live.run = isThenable(run) ? await run : run;
     if (opened.hasWaited === true || before !== undefined) await live.run.poke(); // A cancel may have come meanwhile.
@@ -92,12 +90,12 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
           if (isResting && opened.left !== undefined) {
-            // An answer that came must not be taken in: its tool would run here, and the next model call would fail the turn.
+            // Do not fold an answer: its tool would run here, and the next model call would fail the turn.
             if (isLeft(live, opened) && (await parkTurn(live, false))) return;
             if (!(await isCancelled(session, opened))) throw opened.left;
             delete opened.left;
           }
-          // The one place to wait; what is there already is taken at once.
+          // The only place that waits. An event that is already there is taken without a promise.
           const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();
           const event = isThenable(next) ? await next : next;
           if (event === undefined) {
@@ -120,44 +118,42 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           if (phase.kind === "working" && phase.work.cell !== undefined && "effect" in event)
             (await live.code()).took(before, event);
           advance(live, step(live.driver, before, event));
-          if (isPast) live.show.retellRun(before, event);
+          if (isPast) live.show.previewEarlier(before, event);
         }
         if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
         const turn = endedTurn(live);
         const answer = live.run.commit(turn);
         const committed = isThenable(answer) ? await answer : answer;
-        if (!("reopen" in committed)) done = { turn, committed };
+        if (!("reopen" in committed)) done = { kind: "committed", live, turn, committed };
         else for (const event of committed.reopen) live.fold(event); // A cancel came before the commit.
       }
     } catch (error) {
       done = await salvage(live, error);
     }
-    const telling = announce(live, done);
-    if (telling !== undefined) await telling;
+    const notified = session.released(done);
+    if (notified !== undefined) await notified;
   } catch (error) {
     if (isForOthers(error)) opened.left = error;
-    await lose(session, opened.lease, error);
+    await session.released({ kind: "lost", lease: opened.lease, error });
   } finally {
-    if (live?.ranCode !== undefined) session.releasing = live.ranCode.release(); // The next turn with code waits for it.
-    session.ended(live);
+    session.ended();
   }
 }
 
-/** Opens the turn in its host; from here on it is the session's running turn. */
+/** Opens the turn in its host. From then on it is the session's running turn. */
 function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: OpenedTurn): Awaitable<TurnRun> {
   const { core, session } = live;
-  session.running = live;
-  session.parked = undefined;
+  session.runs(live);
   if (live.isBudgeted) core.spenders.add(live);
   const how = isFault === true ? ({ isResumed: true, isFault } as const) : ({ isResumed: true } as const);
   const turn = isResumed === true ? { lease, until, journal, ...how } : { lease, until, journal };
   // A plain object: a host that wraps another may spread it.
-  return core.host.open(turn, (effect, scope) => perform(live, effect, scope), {
+  return core.host.open(turn, perform.bind(undefined, live), {
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
     spawned: (jobs) => core.background.jobs.begin(jobs),
-    pending: (is, sent) => told(live.pending, is, sent),
+    pending: (is, sent) => updatePending(live.pending, is, sent),
     followed: (is) => live.show.followed(is),
     trace: (name, about) => live.trace(name, about),
   });
@@ -168,7 +164,7 @@ function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
   live.run.start(effects, dropped);
 }
 
-/** Runs an operation in a turn that only waits; false when there is none. */
+/** Runs an operation inside a turn that only waits. Returns false when there is none. */
 async function operated(live: LiveTurn, opened: OpenedTurn): Promise<boolean> {
   const { visit } = opened;
   if (visit === undefined) return live.session.operateIn(live);
@@ -187,9 +183,9 @@ async function stopOthers({ core, state }: LiveTurn, stops: NonNullable<TurnStat
   }
 }
 
-// ── Turns that an earlier run left ──────────────────────────────────────────────────────────────────────────────────
+// ── Resumed turns ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Uses the turn's own options. A resumed turn's may be of no use any more: it is ended with what is returned. */
+/** Uses the turn's own options. If those of a resumed turn no longer parse, returns the error that ends the turn. */
 function useOptions(session: LiveSession, options: Opened["options"], isResumed?: true): RuntimeError | undefined {
   try {
     session.use(options);
@@ -201,10 +197,10 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 }
 
 const DAY_MS = 86_400_000;
-/** How long to wait before a turn is to be parked again, where mail kept it that it has not been given: it must not spin. */
+/** The pause before another try to park, if mail prevented it that the turn has not received yet. Without it the loop spins. */
 const REFUSED_MS = 100;
 
-/** Refuses a journal that today's host, protocol or options cannot follow. */
+/** Throws if today's host, protocol or options cannot follow the journal. */
 function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
   const { protocol, host } = live.opened;
   if (host !== live.core.host.kind)
@@ -220,10 +216,11 @@ function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void
   }
 }
 
-/** Takes in an event of an earlier run. Throws when the plugins of today cannot have what theirs have kept. */
+/** Applies an event of an earlier run. Throws if today's plugins cannot use the recorded states. */
 function foldable(live: LiveTurn, event: TurnEvent): void {
   try {
     live.learn(event);
+    if (event.kind === "replied") live.latest = { usage: event.reply.usage, frame: live.conversation.transcript.frame };
   } catch (error) {
     live.isUnfoldable = true;
     throw error;
@@ -231,12 +228,13 @@ function foldable(live: LiveTurn, event: TurnEvent): void {
 }
 
 /**
- * The past is folded: refuses a turn that is too old, and reads back what it was prepared with, after `resumed` is recorded and before an effect begins: between the
- * host's look at its lease and the start of a call nothing may wait.
+ * After the earlier events are folded: throws if the turn is too old, and reads back what it was prepared with. This runs
+ * after `resumed` is recorded and before an effect begins, because nothing may wait between the host's check of its lease
+ * and the start of a call.
  */
 async function recallWhole(live: LiveTurn): Promise<void> {
   try {
-    // A turn that waits is as old as the end of its wait: somebody may answer until then.
+    // The age of a waiting turn counts from the end of its wait, because an answer may come until then.
     const untils = live.state.open.map((effect) =>
       effect.kind === "wait" || effect.kind === "sleep" ? effect.until : 0,
     );
@@ -249,7 +247,7 @@ async function recallWhole(live: LiveTurn): Promise<void> {
   }
 }
 
-/** Commits what is whole of a turn that the loop could not end. Rethrows errors after which the turn may be resumed. */
+/** Commits the complete part of a turn that the loop could not end. Rethrows errors after which the turn can be resumed. */
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   const { store } = live.core;
   if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || isForOthers(error)) throw error;
@@ -262,58 +260,24 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   for (;;) {
     const turn = salvagedTurn(live, error, cancel, journal);
     const done = await live.run.commit(turn);
-    if (!("reopen" in done)) return { turn, committed: done, isSalvaged: true };
+    if (!("reopen" in done)) return { kind: "committed", live, turn, committed: done, isSalvaged: true };
     for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;
   }
 }
 
-/** All that earlier runs recorded, of which the live turn takes in what was not folded: states are kept whole. */
+/** The whole journal. The live turn also applies the events that were not folded, so that it commits all plugin states. */
 async function wholeJournal(live: LiveTurn): Promise<readonly TurnEvent[]> {
   const journal = await live.core.store.journal(live.turnId, 0);
   for (const event of journal.slice(live.folded)) {
     try {
       live.learn(event);
     } catch {
-      // The state of a plugin that cannot have it any more is kept as it was.
+      // A plugin that cannot use the recorded state keeps its earlier state.
     }
   }
   return journal;
 }
 
-/**
- * Whether a turn that was found in the store may run here. Without its model it is left to other processes, because to
- * fail it would end their work, with two exceptions that need no model: a cancel ends it, and an operation may visit a
- * turn that only waits.
- */
-async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean> {
-  const { core } = session;
-  const { lease, journal } = opened;
-  const { turnId, config } = journal[0] as Opened;
-  if (core.models.known(config.model) !== undefined) return true;
-  let missing: RuntimeError;
-  try {
-    await core.models.require(config.model);
-    return true;
-  } catch (error) {
-    missing = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(error) });
-  }
-  session.queue.mayHaveMore = false; // Before the look for a cancel: one that comes later makes the queue look again.
-  if (await isCancelled(session, opened)) return true;
-  if (opened.visit !== undefined) {
-    const { stateIn } = await import("../readers/recorded.ts");
-    const state = stateIn(core, session.kept.stored, journal);
-    if (state !== undefined && isOnlyWaiting(state)) {
-      opened.left = missing;
-      return true;
-    }
-  }
-  core.trace("turn.elsewhere", { problem: missing.message }, { sessionId: session.id, turnId });
-  core.watch.leave(session.id);
-  await core.store.release(lease);
-  opened.left = missing;
-  session.failAll(missing);
-  return false;
-}
-
-const isCancelled = async ({ core }: LiveSession, { lease }: OpenedTurn): Promise<boolean> =>
+/** Whether a cancel waits for the turn. */
+export const isCancelled = async ({ core }: LiveSession, { lease }: OpenedTurn): Promise<boolean> =>
   (await core.store.renew(lease, core.world.now())).cancel !== undefined;

@@ -1,4 +1,4 @@
-// A turn that the loop could not end. Its code is loaded when that happens.
+// Ends a turn that the loop could not end. Loaded only then.
 import { describe, hasCode, RuntimeError } from "../../model/errors.ts";
 import { nodeId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
@@ -8,17 +8,17 @@ import { TEXTS } from "../../model/texts.ts";
 import type { EndedTurn } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
-import { codeForgotten, said } from "../../turn/move.ts";
+import { codeForgotten, modelText } from "../../turn/move.ts";
 import { salvage } from "../../turn/salvage.ts";
 import { whole } from "./ended.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** Ends a turn that cannot go on as `failed`, with what is whole of it: the session must not be stuck behind it. */
+/** Ends the turn as `failed` with its complete part, because the turn must not block the session. */
 export function salvagedTurn(
   live: LiveTurn,
   error: unknown,
   cancel: string | undefined,
-  /** Where today's machine cannot follow it. */
+  /** The journal, if today's machine cannot follow it. */
   journal: readonly TurnEvent[] | undefined,
 ): EndedTurn {
   const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
@@ -29,11 +29,11 @@ export function salvagedTurn(
     error instanceof RuntimeError
       ? error.message
       : describe("protocol.failed", { protocol: live.driver.id, problem: describeThrown(error) }).message;
-  const outcome = { kind: "failed", by: "runtime", code, reason, text: said(entries) } as const;
+  const outcome = { kind: "failed", by: "runtime", code, reason, text: modelText(entries) } as const;
   return whole(live, entries, outcome, cancel, recorded);
 }
 
-/** Whether cells ran, and what they kept is not among the states that the turn has changed. */
+/** Whether cells ran whose state is not among the plugin states that the turn changed. */
 function isCodeForgotten({ state }: LiveTurn, journal: readonly TurnEvent[] | undefined): boolean {
   if (journal === undefined) return state.code !== undefined && state.phase.kind !== "ended";
   const hasRun = journal.some(({ kind }) => kind === "called" || kind === "executed");

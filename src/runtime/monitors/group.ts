@@ -1,19 +1,19 @@
-// The process group of a command: who is in it, and how it is ended. Another process than the one that started it can do
-// that too, after a crash: a group is known by the name of its first process and by a mark in the environment of all.
+// The process group of a command: finds its processes and ends them. After a crash another process can do that, because
+// the name of the first process and a mark in the environment of all processes identify the group.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Json } from "../../model/json.ts";
 import { processName } from "../world.ts";
 
 /** A group as it is recorded before its command begins. */
 export interface Group {
-  /** The first process, as `processName` names it; its pid is the number of the group. */
+  /** `processName` of the first process. Its pid is the number of the group. */
   readonly leader: string;
   /** The value of `BOWLINE_MONITOR` in the environment of the command and of all that it starts. */
   readonly mark: string;
 }
 
 export const MARK = "BOWLINE_MONITOR";
-/** How long a group may take to end after it was asked to, before it is killed. */
+/** How long a group can take to end after SIGTERM before it is killed. */
 const GRACE_MS = 200;
 const KILLED_MS = 2_000;
 const LOOK_MS = 10;
@@ -23,13 +23,13 @@ export const groupIn = (value: Json): Group | undefined => {
   return typeof leader === "string" && typeof mark === "string" ? { leader, mark } : undefined;
 };
 
-/** Groups of this process that may still run: they end with it, also when it ends without closing its runtime. */
+/** Groups of this process that can still run. They end with the process, even if it does not close its runtime. */
 const live = new Set<number>();
 const endLive = (): void => {
   for (const pid of live) signal(pid, "SIGKILL");
 };
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** An app that listens to the signal closes its runtime itself; for any other the process ends, as it would have. */
+/** An app with its own listener closes its runtime itself. Without one the process ends, as by default. */
 const onSignal = (name: (typeof SIGNALS)[number]): void => {
   if (process.listenerCount(name) > 1) return;
   endLive();
@@ -49,9 +49,9 @@ function ended(pid: number): void {
 }
 
 /**
- * Ends all processes of a group and settles when none is left: asks them first, and kills them after 200 ms. On Linux also
- * those that have left it and still bear its mark, as `timeout` lets its command do. A group of another machine, or of an
- * earlier start of this one, is not here, and a number that other processes have now is left alone.
+ * Ends all processes of a group and settles when none is left: sends SIGTERM, and SIGKILL after 200 ms. On Linux it
+ * also ends processes with the mark that have left the group, for example children of `timeout`. It ignores groups of
+ * another machine or an earlier boot, and group numbers that belong to other processes now.
  */
 export async function endGroup(group: Group, isOwn = false): Promise<void> {
   const pid = pidOf(group.leader);
@@ -70,46 +70,46 @@ export async function endGroup(group: Group, isOwn = false): Promise<void> {
   ended(pid);
 }
 
-/** What is left of a group. */
-interface Left {
-  /** Some process is in it by its number. */
+/** The processes of a group that still run. */
+interface FoundGroup {
+  /** Whether a process is in the group by its number. */
   readonly hasGroup: boolean;
-  /** Processes of it, in the group or not: outside of Linux they cannot be found out. */
+  /** All its processes, inside and outside of the group. Empty on other systems than Linux. */
   readonly processes: readonly number[];
   /** Those of them that are in other groups. */
   readonly strays: readonly number[];
   readonly pid: number;
 }
 
-const isNone = ({ hasGroup, strays }: Left): boolean => !hasGroup && strays.length === 0;
+const isNone = ({ hasGroup, strays }: FoundGroup): boolean => !hasGroup && strays.length === 0;
 
-function find(pid: number, { leader, mark }: Group, isOwn: boolean): Left {
+function find(pid: number, { leader, mark }: Group, isOwn: boolean): FoundGroup {
   if (process.platform !== "linux") return { hasGroup: signal(pid, 0), processes: [], strays: [], pid };
   const now = statOf(pid);
-  // The number of a group is not given to a new process before the whole group is gone.
+  // The system does not reuse the number of a group for a new process while a process of the group lives.
   const isReused = now !== undefined && processName(pid) !== leader;
   const isCertain = isOwn || (now !== undefined && !now.isZombie && !isReused);
   const all = processes();
   const inside = isReused ? [] : all.filter((each) => each.group === pid && (isCertain || each.mark === mark));
   const strays = all.filter((each) => each.group !== pid && each.id !== process.pid && each.mark === mark);
-  const ids = (list: readonly Found[]): readonly number[] => list.map(({ id }) => id);
+  const ids = (list: readonly ListedProcess[]): readonly number[] => list.map(({ id }) => id);
   return { hasGroup: inside.length > 0, processes: ids([...inside, ...strays]), strays: ids(strays), pid };
 }
 
-interface Found {
+interface ListedProcess {
   readonly id: number;
   readonly group: number;
-  /** Left out where its environment cannot be read, or says nothing. */
+  /** Undefined if the environment cannot be read or has no mark. */
   readonly mark: string | undefined;
 }
-let latest: { readonly at: number; readonly all: readonly Found[] } | undefined;
+let latest: { readonly at: number; readonly all: readonly ListedProcess[] } | undefined;
 const SAME_MS = 5;
 
-/** All processes that live. Many groups may end at the same time: one look serves them. */
-function processes(): readonly Found[] {
+/** All living processes. The list is reused for a moment, because many groups can end at the same time. */
+function processes(): readonly ListedProcess[] {
   const now = performance.now();
   if (latest !== undefined && now - latest.at < SAME_MS) return latest.all;
-  const all = readdirSync("/proc").flatMap((name): readonly Found[] => {
+  const all = readdirSync("/proc").flatMap((name): readonly ListedProcess[] => {
     const stat = /^\d+$/.test(name) ? statOf(name) : undefined;
     if (stat === undefined || stat.isZombie) return [];
     const mark = read(`/proc/${name}/environ`)
@@ -129,7 +129,7 @@ function pidOf(leader: string): number | undefined {
 const placeOf = (name: string): string => name.split("/").slice(0, -2).join("/");
 const isHere = (leader: string): boolean => placeOf(leader) === placeOf(processName());
 
-async function areGone({ hasGroup, processes, pid }: Left, ms: number): Promise<void> {
+async function areGone({ hasGroup, processes, pid }: FoundGroup, ms: number): Promise<void> {
   const isLeft = (): boolean =>
     process.platform === "linux" ? processes.some((id) => statOf(id)?.isZombie === false) : hasGroup && signal(pid, 0);
   for (const end = performance.now() + ms; isLeft() && performance.now() < end; )
@@ -156,7 +156,7 @@ function end(id: number, name: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-/** Sends a signal to a whole group, and answers whether there is one. */
+/** Sends a signal to a whole group, and returns whether the group exists. */
 function signal(pid: number, name: "SIGTERM" | "SIGKILL" | 0): boolean {
   try {
     return process.kill(-pid, name);

@@ -2,26 +2,26 @@ import { StringDecoder } from "node:string_decoder";
 
 export type Channel = "out" | "err";
 
-/** The rest of a longer line is dropped: a command may print for ever without ending one. */
+/** A longer line is cut, because a command can print forever without a line break. */
 const LINE_MAX = 4_000;
 const CUT = " … (cut)";
 
-/** Cuts what a command prints into lines, and passes over empty ones. It keeps no more than one line of any length. */
+/** Splits output into lines and skips empty ones. It keeps at most one line in memory. */
 export class LineReader {
-  readonly #tell: (line: string) => void;
+  readonly #onLine: (line: string) => void;
   readonly #decoder = new StringDecoder("utf8");
   #line = "";
   #isCut = false;
 
-  constructor(tell: (line: string) => void) {
-    this.#tell = tell;
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
   }
 
   take(chunk: Buffer): void {
     this.#add(this.#decoder.write(chunk));
   }
 
-  /** What came after the last line break is a line too. */
+  /** Reports the text after the last line break as a line. */
   end(): void {
     this.#add(this.#decoder.end());
     this.#finish();
@@ -46,7 +46,7 @@ export class LineReader {
 
   #finish(): void {
     const line = this.#line.replace(/\r$/, "");
-    if (line.trim() !== "") this.#tell(this.#isCut ? `${line}${CUT}` : line);
+    if (line.trim() !== "") this.#onLine(this.#isCut ? `${line}${CUT}` : line);
     this.#line = "";
     this.#isCut = false;
   }

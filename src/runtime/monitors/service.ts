@@ -13,69 +13,63 @@ import {
   type MonitorUpdate,
   WATCH,
 } from "../../kernel/monitor.ts";
-import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asJobId, type SessionId } from "../../model/ids.ts";
+import { asJobId, type JobId } from "../../model/ids.ts";
 import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
 import { defined, frozen, idText, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { JobLine } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
-import type { Core } from "../core.ts";
 import { cancelJob } from "../jobs/cancel.ts";
-import type { Spawning } from "../jobs/desk.ts";
-import { beginJob, carriedAt, type JobsPlace } from "../jobs/service.ts";
-import { requireStored } from "../services/reading.ts";
+import type { Spawning } from "../jobs/job-worker.ts";
+import { beginJob, carriedAt } from "../jobs/service.ts";
+import { freshId, isOfOther, placeFor, SessionService } from "../services/session-service.ts";
 
 /** Monitors of one session that run at the same time, and those that are over and still shown. */
 const LIVE_MAX = 64;
 const OVER_MAX = 100;
+/** Models read and repeat a generated name. */
+const NAME_LENGTH = 12;
 
-export class SessionMonitors implements Monitors {
-  readonly #place: JobsPlace;
-
-  constructor(place: JobsPlace) {
-    this.#place = place;
+export class SessionMonitors extends SessionService implements Monitors {
+  of(session: string): SessionMonitors {
+    return new SessionMonitors(placeFor(this.place, session));
   }
 
-  get #core(): Core {
-    return this.#place.core;
-  }
-  get #session(): SessionId {
-    return this.#place.sessionId;
-  }
   get #declared(): ReadonlyMap<string, MonitorDeclaration> {
-    const { sessions, background } = this.#core;
-    const { monitors } = sessions.find(this.#session)?.composition ?? background.composition();
+    const { monitors } = this.core.background.compositionOf(this.session);
     return new Map([...monitors].map(([id, { value }]) => [id, value]));
   }
 
   // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   snapshot(): Promise<MonitorSnapshot> {
-    return unwaited(async () => {
+    return this.call(async () => {
       await this.#startArmed();
-      return this.look();
+      return this.#look();
     });
   }
 
   /** As they stand: starts nothing. */
-  async look(): Promise<MonitorSnapshot> {
-    await requireStored(this.#core, this.#session);
+  look(): Promise<MonitorSnapshot> {
+    return this.call(() => this.#look());
+  }
+  async #look(): Promise<MonitorSnapshot> {
+    await this.requireStored();
     const runs = await this.#runs();
     const found = new Map([...this.#declared].map(([id, spec]) => [id, idleOf(id, spec)]));
     for (const [id, record] of runs) found.set(id, await this.#statusOf(record));
-    for (const { job } of this.#unbegun()) if (!runs.has(nameOf(job))) found.set(nameOf(job), startingOf(job));
+    for (const { job } of this.#notStarted()) if (!runs.has(nameOf(job))) found.set(nameOf(job), startingOf(job));
     const monitors = [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     const active = monitors.filter(({ state }) => state === "running").length;
     return frozen({ revision: hashOf(JSON.stringify(monitors)), active, monitors });
   }
 
   takeUpdates(): Promise<readonly MonitorUpdate[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       await this.#startArmed();
-      const { store, world } = this.#core;
-      const { site, plugin } = this.#place;
+      const { store, world } = this.core;
+      const { site, plugin } = this.place;
       const ofRerun = site?.nextKey(plugin, "background");
       const key = ofRerun ?? world.id("tak");
       const updates: MonitorUpdate[] = [];
@@ -91,7 +85,7 @@ export class SessionMonitors implements Monitors {
 
   /** The run of each monitor that lives, else the latest, by its name. */
   async #runs(): Promise<Map<string, JobRecord>> {
-    const stored = await this.#core.store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity });
+    const stored = await this.core.store.jobs.list({ session: this.session, kind: "monitor", max: Infinity });
     const runs = new Map<string, JobRecord>();
     for (const { record } of stored) {
       if (record.operation !== WATCH) continue;
@@ -101,31 +95,37 @@ export class SessionMonitors implements Monitors {
     return runs;
   }
   /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
-  #unbegun(): readonly Spawning[] {
-    const { site, core } = this.#place;
+  #notStarted(): readonly Spawning[] {
+    const { site, core } = this.place;
     const { live } = site?.turn ?? {};
-    const carried = live === undefined ? [site?.working] : [...(live.carrying?.values() ?? [])];
+    const carried = live === undefined ? [site?.working] : [...(live.drafts?.values() ?? [])];
     const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.background.jobs.unbegun.values()];
-    return all.filter(({ job }) => job.operation === WATCH && job.sessionId === this.#session);
+    return all.filter(({ job }) => job.operation === WATCH && job.sessionId === this.session);
   }
 
   async #statusOf(record: JobRecord): Promise<MonitorStatus> {
-    const { lines } = await this.#core.store.jobs.lines(record.id);
+    const { lines } = await this.core.store.jobs.lines(record.id);
     return statusOf(record, lines);
   }
 
   // ── Starting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   start(spec: MonitorSpec | string): Promise<MonitorStatus> {
-    return unwaited(async () => {
-      await requireStored(this.#core, this.#session);
-      if (typeof spec !== "string") return frozen(await this.#start(this.#undeclared(checkedMonitor(spec))));
-      const declared = this.#declared.get(spec);
-      if (declared !== undefined) return frozen(await this.#start(fromDeclared(spec, declared)));
-      const before = (await this.#runs()).get(spec);
-      if (before === undefined) throw new RuntimeError("monitor.unknown", { id: spec, session: this.#session });
-      return frozen(await this.#start(specOf(before)));
+    // Before any wait: the order of calls makes the key.
+    const key = isOfOther(this.place) ? this.place.site?.nextKey(this.place.plugin, "background") : undefined;
+    return this.call(async () => {
+      await this.requireStored();
+      return frozen(await this.#start(await this.#specOf(spec), key));
     });
+  }
+
+  async #specOf(spec: MonitorSpec | string): Promise<CheckedMonitor> {
+    if (typeof spec !== "string") return this.#undeclared(checkedMonitor(spec));
+    const declared = this.#declared.get(spec);
+    if (declared !== undefined) return fromDeclared(spec, declared);
+    const before = (await this.#runs()).get(spec);
+    if (before === undefined) throw new RuntimeError("monitor.unknown", { id: spec, session: this.session });
+    return specOf(before);
   }
 
   /** The names of declared monitors are theirs. */
@@ -138,46 +138,55 @@ export class SessionMonitors implements Monitors {
 
   /** Where nothing runs, reading starts nothing either. */
   async #startArmed(): Promise<void> {
-    if (!this.#core.runs) return;
+    if (!this.core.runs) return;
     const armed = [...this.#declared].filter(([, { isArmed }]) => isArmed !== false);
     if (armed.length === 0) return;
     const runs = await this.#runs();
     for (const [id, spec] of armed) if (!runs.has(id)) await this.#start(fromDeclared(id, spec));
   }
 
-  async #start(spec: CheckedMonitor): Promise<MonitorStatus> {
+  /** `key` is the same in a rerun of a turn or an operation, which starts a monitor of another session at once. */
+  async #start(spec: CheckedMonitor, key?: string): Promise<MonitorStatus> {
     if (process.platform === "win32")
       throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
-    const { core, plugin, site } = this.#place;
-    const id = spec.id ?? this.#freshId();
+    const { core, plugin, site } = this.place;
+    const id = spec.id ?? freshId(this.place, "mon", "monitor", NAME_LENGTH);
     const input = ownJson({ ...spec, id });
     const runs = await this.#runs();
     const before = runs.get(id);
-    const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id)?.job;
+    const unbegun = this.#notStarted().find(({ job }) => specOf(job).id === id)?.job;
     if (before?.cancel !== undefined && !isOver(before)) {
       await cancelJob(core, before.id, before.cancel.reason); // It is about to end.
-      return this.#start({ ...spec, id });
+      return this.#start({ ...spec, id }, key);
     }
     const running = unbegun ?? (before !== undefined && !isOver(before) ? before : undefined);
     if (running !== undefined) {
       if (!isDeepStrictEqual(running.input, input)) throw new RuntimeError("monitor.conflict", { id });
       return unbegun !== undefined || before === undefined ? startingOf(unbegun ?? running) : this.#statusOf(before);
     }
-    const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#unbegun().length;
+    const live = [...runs.values()].filter((record) => !isOver(record)).length + this.#notStarted().length;
     if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
-    const job = await this.#job(id, spec, input, before?.id ?? "");
-    const known = site?.job?.steps === undefined ? undefined : await core.store.jobs.load(job.id);
-    if (known !== undefined) return this.#statusOf(known.record); // A rerun of the task that has started it.
+    const fresh = await this.#job(id, spec, input, before?.id ?? "");
+    const job = key === undefined ? fresh : { ...fresh, id: await this.#recordedId(key, fresh.id) };
+    const isRepeatable = key !== undefined || site?.job?.steps !== undefined;
+    const known = isRepeatable ? await core.store.jobs.load(job.id) : undefined;
+    if (known !== undefined) return this.#statusOf(known.record); // A rerun of what has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
-    if (await this.#begin(spawning)) return startingOf(this.#alone(spawning).job);
+    if (await this.#begin(spawning)) return startingOf(this.#requireSameStart(spawning).job);
     await this.#forgetOld();
     const stored = await core.store.jobs.load(job.id);
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
   }
 
+  /** Its run may be over when a rerun asks: it must not start again, so the id of the run is recorded. */
+  async #recordedId(key: string, id: JobId): Promise<JobId> {
+    const { site, plugin } = this.place;
+    return asJobId((await site?.onceHere<string>(plugin, `monitor/${key}`, () => id)) ?? id);
+  }
+
   async #begin(spawning: Spawning): Promise<boolean> {
     try {
-      return await beginJob(this.#place, spawning);
+      return await beginJob(this.place, spawning);
     } catch (error) {
       // Another one was quicker, with another command.
       throw hasCode(error, "job.conflict") ? new RuntimeError("monitor.conflict", { id: nameOf(spawning.job) }) : error;
@@ -185,35 +194,30 @@ export class SessionMonitors implements Monitors {
   }
 
   /** Two calls of one reply may start it at the same time, each with a command of its own. */
-  #alone(own: Spawning): Spawning {
-    const other = this.#unbegun().find((each) => each !== own && each.job.id === own.job.id);
+  #requireSameStart(own: Spawning): Spawning {
+    const other = this.#notStarted().find((each) => each !== own && each.job.id === own.job.id);
     if (other === undefined || isDeepStrictEqual(other.job.input, own.job.input)) return own;
-    const carried = carriedAt(this.#place.site);
+    const carried = carriedAt(this.place);
     carried?.splice(carried.indexOf(own), 1);
     throw new RuntimeError("monitor.conflict", { id: nameOf(own.job) });
   }
 
-  #freshId(): string {
-    const { core, site, plugin } = this.#place;
-    const key = site?.nextKey(plugin, "background");
-    return key === undefined ? core.world.id("mon") : `mon_${hashOf(`monitor/${key}`).slice(0, 12)}`;
-  }
-
-  /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step. */
+  /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step, but for another session. */
   async #job(id: string, spec: CheckedMonitor, input: Json, before: string): Promise<NewJob> {
     const { label, wake } = spec;
-    const { core, site, plugin } = this.#place;
+    const { core, site, plugin } = this.place;
     const turnId = site?.turn?.live.turnId;
     const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
-    const step = site?.job?.steps === undefined ? undefined : site.nextKey(plugin, "background");
-    const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.#session}/${id}/${before}`}`).slice(0, 26)}`);
+    const isStep = site?.job?.steps !== undefined && !isOfOther(this.place);
+    const step = isStep ? site.nextKey(plugin, "background") : undefined;
+    const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.session}/${id}/${before}`}`).slice(0, 26)}`);
     const known = (await core.store.jobs.load(jobId))?.record;
     // It was handed over to another session: the name is free again here.
-    if (step === undefined && known !== undefined && known.sessionId !== this.#session)
+    if (step === undefined && known !== undefined && known.sessionId !== this.session)
       return this.#job(id, spec, input, jobId);
     return {
       id: jobId,
-      sessionId: this.#session,
+      sessionId: this.session,
       kind: "monitor",
       label,
       visibility: "managed",
@@ -230,9 +234,9 @@ export class SessionMonitors implements Monitors {
 
   /** Of each monitor the latest run is shown, and of those that are over the newest. */
   async #forgetOld(): Promise<void> {
-    const { store } = this.#core;
+    const { store } = this.core;
     const latest = new Set([...(await this.#runs()).values()].map(({ id }) => id));
-    const over = (await store.jobs.list({ session: this.#session, kind: "monitor", max: Infinity }))
+    const over = (await store.jobs.list({ session: this.session, kind: "monitor", max: Infinity }))
       .map(({ record }) => record)
       .filter((record) => record.operation === WATCH && isOver(record));
     const shown = new Set(over.filter(({ id }) => latest.has(id)).slice(-OVER_MAX));
@@ -242,18 +246,18 @@ export class SessionMonitors implements Monitors {
   // ── Stopping ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   stop(id: string, reason = "It was stopped."): Promise<MonitorStatus> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireWords("reason", reason);
-      const unbegun = this.#unbegun().find(({ job }) => specOf(job).id === id);
+      const unbegun = this.#notStarted().find(({ job }) => specOf(job).id === id);
       if (unbegun !== undefined) throw new RuntimeError("job.unstarted", { id: unbegun.job.id });
       const record = typeof id === "string" ? (await this.#runs()).get(id) : undefined;
       if (record === undefined) {
         const declared = this.#declared.get(id);
         if (declared !== undefined) return frozen(idleOf(id, declared));
-        throw new RuntimeError("monitor.unknown", { id: idText(id), session: this.#session });
+        throw new RuntimeError("monitor.unknown", { id: idText(id), session: this.session });
       }
       if (isOver(record)) return frozen(await this.#statusOf(record));
-      return frozen(await this.#statusOf((await cancelJob(this.#core, record.id, reason)).record));
+      return frozen(await this.#statusOf((await cancelJob(this.core, record.id, reason)).record));
     });
   }
 }

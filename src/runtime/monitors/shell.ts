@@ -1,5 +1,6 @@
-// A shell command behind a gate. The shell that will run it has a group of its own and waits on a pipe: it goes on when it
-// is told to, and exits when the pipe ends. So a process that dies before its group is recorded leaves nothing behind.
+// A shell command that waits for a start signal. Its shell has its own process group and reads a pipe: it runs the
+// command after `go`, and exits when the pipe ends. So a process that dies before the group is recorded leaves no
+// command behind.
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
@@ -11,7 +12,7 @@ import { type Channel, LineReader } from "./lines.ts";
 
 /** `$1` is the command. */
 const GATE = 'read -r go <&3 || exit 0; exec 3<&-; exec /bin/sh -c "$1"';
-/** How long what was printed last may take to arrive after the command has ended. */
+/** How long to wait for the last output after the command has ended. */
 const DRAIN_MS = 500;
 
 export interface Exit {
@@ -26,7 +27,7 @@ export class Shell {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  private constructor(child: ChildProcess, mark: string, tell: (channel: Channel, line: string) => void) {
+  private constructor(child: ChildProcess, mark: string, onLine: (channel: Channel, line: string) => void) {
     this.#child = child;
     this.group = { leader: processName(child.pid), mark };
     this.exited = new Promise((resolve) => {
@@ -34,7 +35,7 @@ export class Shell {
     });
     const ends = (["out", "err"] as const).map((channel) => {
       const stream = (channel === "out" ? child.stdout : child.stderr) as Readable;
-      const reader = new LineReader((line) => tell(channel, line));
+      const reader = new LineReader((line) => onLine(channel, line));
       stream.on("data", (chunk: Buffer) => reader.take(chunk));
       return new Promise<void>((resolve) => {
         const done = (): void => {
@@ -47,8 +48,8 @@ export class Shell {
       });
     });
     this.#closed = Promise.all(ends);
-    this.#gate.on("error", () => {}); // It broke: the shell is gone, which `exited` tells.
-    child.unref(); // A runtime does not keep its process alive, and neither does what it watches.
+    this.#gate.on("error", () => {}); // The pipe breaks when the shell exits, and `exited` reports that.
+    child.unref(); // A runtime does not keep its process alive, so its commands must not either.
     for (const stream of child.stdio) (stream as unknown as { unref?(): void } | null)?.unref?.();
     started(child.pid as number);
   }
@@ -57,7 +58,7 @@ export class Shell {
     return this.#child.stdio[3] as Writable;
   }
 
-  /** Starts the shell; the command waits for `go`. Throws `monitor.failed` when it cannot be started. */
+  /** Starts the shell. The command waits for `go`. Throws `monitor.failed` if the shell cannot start. */
   static open(
     {
       command,
@@ -65,7 +66,7 @@ export class Shell {
       env,
     }: { readonly command: string; readonly cwd?: string | undefined; readonly env?: NodeJS.ProcessEnv | undefined },
     mark: string,
-    tell: (channel: Channel, line: string) => void,
+    onLine: (channel: Channel, line: string) => void,
   ): Promise<Shell> {
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void =>
@@ -78,19 +79,19 @@ export class Shell {
           stdio: ["ignore", "pipe", "pipe", "pipe"],
         });
         child.once("error", failed);
-        child.once("spawn", () => resolve(new Shell(child, mark, tell)));
+        child.once("spawn", () => resolve(new Shell(child, mark, onLine)));
       } catch (error) {
         failed(error); // Too long for a command line, for example.
       }
     });
   }
 
-  /** Opens the gate. */
+  /** Starts the command. */
   go(): void {
     this.#gate.end("go\n");
   }
 
-  /** Ends the command with all that it has started, and settles when what it printed has been read. */
+  /** Ends the command and all processes that it started. Settles when the output has been read. */
   async end(): Promise<void> {
     await endGroup(this.group, true);
     await Promise.race([this.#closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS))]);

@@ -1,12 +1,12 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, asSessionId, type Cursor, type SessionId } from "../../model/ids.ts";
 
-/** A reader's cursor names its session too: a number alone would be accepted by any session. */
+/** A reader's cursor contains its session, because any session would accept a number alone. */
 export const cursorFor = (session: SessionId, fact: Cursor): Cursor => asCursor(`${fact}@${session}`);
 
 export interface ReadCursor {
   readonly fact: Cursor;
-  /** How many of the fact's events were read, when not all were. */
+  /** How many of the fact's events were read, if not all of them. */
   readonly seen: number | undefined;
   readonly session: SessionId;
 }

@@ -6,15 +6,15 @@ type Waiter = (result: IteratorResult<TurnProgress> | PromiseLike<never>) => voi
 export const DONE: { readonly value: undefined; readonly done: true } = { value: undefined, done: true };
 
 /**
- * The events of one turn, for iterations over its handle. The first iteration gets all events from the start; a later
- * one is a feed of its own and gets those that come from then on. Unread events wait here, within a bound.
+ * The events of one turn, for iterations over its handle. The first iteration gets all events from the start. A later
+ * iteration is a separate feed and gets the events from then on. Unread events wait here, within a bound.
  */
 export class Feed {
   readonly #max: number;
   #unread: TurnProgress[] | undefined;
   #head = 0;
   #waiter: Waiter | undefined;
-  /** Further calls of `next` while one waits, which is rare. */
+  /** Further calls of `next` while one call waits, which is rare. */
   #waiters: Waiter[] | undefined;
   #others: readonly Feed[] | undefined;
   #isTaken = false;
@@ -46,7 +46,7 @@ export class Feed {
     }
   }
 
-  /** An iteration that lags gets joined deltas; if that is not enough it loses the oldest previews, never the fact. */
+  /** A slow iteration gets joined deltas. If that is not enough, it loses the oldest previews, but never the fact. */
   #shrink(unread: readonly TurnProgress[]): void {
     const kept = joined(unread.slice(this.#head));
     const over = kept.length - this.#max / 2;
@@ -69,11 +69,11 @@ export class Feed {
     const others = this.#waiters;
     this.#waiter = undefined;
     this.#waiters = undefined;
-    waiter?.(error === undefined ? DONE : Promise.reject(this.#tellError()));
+    waiter?.(error === undefined ? DONE : Promise.reject(this.#takeError()));
     if (others !== undefined) for (const other of others) other(DONE);
   }
 
-  #tellError(): unknown {
+  #takeError(): unknown {
     const error = this.#error;
     this.#error = undefined;
     return error;
@@ -89,7 +89,7 @@ export class Feed {
       }
       return Promise.resolve({ value, done: false });
     }
-    if (this.#error !== undefined) return Promise.reject(this.#tellError());
+    if (this.#error !== undefined) return Promise.reject(this.#takeError());
     if (this.#isDone) return Promise.resolve(DONE);
     return new Promise((resolve) => {
       if (this.#waiter === undefined) this.#waiter = resolve;
@@ -97,7 +97,7 @@ export class Feed {
     });
   }
 
-  /** Leaving is not cancelling: the turn goes on, and so do other iterations. */
+  /** Leaving does not cancel the turn. The turn and other iterations continue. */
   return(): Promise<IteratorResult<TurnProgress>> {
     this.#hasLeft = true;
     this.#unread = undefined;
@@ -111,8 +111,8 @@ export class Feed {
     return this.#isTaken;
   }
 
-  /** Forgets what nobody has begun to read: the turn is parked, and it is told again. */
-  rest(): void {
+  /** Drops unread events: the turn is parked, and a first read gets them again. */
+  clear(): void {
     this.#unread = undefined;
     this.#head = 0;
   }
@@ -131,7 +131,7 @@ export class Feed {
   }
 }
 
-/** Callers get an iterator and not the feed: they must not push or end. */
+/** Callers get an iterator, not the feed, because they must not push or end. */
 const readerOf = (feed: Feed): AsyncIterator<TurnProgress> => ({
   next: () => feed.next(),
   return: () => feed.return(),

@@ -6,10 +6,10 @@ import type { Validate } from "../../tools/validator.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
 import { cursorFor } from "./cursor.ts";
 
-/** The handles in this process that wait for turns of one session, wherever the turns run, also while it is not open. */
+/** The handles in this process that wait for turns of one session. The session need not be open here. */
 export class Followers {
   #handles: Map<TurnId, TurnHandle[]> | undefined;
-  /** The schemas of typed turns as their callers gave them: a schema may check more than its JSON document says. */
+  /** The schemas of typed turns, as their callers gave them. A schema may check more than its JSON document contains. */
   #outputs: Map<TurnId, Validate> | undefined;
 
   get isEmpty(): boolean {
@@ -19,7 +19,7 @@ export class Followers {
     return this.#handles === undefined ? [] : [...this.#handles.keys()];
   }
 
-  /** `handles`: the list of the turn that runs here, which shows its previews to all of them. */
+  /** `handles`: the list of a turn that runs here. The turn shows its previews to this list. */
   join(turnId: TurnId, handle: TurnHandle, handles?: TurnHandle[]): void {
     this.#handles ??= new Map();
     const others = this.#handles.get(turnId) ?? handles;
@@ -52,7 +52,7 @@ export class Followers {
       handle.done(whole);
     }
   }
-  /** The runtime closes: the turns go on elsewhere, or wait for an answer. */
+  /** The runtime closes: other processes continue the turns, or the turns wait for an answer. */
   left(): void {
     for (const turnId of this.turns) this.failed(turnId, new RuntimeError("turn.left", { turnId }));
   }

@@ -1,38 +1,35 @@
-// What turns show that run in other processes, for the readers and handles that are here.
-// Not its job: what turns of this process show to others (`live-turn/publish.ts`); one reader (`reader.ts`).
-// E1 A session is followed while somebody here reads it, it has a turn that is open or waits, and no turn of it runs here.
-//    It is looked at when something was heard of it: an idle one costs nothing.
-// E2 Whoever joins is given what was shown so far, by a read that began after he joined: what was read before may be of a
-//    turn that has ended since, and of whose end he will not be told.
-// E3 What this process has shown itself is not given again.
-// E4 Parts that are missing are a gap for readers (F2). A handle goes on with what there is: it is told the end in any case.
-// E5 A parked turn is shown as it is recorded, once in each park, where its last run has shown nothing to other processes.
-//    When it goes on here, it goes on after that (`recalled`).
+// Previews of turns that run in other processes, for the readers and handles of this process.
+// Not its job: showing turns of this process to others (`live-turn/publish.ts`), one reader (`reader.ts`).
+// live-1 A session is followed while it has readers here, it has an open or waiting turn, and no turn of it runs here. The
+//        first read and every sign of activity make this process look at it, so an idle session costs nothing.
+// live-2 A new reader gets all previews so far, from a read that began after it joined. Previews of an earlier read may be of
+//        a turn that has ended since, and the reader would not get the end of that turn.
+// live-3 Previews that this process made itself are not delivered again.
+// live-4 Missing parts are a gap for readers (reader-2). A handle continues with what it has, because it gets the end anyway.
+// live-5 A parked turn is shown from its journal, once in each park, if its last run showed nothing to other processes. When
+//        the turn resumes here, its run continues after these previews (`recalled`).
 import type { Preview } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { ShownRow, ShownTurn, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
+import { POLL_MS, Poller } from "../poller.ts";
+import { REAL_CLOCK } from "../world.ts";
 import { attemptOf, Keys, Previews, restOf } from "./previews.ts";
 import type { SessionReader } from "./reader.ts";
 import type { Recalled } from "./recorded.ts";
 
-/** How often to look: while something comes, where hints tell of it, later, and while the turn is parked. */
-const LOOK_MS = 200;
-const HINTED_MS = 1_000;
-const QUIET_MS = 1_000;
-const PARKED_MS = 5_000;
 const LIVELY_MS = 5_000;
-/** How long others are told that somebody follows, and how often. */
+/** How long a follow holds in the store, and how often it is renewed. */
 const FOLLOW_MS = 15_000;
 const RENEW_MS = 5_000;
-/** Sessions of a tree that are looked at when somebody joins in its middle. */
+/** The most sessions of a tree that are searched for open turns when a reader joins in the middle. */
 const TREE_MAX = 1_000;
 const OWN_MAX = 1_000;
 
-/** What was read: what is new, and whether something before it was lost. */
-interface Told {
+/** The new previews of a read. `isLost`: previews before them are missing. */
+interface NewPreviews {
   readonly previews: readonly Preview[];
   readonly isLost: boolean;
 }
@@ -41,24 +38,24 @@ interface ParkedJournal {
   readonly generation: number;
   recall(): Recalled;
 }
-const NOTHING: Told = { previews: [], isLost: false };
+const NOTHING: NewPreviews = { previews: [], isLost: false };
 
-/** A session of which something was heard. */
+/** A session with a sign of activity. */
 class Followed {
   readonly id: SessionId;
-  /** The parts up to here are read. */
+  /** The number of the last part that was read. */
   last: number;
-  said = new Previews();
+  previews = new Previews();
   #keys = new Keys();
   readonly joined = new Set<SessionReader | TurnHandle>();
-  /** Known once readers of trees are there. */
+  /** Set when there are readers of trees. */
   ancestors: readonly SessionId[] | undefined = undefined;
-  /** When something was last heard of it or came, and when it is looked at next. */
+  /** When it was last active, and when it is read next. */
   livelyAt = performance.now();
   dueAt = 0;
   has: ShownTurn["has"] = "nothing";
   isRenewed = false;
-  /** E5: what was made of the journal of the turn, which is parked. */
+  /** live-5: the previews from the journal of the parked turn. */
   record: Recalled | undefined = undefined;
   /** When it was last compared with the journal. */
   comparedAt = -Infinity;
@@ -68,49 +65,49 @@ class Followed {
     this.last = last;
   }
 
-  take({ rows, last, has }: ShownTurn): Told {
+  take({ rows, last, has }: ShownTurn): NewPreviews {
     this.has = has;
     const isRecorded = this.record !== undefined && has === "parked";
-    if (last === undefined && !isRecorded) this.forget(); // Its turn is over, or another one, which has shown nothing.
-    let told = NOTHING;
+    if (last === undefined && !isRecorded) this.forget(); // The turn is over, or a newer turn has shown nothing yet.
+    let news = NOTHING;
     for (const row of rows) {
       const { previews, isLost } = this.#takeRow(row);
-      told = isLost ? { previews, isLost } : { previews: [...told.previews, ...previews], isLost: told.isLost };
+      news = isLost ? { previews, isLost } : { previews: [...news.previews, ...previews], isLost: news.isLost };
     }
     if (rows.length > 0) this.livelyAt = performance.now();
     if (rows.length > 0) this.record = undefined;
-    return told;
+    return news;
   }
 
-  /** E5. It takes the place of what was shown of earlier runs. */
-  recalled(record: Recalled): Told {
+  /** live-5. The record replaces the previews of earlier runs. */
+  recalled(record: Recalled): NewPreviews {
     this.forget();
-    for (const event of record.said.list()) this.said.add(event);
-    this.said.isTrimmed = record.said.isTrimmed;
+    for (const event of record.previews.list()) this.previews.add(event);
+    this.previews.isTrimmed = record.previews.isTrimmed;
     this.record = record;
-    return { previews: this.said.list(), isLost: this.said.isTrimmed };
+    return { previews: this.previews.list(), isLost: this.previews.isTrimmed };
   }
 
   /** Whether its newest part is of this run of the turn. The last part is shown before a turn is parked. */
   isOf(turnId: TurnId, generation: number): boolean {
-    const last = this.said.list().at(-1);
+    const last = this.previews.list().at(-1);
     return last?.turnId === turnId && last.key.generation === generation;
   }
 
-  #takeRow({ n, part, previews: found, isCut }: ShownRow): Told {
+  #takeRow({ n, part, previews: found, isCut }: ShownRow): NewPreviews {
     const isNext = n === this.last + 1;
     this.last = n;
     if (part === "again" && isNext) return NOTHING;
     const previews = this.#keys.own(found);
     if (part === "more" && isNext && isCut !== true) {
-      for (const event of previews) this.said.add(event);
+      for (const event of previews) this.previews.add(event);
       return { previews, isLost: false };
     }
-    const known = this.said.list();
+    const known = this.previews.list();
     const rest = part === "more" ? undefined : restOf(known, previews);
-    if (part !== "more") this.said = new Previews();
-    if (part === "more" || isCut === true) this.said.isTrimmed = true;
-    for (const event of previews) this.said.add(event);
+    if (part !== "more") this.previews = new Previews();
+    if (part === "more" || isCut === true) this.previews.isTrimmed = true;
+    for (const event of previews) this.previews.add(event);
     if (rest !== undefined) return { previews: rest, isLost: isCut === true && known.length === 0 };
     const attempts = new Set(known.map(attemptOf));
     const isKnownInPart = previews.some((event) => attempts.has(attemptOf(event)));
@@ -118,36 +115,37 @@ class Followed {
   }
 
   forget(): void {
-    this.said = new Previews();
+    this.previews = new Previews();
     this.#keys = new Keys();
     this.record = undefined;
   }
 }
 
-export class LiveElsewhere {
+export class RemotePreviews {
   readonly #core: () => Core;
   readonly #live: NonNullable<Store["live"]>;
   readonly #lookMs: number;
   readonly #followed = new Map<SessionId, Followed>();
-  /** E3: the parts that were shown here. */
+  /** live-3: the last part that this process published in each session. */
   readonly #own = new Map<SessionId, number>();
   #renewedAt = -Infinity;
-  #timer: NodeJS.Timeout | undefined;
-  #timerAt = Infinity;
+  readonly #poller = new Poller(
+    () => REAL_CLOCK,
+    () => this.#look(),
+  );
   #isLooking = false;
-  #isClosed = false;
 
   constructor(core: () => Core, live: NonNullable<Store["live"]>, hasHints: boolean) {
     this.#core = core;
     this.#live = live;
-    this.#lookMs = hasHints ? HINTED_MS : LOOK_MS;
+    this.#lookMs = hasHints ? POLL_MS.hintedPreviews : POLL_MS.previews;
   }
 
-  // ── What is heard ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Signs of activity ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Somebody here reads the session, or something happened in it: its turn may run elsewhere. */
-  heard(id: SessionId): void {
-    if (this.#isClosed) return;
+  /** The session has a reader here, or something happened in it: its turn may run in another process. */
+  check(id: SessionId): void {
+    if (this.#poller.isClosed) return;
     const known = this.#followed.get(id);
     if (known === undefined) this.#followed.set(id, new Followed(id, this.#own.get(id) ?? 0));
     else {
@@ -158,8 +156,8 @@ export class LiveElsewhere {
     this.#soon(0);
   }
 
-  /** Somebody joins a tree in its middle, and will not be told of the turns that are open there. */
-  heardTree(root: SessionId): void {
+  /** A reader joins a tree in the middle: checks the sessions with open turns, because their facts came before. */
+  checkTree(root: SessionId): void {
     const walk = async (): Promise<void> => {
       const { store } = this.#core();
       let left = TREE_MAX;
@@ -168,7 +166,7 @@ export class LiveElsewhere {
         left -= found.length;
         for (const { id, openTurn } of found) {
           above.push(id);
-          if (openTurn !== undefined) this.heard(id);
+          if (openTurn !== undefined) this.check(id);
         }
       }
     };
@@ -179,7 +177,7 @@ export class LiveElsewhere {
     return this.#followed.has(id);
   }
 
-  /** Something new is shown; undefined: anywhere. */
+  /** A hint: a session has new previews. Without an id, any session may have some. */
   hinted(id?: SessionId): void {
     const found = id === undefined ? [...this.#followed.values()] : [this.#followed.get(id)];
     for (const followed of found) {
@@ -189,7 +187,7 @@ export class LiveElsewhere {
     }
   }
 
-  /** E3 */
+  /** live-3 */
   published(id: SessionId, n: number): void {
     if (!this.#own.delete(id) && this.#own.size >= OWN_MAX)
       this.#own.delete(this.#own.keys().next().value as SessionId);
@@ -198,38 +196,31 @@ export class LiveElsewhere {
     if (followed !== undefined) followed.last = n;
   }
 
-  /** E5: what all who look on here were shown of a parked turn that now goes on here. */
+  /** live-5: the previews of a parked turn that resumes here. Undefined unless all readers and handles here have them. */
   recalled(id: SessionId, turnId: TurnId): Recalled | undefined {
     const followed = this.#followed.get(id);
     if (followed?.record?.turnId !== turnId) return undefined;
-    const { said, record, joined } = followed;
+    const { previews, record, joined } = followed;
     for (const listener of this.#listeners(followed)) if (!joined.has(listener)) return undefined;
-    followed.forget(); // The run shows it from now on.
+    followed.forget(); // From now on the run shows the turn.
     joined.clear();
-    return { ...record, said };
+    return { ...record, previews };
   }
 
-  /** What turns elsewhere have shown in a session, or in its tree. */
+  /** The previews of turns in other processes, for a session or its tree. */
   shown(id: SessionId, isTree: boolean): readonly Previews[] {
     return [...this.#followed.values()].flatMap((each) =>
-      each.id === id || (isTree && each.ancestors?.includes(id) === true) ? [each.said] : [],
+      each.id === id || (isTree && each.ancestors?.includes(id) === true) ? [each.previews] : [],
     );
   }
 
   // ── Looking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #soon(ms: number): void {
-    const at = performance.now() + ms;
-    if (this.#isClosed || this.#isLooking || at >= this.#timerAt) return;
-    clearTimeout(this.#timer);
-    this.#timerAt = at;
-    this.#timer = setTimeout(() => {
-      this.#timerAt = Infinity;
-      void this.#look();
-    }, ms).unref();
+    if (!this.#isLooking) this.#poller.soonest(ms); // A look asks for the next one at its end.
   }
 
-  /** Never throws: what fails is traced, and done again later. */
+  /** Never throws: a failure is traced and tried again later. */
   async #look(): Promise<void> {
     this.#isLooking = true;
     const now = performance.now();
@@ -239,7 +230,7 @@ export class LiveElsewhere {
       else if (this.#isHere(followed.id)) {
         followed.forget();
         followed.joined.clear();
-        followed.dueAt = now + LOOK_MS;
+        followed.dueAt = now + POLL_MS.previews;
       } else if (followed.dueAt <= now) due.push(followed);
     }
     await Promise.all(
@@ -259,15 +250,15 @@ export class LiveElsewhere {
 
   #isWanted(followed: Followed): boolean {
     const { readers } = this.#core();
-    if (followed.ancestors === undefined && readers.hasTrees) return true; // It is not known whether it is in one.
+    if (followed.ancestors === undefined && readers.hasTrees) return true; // It may be in a tree that has readers.
     for (const _ of this.#listeners(followed)) return true;
     return false;
   }
 
   *#listeners({ id, ancestors = [] }: Followed): Iterable<SessionReader | TurnHandle> {
-    const { readers, watch } = this.#core();
+    const { readers, watcher } = this.#core();
     yield* readers.of({ id, ancestors });
-    const followers = watch.followed.get(id);
+    const followers = watcher.followed.get(id);
     for (const turnId of followers?.turns ?? [])
       for (const handle of followers?.of(turnId) ?? []) if (handle.feed.isRead) yield handle;
   }
@@ -275,67 +266,67 @@ export class LiveElsewhere {
   async #read(followed: Followed): Promise<void> {
     const { id, joined } = followed;
     if (followed.ancestors === undefined && this.#core().readers.hasTrees) followed.ancestors = await this.#above(id);
-    const listeners = [...this.#listeners(followed)]; // E2
-    followed.dueAt = Infinity; // A hint that comes during the read brings about another one.
+    const listeners = [...this.#listeners(followed)]; // live-2
+    followed.dueAt = Infinity; // A hint during the read causes another read.
     const found = await this.#live.read(id, followed.last);
     const isParked = found.has === "parked" && !this.#isHere(id);
     const journal = isParked ? await this.#journal(followed, listeners) : undefined;
-    if (this.#isClosed) return;
+    if (this.#poller.isClosed) return;
     if (this.#isHere(id)) {
-      followed.dueAt = performance.now() + LOOK_MS;
+      followed.dueAt = performance.now() + POLL_MS.previews;
       return;
     }
-    const told = this.#told(followed, followed.take(found), journal);
+    const news = this.#newIn(followed, followed.take(found), journal);
     for (const listener of listeners) {
-      if (joined.has(listener)) listener.toldElsewhere(told.previews, told.isLost);
-      else listener.joinElsewhere(followed.said);
+      if (joined.has(listener)) listener.showRemote(news.previews, news.isLost);
+      else listener.joinRemote(followed.previews);
       joined.add(listener);
     }
     if (found.has === "nothing") this.#followed.delete(id);
     else followed.dueAt = Math.min(followed.dueAt, performance.now() + this.#pauseMs(followed));
   }
 
-  /** E5: the journal of the parked turn, where it has more than was shown here. */
+  /** live-5: the journal of the parked turn, if it has more events than were shown here. */
   async #journal(
     followed: Followed,
     listeners: readonly (SessionReader | TurnHandle)[],
   ): Promise<ParkedJournal | undefined> {
     const now = performance.now();
     const isJoined = listeners.every((listener) => followed.joined.has(listener));
-    if (isJoined && now - followed.comparedAt < PARKED_MS) return undefined;
+    if (isJoined && now - followed.comparedAt < POLL_MS.parkedPreviews) return undefined;
     followed.comparedAt = now;
-    const { store, watch } = this.#core();
+    const { store, watcher } = this.#core();
     const stored = await store.load(followed.id);
     const turnId = stored?.openTurn;
     if (followed.record !== undefined && followed.record.turnId !== turnId) followed.forget();
     if (stored === undefined || turnId === undefined) return undefined;
-    const known = watch.showOf(turnId)?.shown ?? followed.record;
+    const known = watcher.showOf(turnId)?.shown ?? followed.record;
     const events = await store.journal(turnId, known?.events ?? 0);
     if (events.length === 0) return undefined;
-    if ((await store.find(turnId))?.state !== "parked") return undefined; // What is recorded now is of a run that shows it.
+    if ((await store.find(turnId))?.state !== "parked") return undefined; // A new run shows its events itself.
     const whole = known === undefined ? events : await store.journal(turnId, 0);
     const { generationIn, recall } = await import("./recorded.ts");
     return { turnId, generation: generationIn(whole), recall: () => recall(this.#core(), stored, whole) };
   }
 
-  #told(followed: Followed, taken: Told, journal: ParkedJournal | undefined): Told {
+  #newIn(followed: Followed, taken: NewPreviews, journal: ParkedJournal | undefined): NewPreviews {
     const core = this.#core();
     const isShown = journal === undefined || followed.isOf(journal.turnId, journal.generation);
-    const told = isShown ? taken : followed.recalled(journal.recall());
-    const last = told.previews.at(-1);
-    const show = last && core.watch.showOf(last.turnId);
-    if (last === undefined || show === undefined) return told;
+    const news = isShown ? taken : followed.recalled(journal.recall());
+    const last = news.previews.at(-1);
+    const show = last && core.watcher.showOf(last.turnId);
+    if (last === undefined || show === undefined) return news;
     if (last.key.generation > show.shown.generation) {
-      core.watch.takeShow(last.turnId); // The turn went on elsewhere: what is kept here does not continue it.
-      return told;
+      core.watcher.takeShow(last.turnId); // Another process resumed the turn, so the show here is out of date.
+      return news;
     }
-    followed.forget(); // E3
+    followed.forget(); // live-3
     return NOTHING;
   }
 
   #pauseMs({ has, livelyAt }: Followed): number {
     if (performance.now() - livelyAt < LIVELY_MS) return this.#lookMs;
-    return has === "parked" ? PARKED_MS : QUIET_MS;
+    return has === "parked" ? POLL_MS.parkedPreviews : POLL_MS.quietPreviews;
   }
 
   async #above(id: SessionId): Promise<readonly SessionId[]> {
@@ -346,7 +337,7 @@ export class LiveElsewhere {
     return found;
   }
 
-  /** E1: tells those who run the turns. */
+  /** live-1: stores which sessions this process follows, for the processes that run their turns. */
   async #renew(): Promise<void> {
     const now = performance.now();
     const wanted = [...this.#followed.values()].filter(({ id, has }) => has !== "nothing" && !this.#isHere(id));
@@ -362,17 +353,16 @@ export class LiveElsewhere {
   }
 
   #failed(followed: Followed, error: unknown): void {
-    followed.dueAt = performance.now() + QUIET_MS;
+    followed.dueAt = performance.now() + POLL_MS.quietPreviews;
     this.#trace(error);
   }
 
   #trace(error: unknown): void {
-    if (!this.#isClosed) this.#core().trace("session.live", { problem: describeThrown(error) });
+    if (!this.#poller.isClosed) this.#core().trace("session.live", { problem: describeThrown(error) });
   }
 
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#poller.close();
     this.#followed.clear();
   }
 }

@@ -10,7 +10,7 @@ import type { CallState, TurnState } from "../../turn/state.ts";
 export function openTurnIn(state: TurnState): OpenTurn {
   const { phase, turnId, log } = state;
   const work = phase.kind === "working" ? phase.work : undefined;
-  const settles = state.skips.settle !== true; // Else no hook is there that could change a result.
+  const settles = state.skips.settle !== true; // Without settling no hook can change a result.
   const calls = (work?.calls ?? []).map((call) => openCall(name(`${work?.prefix}.call.${call.at}`), call, settles));
   return { id: turnId, messages: messagesIn(itemsOf(log)), calls };
 }

@@ -57,7 +57,7 @@ test("S11 what is missing of an answer when its turn ends elsewhere is told, and
     const last = new LastText();
     for (const event of shown) last.add(event);
     const message = { id: nodeId("t", 0), role: "assistant", parts: [] } as const;
-    const rest = last.rest(asSessionId("s"), asTurnId("t"), { kind: "answered", message, text: answer });
+    const rest = last.missingFrom(asSessionId("s"), asTurnId("t"), { kind: "answered", message, text: answer });
     return rest?.kind === "text" ? [rest.key.effect, rest.delta, rest.key.generation] : undefined;
   };
   const resumed = (event: Preview): Preview => ({ ...event, key: { ...event.key, generation: 2 } });

@@ -29,7 +29,7 @@ export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
   return kept;
 }
 
-/** The newest of these that have room, and their length as text; of a delta that does not fit, its end. */
+/** The newest events that fit, and their length as text. A delta that does not fit is cut to its end. */
 export function newest(
   events: readonly Preview[],
   charsMax: number,
@@ -41,7 +41,7 @@ export function newest(
     const room = charsMax - chars;
     if (length <= room) kept.push(event);
     else {
-      // Half of it, because some characters are written as several.
+      // Half of the room, because JSON writes some characters as several.
       const end = isDelta(event) ? endOf(event.delta, Math.floor(room / 2)) : "";
       if (isDelta(event) && end !== "") kept.push({ ...event, delta: end });
       return { previews: kept.reverse(), chars: charsMax, isCut: true };
@@ -51,15 +51,15 @@ export function newest(
   return { previews: kept.reverse(), chars, isCut: false };
 }
 
-/** The last characters of a text, and no half of a pair. */
+/** The last characters of a text, without half of a surrogate pair. */
 const endOf = (text: string, length: number): string =>
   length <= 0 ? "" : text.slice(-length).replace(/^[\udc00-\udfff]/u, "");
 
-/** What a preview belongs to, as text: its turn and the attempt. */
+/** The turn and the attempt of a preview, as text. */
 export const attemptOf = ({ turnId, key }: Preview): string =>
   `${turnId} ${key.effect} ${key.generation} ${key.attempt}`;
 
-/** What comes after `known`, where that is the beginning of `all`; else undefined. Both are joined. */
+/** What follows `known` in `all`. Undefined if `all` does not begin with `known`. Both lists are joined. */
 export function restOf(known: readonly Preview[], all: readonly Preview[]): readonly Preview[] | undefined {
   if (known.length > all.length) return undefined;
   const at = known.length - 1;
@@ -73,7 +73,7 @@ export function restOf(known: readonly Preview[], all: readonly Preview[]): read
   return all.slice(known.length);
 }
 
-/** Previews from elsewhere, with one key for each attempt, so that they can be joined. */
+/** Gives previews of other processes one key object for each attempt, so that they can be joined. */
 export class Keys {
   readonly #keys = new Map<string, PreviewKey>();
 
@@ -90,13 +90,13 @@ export class Keys {
 }
 
 /**
- * The text that was shown last of a turn that runs elsewhere. A turn's end may overtake its last previews: what is then
- * missing of the answer is told before the end, so that whoever prints deltas has printed all of it.
+ * The latest text of a turn that runs in another process. The end of a turn may arrive before its last previews. Then the
+ * missing rest of the answer is delivered before the end, so that a client that prints deltas has printed all of it.
  */
 export class LastText {
   #key: PreviewKey | undefined;
   #text = "";
-  /** The latest run of the turn that has shown anything. A reader drops what an earlier one has shown. */
+  /** The latest run with previews. A reader drops the previews of earlier runs. */
   #generation = 1;
 
   add(event: Preview): void {
@@ -114,8 +114,8 @@ export class LastText {
     } else if (isSame) this.#text = "";
   }
 
-  /** What is missing of the answer. One that does not go on with what was shown is told whole, under a key of its own. */
-  rest(sessionId: SessionId, turnId: TurnId, outcome: TurnOutcome): Preview | undefined {
+  /** The missing rest of the answer. An answer that does not begin with the shown text comes whole, under a separate key. */
+  missingFrom(sessionId: SessionId, turnId: TurnId, outcome: TurnOutcome): Preview | undefined {
     if (outcome.kind !== "answered" || outcome.text === this.#text) return undefined;
     const isBegun = this.#text !== "" && outcome.text.startsWith(this.#text);
     const whole = { effect: ANSWER, generation: this.#generation, attempt: 1 };
@@ -128,7 +128,7 @@ const ANSWER = asEffectName("answer");
 
 const EVENTS_MAX = 2_048;
 
-/** What a running turn has shown, up to `EVENTS_MAX` events, for handles and readers that join late. */
+/** The previews of a running turn, for handles and readers that join late. At most about `EVENTS_MAX` events. */
 export class Previews {
   #events: Preview[] = [];
   #isJoined = false;

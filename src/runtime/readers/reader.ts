@@ -1,11 +1,11 @@
-// One reader of a session, or of a tree: facts and previews in one order.
-// Not its job: who reads what, when to look for other processes' facts (`readers.ts`); one turn's events (`feed.ts`).
-// F1 Facts are never lost: a page of them is read from the store when its place in the line comes.
-// F2 Previews may be lost: the line is bounded. When it overflows, a `gap` with a view takes the place of all of them.
-// F3 A preview is passed over once the fact that ends its turn was read.
-// F4 A `gap` comes after the facts that its view contains and before all others. What running turns have shown follows.
-// F5 What a running turn has shown comes before the facts that it waits.
-// F6 Of a turn that ran elsewhere, what is missing of its answer comes before its end.
+// One reader of a session or of a tree: facts and previews in one order.
+// Not its job: the list of readers, and when to look for facts of other processes (`readers.ts`); one turn's events (`feed.ts`).
+// reader-1 Facts are never lost: a page of facts is read from the store when its place in the line comes.
+// reader-2 Previews may be lost, because the line is bounded. When it overflows, a `gap` with a view replaces all of them.
+// reader-3 A preview is skipped after the fact that ends its turn was read.
+// reader-4 A `gap` comes after the facts that its view contains and before all others. The previews of running turns follow.
+// reader-5 The previews of a running turn come before the facts of its waits.
+// reader-6 The missing rest of an answer from another process comes before the end of its turn.
 import { RuntimeError } from "../../model/errors.ts";
 import type { FactEvent, Preview, SessionEvent } from "../../model/event.ts";
 import { asCursor, type Cursor, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -29,11 +29,11 @@ interface ReaderOptions {
   readonly isTree: boolean;
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
-  /** What turns that run here have shown so far; after a gap also those that run elsewhere. */
+  /** The previews so far of turns that run here. `elsewhere`: also of turns in other processes, after a gap. */
   readonly shown: (elsewhere: boolean) => readonly Previews[];
   /** Called with a session of which facts were read. */
-  readonly heard: (session: SessionId) => void;
-  /** Called when this reader begins (1) or stops (-1) to wait: a waiting one keeps the process alive. */
+  readonly changed: (session: SessionId) => void;
+  /** Called when this reader begins (1) or stops (-1) to wait, because a waiting reader keeps the process alive. */
   readonly waits: (change: 1 | -1) => void;
   readonly left: () => void;
 }
@@ -50,14 +50,14 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   #nextFact = 0;
   #last: Cursor | undefined;
   readonly #ended = new Set<TurnId>();
-  /** F5: how many previews in the line were shown before the reader joined. */
+  /** reader-5: how many previews in the line are older than the reader. */
   #joined = 0;
-  /** F6: turns that run elsewhere, and what was given of each. */
+  /** reader-6: the latest text that was delivered of each turn of another process. */
   readonly #elsewhere = new Map<TurnId, LastText>();
-  /** F2: no preview is given until the gap was. */
+  /** reader-2: previews are skipped until the gap is delivered. */
   #hasGap = false;
   #gap: FactEvent | undefined;
-  /** The first page of facts was read: only that one may begin inside a fact. */
+  /** The first page of facts was read. Only the first page may begin inside a fact. */
   #isBegun = false;
   #isOver = false;
   #wake: (() => void) | undefined;
@@ -71,7 +71,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1)); // Seen in part: the fact is read again.
   }
 
-  /** Queues what running turns have shown so far: a reader that joins in the middle of a turn sees its beginning. */
+  /** Queues the previews of running turns, so that a reader that joins in the middle of a turn gets its beginning. */
   join(isAfterGap = false): void {
     const { shown, max, isTree } = this.#of;
     for (const each of shown(isAfterGap)) {
@@ -88,8 +88,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#wake?.();
   }
 
-  /** A turn elsewhere shows more; before it, previews may have been lost (F2). */
-  toldElsewhere(events: readonly Preview[], isLost: boolean): void {
+  /** A turn of another process has new previews. `isLost`: earlier ones are missing (reader-2). */
+  showRemote(events: readonly Preview[], isLost: boolean): void {
     if (isLost) return this.#lost();
     for (const event of events) {
       if (this.#of.isTree && event.kind === "child") continue;
@@ -98,13 +98,13 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     }
   }
 
-  /** The reader came in the middle of a turn elsewhere. */
-  joinElsewhere(said: Previews): void {
-    this.toldElsewhere(said.list(), said.isTrimmed);
+  /** The reader joined in the middle of a turn of another process. */
+  joinRemote(previews: Previews): void {
+    this.showRemote(previews.list(), previews.isTrimmed);
   }
 
   #lost(): void {
-    this.#hasGap = true; // What the turn has shown comes after it (F4).
+    this.#hasGap = true; // The previews of the turn come after the gap (reader-4).
     this.#wake?.();
   }
 
@@ -113,13 +113,13 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#wake?.();
   }
 
-  /** F2: joins deltas first, and drops previews only when that is not enough. */
+  /** reader-2: joins deltas first, and drops previews only if that is not enough. */
   #shrink(): void {
     const waiting = this.#line.slice(this.#head).filter((step) => step !== MOVED);
     const kept = joined(waiting);
     this.#head = 0;
     if (kept.length > this.#of.max / 2) {
-      this.#hasGap = true; // F4
+      this.#hasGap = true; // reader-4
       this.#line = [MOVED];
     } else this.#line = [MOVED, ...kept];
   }
@@ -160,7 +160,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       const step = this.#line[this.#head] as Step;
       if (step === MOVED) return undefined;
       this.#advance();
-      if (this.#hasGap || this.#ended.has(step.turnId)) continue; // F2, F3
+      if (this.#hasGap || this.#ended.has(step.turnId)) continue; // reader-2, reader-3
       this.#elsewhere.get(step.turnId)?.add(step);
       return step;
     }
@@ -168,15 +168,15 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     return undefined;
   }
 
-  /** F6 */
+  /** reader-6 */
   #restBefore(fact: FactEvent): Preview | undefined {
     if (fact.kind !== "committed" || fact.by !== "turn") return undefined;
     const shown = this.#elsewhere.get(fact.turnId);
     this.#elsewhere.delete(fact.turnId);
-    return this.#hasGap ? undefined : shown?.rest(fact.sessionId, fact.turnId, fact.outcome);
+    return this.#hasGap ? undefined : shown?.missingFrom(fact.sessionId, fact.turnId, fact.outcome);
   }
 
-  /** F5: a reader that joins late sees a call begin before it is told that the call waits. */
+  /** reader-5: a reader that joins late gets the start of a call before the fact that the call waits. */
   #shownBefore(turnId: TurnId): Preview | undefined {
     const step = this.#line[this.#head];
     if (this.#joined === 0 || step === undefined || step === MOVED || step.turnId !== turnId) return undefined;
@@ -231,8 +231,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#last = changes.at(-1)?.cursor ?? this.#last;
     for (const change of changes)
       if (change.kind === "committed" && change.by === "turn") this.#ended.add(change.turnId);
-    for (const id of changedIn(changes)) this.#of.heard(id);
-    // What is shown elsewhere may come after the end: the latest ends are remembered.
+    for (const id of changedIn(changes)) this.#of.changed(id);
+    // Previews of other processes may arrive after the end of their turn, so the latest ends are remembered.
     for (const turnId of this.#ended) {
       if (this.#ended.size <= Math.max(ENDED_MAX, PAGE)) break;
       this.#ended.delete(turnId);
@@ -257,7 +257,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     }
   }
 
-  /** F4: takes the view, then reads the facts that it contains. */
+  /** reader-4: takes the view, then reads the facts that it contains. */
   async #openGap(): Promise<void> {
     const { session } = this.#of;
     const view = await this.#of.view();
@@ -267,7 +267,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#head = 0;
   }
 
-  /** F4: gives the view, and queues what running turns have shown. */
+  /** reader-4: gives the view, and queues what running turns have shown. */
   #closeGap(gap: FactEvent): FactEvent {
     this.#gap = undefined;
     this.#line = [MOVED];
@@ -309,7 +309,7 @@ function changedIn(changes: readonly Change[]): ReadonlySet<SessionId> {
   return open;
 }
 
-/** The events of one fact. Their cursors name the observed session; all but the last count the events given so far. */
+/** The events of one fact. Their cursors contain the observed session. All but the last also count the events so far. */
 function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
   const events = eventsIn(change, cursorFor(observed, change.cursor));
   return events.map((event, index) =>

@@ -6,9 +6,11 @@ import type { SessionView } from "../../model/view.ts";
 import type { Store } from "../../stores/store.ts";
 import { requireSignal } from "../checks.ts";
 import type { Core } from "../core.ts";
+import { POLL_MS, Poller } from "../poller.ts";
 import type { LiveSession } from "../session/session.ts";
+import { REAL_CLOCK } from "../world.ts";
 import { parsedCursor } from "./cursor.ts";
-import type { LiveElsewhere } from "./live.ts";
+import type { RemotePreviews } from "./live.ts";
 import type { Previews } from "./previews.ts";
 import { SessionReader } from "./reader.ts";
 
@@ -21,35 +23,38 @@ export interface ObserveOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How often to look for facts of other processes, and after how many looks to notice a deletion. */
-const LOOK_MS = 250;
+/** After how many looks to notice a deletion. */
 const GONE_LOOKS = 4;
-/** So long after readers were told of what happened here, a hint is taken to be about that. */
+/** A hint within this time after a fact of this process is taken to be about that fact. */
 const OWN_MS = 50;
 const NOTED_MAX = 1_000;
 
-/** The readers of all sessions in this process: passes them previews, and says when to look for facts. */
+/** The readers of all sessions in this process. Delivers previews to them and makes them look for facts. */
 export class Readers {
   readonly #store: Store;
   readonly #unreadMax: number;
   readonly #trace: Core["trace"];
   readonly #own = new Map<SessionId, Set<SessionReader>>();
   readonly #trees = new Map<SessionId, Set<SessionReader>>();
-  /** When readers were last told of what this process did in a session. */
+  /** When this process last stored a fact in a session. */
   readonly #movedAt = new Map<SessionId, number>();
   #count = 0;
   #waiting = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #poller = new Poller(
+    () => REAL_CLOCK,
+    () => this.#look(),
+  );
+  #looks = 0;
   #latest: Cursor | undefined;
   readonly #open: () => Iterable<LiveSession>;
-  readonly #live: LiveElsewhere | undefined;
+  readonly #live: RemotePreviews | undefined;
 
   constructor(
     store: Store,
     unreadMax: number,
     open: () => Iterable<LiveSession>,
     trace: Core["trace"],
-    live: LiveElsewhere | undefined,
+    live: RemotePreviews | undefined,
   ) {
     this.#live = live;
     this.#store = store;
@@ -70,7 +75,7 @@ export class Readers {
     if (this.#trees.size > 0) yield* this.#above(session);
   }
 
-  /** Whether somebody reads the session, or a tree that it is in. */
+  /** Whether the session, or a tree that it is in, has a reader. */
   isReading(session: LiveSession): boolean {
     if (this.#own.has(session.id)) return true;
     for (const _ of this.#above(session)) return true;
@@ -80,7 +85,7 @@ export class Readers {
   preview(session: LiveSession, event: Preview): void {
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.preview(event);
-    if (this.#trees.size === 0 || event.kind === "child") return; // A tree's readers get the child's own event.
+    if (this.#trees.size === 0 || event.kind === "child") return; // Readers of a tree get the child's own event.
     for (const reader of this.#above(session)) reader.preview(event);
   }
 
@@ -98,7 +103,7 @@ export class Readers {
     this.#movedAt.set(id, performance.now());
   }
 
-  /** Whether a hint about the session is news for a reader here: this process may just have told of what it did itself. */
+  /** Whether a hint about the session concerns a reader here. It may be about a fact that this process just stored itself. */
   isConcerned(id: SessionId): boolean {
     if (this.#trees.size === 0 && !this.#own.has(id)) return false;
     return performance.now() - (this.#movedAt.get(id) ?? -Infinity) > OWN_MS;
@@ -110,7 +115,7 @@ export class Readers {
     for (const readers of [...own, ...this.#trees.values()]) for (const reader of readers) reader.moved();
   }
 
-  /** The session was deleted here: its readers find out when they look. */
+  /** This process deleted the session: its readers look, and then throw `session.deleted`. */
   gone(session: SessionId): void {
     for (const readers of [this.#own.get(session), this.#trees.get(session)])
       for (const reader of readers ?? []) reader.moved();
@@ -139,11 +144,10 @@ export class Readers {
       from,
       view,
       shown: (elsewhere) => this.#shownIn(session.id, tree === true, elsewhere),
-      heard: (id) => this.#live?.heard(id),
+      changed: (id) => this.#live?.check(id),
       waits: (change) => {
         this.#waiting += change;
-        if (this.#waiting > 0) this.#timer?.ref();
-        else this.#timer?.unref();
+        this.#poller.hold(this.#waiting > 0 && this.#count > 0);
       },
       left: () => {
         signal?.removeEventListener("abort", leave);
@@ -151,15 +155,17 @@ export class Readers {
         readers?.delete(reader);
         if (readers?.size === 0) where.delete(session.id);
         this.#count--;
-        if (this.#count === 0) clearInterval(this.#timer);
+        if (this.#count > 0) return;
+        this.#poller.pause();
+        this.#poller.hold(false);
       },
     });
     const readers = where.get(session.id) ?? new Set();
     where.set(session.id, readers.add(reader));
-    if (this.#count++ === 0 && this.#store.isDurable) this.#look();
+    if (this.#count++ === 0 && this.#store.isDurable) this.#poller.soonest(POLL_MS.facts);
     reader.join();
-    this.#live?.heard(session.id);
-    if (tree === true && from !== undefined) this.#live?.heardTree(session.id);
+    this.#live?.check(session.id);
+    if (tree === true && from !== undefined) this.#live?.checkTree(session.id);
     if (signal?.aborted === true) reader.end();
     else signal?.addEventListener("abort", leave, { once: true });
     return reader;
@@ -174,21 +180,18 @@ export class Readers {
     return here.concat(elsewhere ? (this.#live?.shown(id, isTree) ?? []) : []);
   }
 
-  #look(): void {
-    let looks = 0;
-    const look = async (): Promise<void> => {
-      try {
-        const latest = await this.#store.latest();
-        if (latest === this.#latest && ++looks % GONE_LOOKS !== 0) return; // A deletion adds no fact.
-        this.#latest = latest;
+  async #look(): Promise<void> {
+    try {
+      const latest = await this.#store.latest();
+      if (latest !== this.#latest || ++this.#looks % GONE_LOOKS === 0) {
+        this.#latest = latest; // A deletion adds no fact.
         for (const readers of [...this.#own.values(), ...this.#trees.values()])
           for (const reader of readers) reader.moved();
-      } catch (error) {
-        this.#trace("session.observe", { problem: describeThrown(error) }); // The next look tries again.
       }
-    };
-    this.#timer = setInterval(() => void look(), LOOK_MS);
-    this.#timer.unref();
+    } catch (error) {
+      this.#trace("session.observe", { problem: describeThrown(error) }); // The next look tries again.
+    }
+    if (this.#count > 0) this.#poller.soonest(POLL_MS.facts);
   }
 
   close(): void {

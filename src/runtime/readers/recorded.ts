@@ -1,7 +1,7 @@
-// What the journal of an open turn tells, for those who look at the turn where it does not run. Loaded when they look.
-// J1 The events are folded by the machine that runs turns, and shown by the code that shows them live (`telling.ts`).
-// J2 Where that cannot be, because the turn's protocol or its options are missing here, the events alone are shown.
-// J3 What is shown has the generation of the latest run in the journal. A later run has a higher one, and is shown whole.
+// An open turn from its journal, for readers where the turn does not run. Loaded on first use.
+// recorded-1 The machine that runs turns folds the events, and the code for live previews shows them (`preview-writer.ts`).
+// recorded-2 If the turn's protocol or options are missing here, the events are shown without being folded.
+// recorded-3 The previews have the generation of the latest run in the journal. A later run has a higher one and is shown whole.
 import type { Preview } from "../../model/event.ts";
 import type { EffectName, SessionId, TurnId } from "../../model/ids.ts";
 import { callsOf } from "../../model/message.ts";
@@ -15,21 +15,21 @@ import type { TurnState } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 import type { Core } from "../core.ts";
 import { messagesIn, openTurnIn } from "./open-turn.ts";
+import { PreviewWriter } from "./preview-writer.ts";
 import { Previews } from "./previews.ts";
-import { Telling } from "./telling.ts";
 
 /** `opened`, and the events that followed. */
 export type Journal = readonly TurnEvent[];
 
-/** What a parked turn has shown, made from so many recorded events. */
+/** The previews of a parked turn, made from its first `events` recorded events. */
 export interface Recalled {
   readonly turnId: TurnId;
   readonly generation: number;
   readonly events: number;
-  readonly said: Previews;
+  readonly previews: Previews;
 }
 
-/** The number of the latest run that is in these events; `before` when none of them begins one. */
+/** The generation of the latest run in these events. `before` if none of them begins a run. */
 export function generationIn(events: Journal, before = 0): number {
   const last = events.findLast(({ kind }) => kind === "opened" || kind === "resumed");
   return last?.kind === "opened" || last?.kind === "resumed" ? last.generation : before;
@@ -37,29 +37,34 @@ export function generationIn(events: Journal, before = 0): number {
 
 /** The previews of a turn, from its whole journal. */
 export function recall(core: Core, stored: StoredSession, journal: Journal): Recalled {
-  const show = (): RecordedShow => new RecordedShow(openedIn(journal), generationIn(journal));
-  let telling = show();
-  if (stateIn(core, stored, journal, telling) === undefined) {
-    telling = show();
-    for (const event of journal) telling.tellAlone(event); // J2
+  const show = (): RecordedPreviews => new RecordedPreviews(openedIn(journal), generationIn(journal));
+  let writer = show();
+  if (stateIn(core, stored, journal, writer) === undefined) {
+    writer = show();
+    for (const event of journal) writer.previewUnfolded(event); // recorded-2
   }
-  const { turnId, generation, said } = telling;
-  return { turnId, generation, events: journal.length, said };
+  const { turnId, generation, previews } = writer;
+  return { turnId, generation, events: journal.length, previews };
 }
 
-/** The turn as far as it is recorded. */
+/** The recorded part of the turn. */
 export function recordedTurn(core: Core, stored: StoredSession, journal: Journal): OpenTurn {
   const opened = openedIn(journal);
   const state = stateIn(core, stored, journal);
   if (state !== undefined) return openTurnIn(state);
-  const { entries, calls } = soFar(opened, journal); // J2
+  const { entries, calls } = soFar(opened, journal); // recorded-2
   return { id: opened.turnId, messages: messagesIn(entries), calls };
 }
 
 const openedIn = ([opened]: Journal): Opened => opened as Opened; // A journal begins with it.
 
-/** J1; undefined where today's machine, protocol or options cannot follow the journal. */
-export function stateIn(core: Core, stored: StoredSession, journal: Journal, telling?: Telling): TurnState | undefined {
+/** recorded-1. Undefined if today's machine, protocol or options cannot follow the journal. */
+export function stateIn(
+  core: Core,
+  stored: StoredSession,
+  journal: Journal,
+  writer?: PreviewWriter,
+): TurnState | undefined {
   try {
     const opened = openedIn(journal);
     const driver = core.sessions.driverOf(stored, opened.options);
@@ -69,7 +74,7 @@ export function stateIn(core: Core, stored: StoredSession, journal: Journal, tel
       const event = journal[index] as TurnEvent;
       const before = state;
       state = step(driver, before, event).state;
-      telling?.retell(before, event, state, true);
+      writer?.previewRecorded(before, event, state, true);
     }
     return state;
   } catch {
@@ -77,12 +82,12 @@ export function stateIn(core: Core, stored: StoredSession, journal: Journal, tel
   }
 }
 
-class RecordedShow extends Telling {
+class RecordedPreviews extends PreviewWriter {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly generation: number;
-  readonly said = new Previews();
-  /** J2: the calls of the reply, or of the code, that came last, and what they returned. */
+  readonly previews = new Previews();
+  /** recorded-2: the calls of the latest reply or code segment, with their outputs. */
   #calls = new Map<EffectName, { readonly call: ToolCall; readonly output?: ToolOutput }>();
   #settles = true;
 
@@ -93,16 +98,16 @@ class RecordedShow extends Telling {
     this.generation = generation;
   }
 
-  tell(event: Preview): void {
-    this.said.add(event);
+  preview(event: Preview): void {
+    this.previews.add(event);
   }
 
-  /** J2. Results that hooks are to see are shown when these have seen them (V2 in `telling.ts`). */
-  tellAlone(event: TurnEvent): void {
+  /** recorded-2. Results that hooks may change are shown after these hooks (previews-2). */
+  previewUnfolded(event: TurnEvent): void {
     if (event.kind === "prepared") this.#settles = event.skips?.settle !== true || event.skips.gate !== true;
     if (event.kind === "prepared" && event.answer !== undefined) this.answered(event.effect, event.answer.text);
     if (event.kind === "replied") {
-      this.retellReply(event);
+      this.previewReply(event);
       this.#calls = new Map();
       const round = event.effect.slice(0, event.effect.indexOf("."));
       for (const [nth, part] of callsOf(event.reply.parts).entries())

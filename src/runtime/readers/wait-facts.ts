@@ -1,4 +1,4 @@
-// What a turn waits for, as facts for readers and handles.
+// Facts of waits, for readers and handles.
 import type { FactEvent } from "../../model/event.ts";
 import { asCursor, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
@@ -9,7 +9,7 @@ import { cursorFor } from "./cursor.ts";
 
 type WaitChange = Extract<Change, { readonly kind: "waiting" | "resolved" }>;
 
-/** A wait's fact as readers are told it. */
+/** The fact of a wait, as readers get it. */
 export function waitFact<Base extends object>(
   change: DistributiveOmit<WaitChange, "cursor" | "sessionId">,
   base: Base,
@@ -22,8 +22,8 @@ export function waitFact<Base extends object>(
     return { ...base, kind: "waiting", ...of, wait, wants, effect, callId: call.id, call, reason, until } as never;
   }
   const { wants, how, by } = change;
-  const told = how === "value" ? "answered" : how;
-  return { ...base, kind: "resolved", ...of, ...defined({ wait, wants, effect, how: told, by }) } as never;
+  const outcome = how === "value" ? "answered" : how;
+  return { ...base, kind: "resolved", ...of, ...defined({ wait, wants, effect, how: outcome, by }) } as never;
 }
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
@@ -33,17 +33,17 @@ export function askedFact({ id, turnId, jobId, sessionId, effect, about, until, 
   return waitFact({ kind: "waiting", ...defined({ turnId, jobId }), wait: id, effect, about, until }, base);
 }
 
-/** Tells handles of a parked turn what it waits for: nobody runs it who would. */
-export async function tellWaits(
+/** Notifies handles of the waits of a parked turn. A running turn does this itself. */
+export async function notifyWaits(
   { store }: Core,
   id: SessionId,
   turnId: TurnId,
   handles: readonly TurnHandle[],
 ): Promise<void> {
-  for (const handle of handles) handle.rest();
+  for (const handle of handles) handle.park();
   const reading = handles.filter(({ feed }) => feed.isRead);
   if (reading.length === 0) return;
-  for (const wait of await store.waits.list({ session: id, max: WAITS_TOLD }))
-    if (wait.turnId === turnId) for (const handle of reading) handle.tell(askedFact(wait));
+  for (const wait of await store.waits.list({ session: id, max: WAITS_MAX }))
+    if (wait.turnId === turnId) for (const handle of reading) handle.notify(askedFact(wait));
 }
-const WAITS_TOLD = 1_000;
+const WAITS_MAX = 1_000;

@@ -18,12 +18,12 @@ export type Over = Failure &
     | { readonly code: "limit.usage-unknown"; readonly details: { readonly calls: number } }
   );
 
-/** Checks the allowance of the turn, then of every tree that the session is in; returns the first that is used up. */
+/** Checks the allowance of the turn, then of every tree that the session is in. Returns the first that is used up. */
 export async function overBudget(
   core: Core,
   session: LiveSession,
   budget: Budget | undefined,
-  /** The model about to be asked; undefined when none is chosen yet. */
+  /** The model of the next call. Undefined if none is chosen yet. */
   model: string | undefined,
   turn?: LiveTurn,
   /** What failed attempts at the call may have cost. They are booked with the answer of the call. */
@@ -32,11 +32,11 @@ export async function overBudget(
   const attempted =
     model === undefined || tokensIn(failed) === 0 ? [] : [{ source: "", model, usage: failed, calls: 0 }];
   const ofTurn =
-    budget?.turn && turn && overdrawn("turn", budget.turn, [...turn.spentSoFar(), ...attempted], core.prices, model);
+    budget?.turn && turn && overdrawn("turn", budget.turn, [...turn.spending.total, ...attempted], core.prices, model);
   if (ofTurn !== undefined) return ofTurn;
   const own = session.ancestors.length === 0 ? budget : await ownBudget(core, session.id);
   const budgets = [[session.id, own] as const, ...(await above(core, session))];
-  const unknownCalls = (turn?.unknownCalls() ?? 0) + failed.unknownCalls;
+  const unknownCalls = (turn?.spending.unknownCalls ?? 0) + failed.unknownCalls;
   if (unknownCalls > 0 && [budget, ...budgets.map(([, each]) => each)].some((each) => each?.unknown === "stop"))
     return unknownUsage(unknownCalls);
   for (const [id, each] of budgets) {
@@ -67,7 +67,7 @@ const ownBudget = async ({ store }: Core, id: SessionId): Promise<Budget | undef
 async function spentUnder({ store, spenders }: Core, id: SessionId): Promise<readonly Spent[]> {
   const isUnder = ({ session }: LiveTurn): boolean => session.id === id || session.ancestors.includes(id);
   const booked = await store.booked(id);
-  return [...booked, ...[...spenders].filter(isUnder).flatMap((turn) => turn.spentSoFar())];
+  return [...booked, ...[...spenders].filter(isUnder).flatMap((turn) => turn.spending.total)];
 }
 
 function overdrawn(
@@ -91,7 +91,7 @@ function overdrawn(
 
 function unknownUsage(calls: number): Over {
   const { message, hint } = describe("limit.usage-unknown", { calls });
-  // An outcome has no hint of its own.
+  // An outcome has no field for a hint.
   return { class: "limit", code: "limit.usage-unknown", message: `${message} ${hint}`, details: { calls } };
 }
 

@@ -1,11 +1,11 @@
-import type { Complete, CompletionOptions, CompletionRequest } from "../../kernel/services.ts";
+import type { Complete, CompletionOptions, CompletionRequest, ReplyRequest } from "../../kernel/complete.ts";
 import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asEffectName, nodeId } from "../../model/ids.ts";
-import { frozen, type Json } from "../../model/json.ts";
+import { defined, frozen, isObject, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Limits } from "../../model/limits.ts";
-import { callsOf, type Draft, textOf } from "../../model/message.ts";
+import { callsOf, type Draft, type Message, textOf } from "../../model/message.ts";
 import type { ModelRequest, Reply } from "../../model/request.ts";
 import { check, documentOf, type OutputOf, type Schema } from "../../model/schema.ts";
 import { LazyScope } from "../../model/scope.ts";
@@ -18,8 +18,8 @@ import type { Over } from "./budget.ts";
 import { callModel } from "./model-call.ts";
 import { requireAttachment } from "./reading.ts";
 
-/** What a completion needs of the place where it is asked for: an effect of a turn, an operation, or the app. */
-export interface CompletionSite {
+/** What a completion needs from its caller: an effect of a turn, an operation, a job, or the app. */
+export interface CompletionContext {
   readonly core: Core;
   readonly model: string;
   readonly limits: Limits;
@@ -38,66 +38,72 @@ export interface CompletionSite {
 }
 
 const REQUEST: Known<CompletionRequest> = { system: true, messages: true, model: true, settings: true };
+const REPLY: Known<ReplyRequest> = { ...REQUEST, tools: true, toolChoice: true, stable: true };
 const OPTIONS: Known<CompletionOptions> = { model: true, settings: true, label: true, signal: true, onUsage: true };
 
 const REPAIRS_MAX = 2;
 
-/** One-shot model calls for plugins, tools and apps: no tools, no turn, no history; booked under a label. */
-export const completer = (site: CompletionSite): Complete => ({
+/** One-shot model calls for plugins, tools and apps: no turn, no history, no tool is run; booked under a label. */
+export const completer = (context: CompletionContext): Complete => ({
   text: (prompt, options) =>
-    unwaited(async () => textOf((await metered(site, options, (at) => reply(at, requestOf(prompt), options))).parts)),
+    unwaited(async () =>
+      textOf((await metered(context, options, (at) => reply(at, requestOf(prompt), options))).parts),
+    ),
   object: (prompt, schema, options) =>
-    unwaited(() => metered(site, options, (at) => object(at, requestOf(prompt), schema, options))),
-  reply: (request, options) => unwaited(() => metered(site, options, (at) => reply(at, request, options))),
+    unwaited(() => metered(context, options, (at) => object(at, requestOf(prompt), schema, options))),
+  reply: (request, options) => unwaited(() => metered(context, options, (at) => reply(at, request, options))),
 });
 
-/** Tells `onUsage` what was spent at this site, once everything is booked. */
+/** Calls `onUsage` with the spending of this completion, after everything is booked. */
 async function metered<T>(
-  site: CompletionSite,
+  context: CompletionContext,
   options: CompletionOptions | undefined,
-  ask: (site: CompletionSite) => Promise<T>,
+  ask: (context: CompletionContext) => Promise<T>,
 ): Promise<T> {
   const onUsage = options?.onUsage;
-  if (onUsage === undefined) return ask(site);
+  if (onUsage === undefined) return ask(context);
   if (typeof onUsage !== "function")
-    throw new RuntimeError("options.invalid", { option: "onUsage", problem: "it is no function" });
+    throw new RuntimeError("options.invalid", { option: "onUsage", problem: "it must be a function" });
   let total: Usage | undefined;
   const spent = (usage: Usage): void => {
     total = total === undefined ? usage : addUsage(total, usage);
   };
   try {
-    return await ask({ ...site, spent });
+    return await ask({ ...context, spent });
   } finally {
     if (total !== undefined) await onUsage(frozen(total));
   }
 }
 
-const requestOf = (prompt: string | CompletionRequest): CompletionRequest =>
-  typeof prompt === "string" ? { messages: [{ role: "user", parts: [{ kind: "text", text: prompt }] }] } : prompt;
+/** Refuses tools, also of untyped callers, because nothing would run their calls. */
+function requestOf(prompt: string | CompletionRequest): CompletionRequest {
+  if (typeof prompt === "string") return { messages: [{ role: "user", parts: [{ kind: "text", text: prompt }] }] };
+  requireOptions("complete", prompt, REQUEST);
+  return prompt;
+}
 
 async function reply(
-  site: CompletionSite,
-  request: CompletionRequest,
+  context: CompletionContext,
+  request: ReplyRequest,
   options: CompletionOptions = {},
-  tools: ModelRequest["tools"] = [],
 ): Promise<Reply> {
-  const { core, limits } = site;
-  requireOptions("complete", request, REQUEST);
+  const { core, limits } = context;
+  requireRequest(request);
   requireOptions("complete", options, OPTIONS);
   const source = typeof options.label === "string" ? options.label : "direct";
-  const model = options.model ?? request.model ?? site.model;
+  const model = options.model ?? request.model ?? context.model;
   const settings = options.settings ?? request.settings;
   requireConfig({ model, settings }, "complete");
   const {
     reply: asked,
     isBooked,
     key,
-  } = await site.once(async () => {
-    const provider = await core.models.require(model, model !== site.model);
+  } = await context.once(async () => {
+    const provider = await core.models.require(model, model !== context.model);
     const scope = new LazyScope();
     const stop = (): void => scope.abort();
     let lost: unknown;
-    for (const signal of [options.signal, site.signal]) {
+    for (const signal of [options.signal, context.signal]) {
       if (signal?.aborted === true) stop();
       else signal?.addEventListener("abort", stop, { once: true });
     }
@@ -105,10 +111,10 @@ async function reply(
       const found = await callModel({
         provider,
         request: {
+          ...defined({ toolChoice: request.toolChoice, stable: request.stable, settings }),
           system: request.system ?? "",
           messages: messagesOf(request.messages ?? []),
-          tools,
-          ...(settings === undefined ? {} : { settings }),
+          tools: request.tools ?? [],
         },
         limits,
         world: core.world,
@@ -118,17 +124,17 @@ async function reply(
             lost = error;
             throw error;
           }),
-        allow: (spent) => site.allow(model, spent),
+        allow: (spent) => context.allow(model, spent),
         show: () => {},
         retrying: (attempt, failure, waitMs) =>
-          site.trace("completion.retrying", { model, class: failure, attempt, waitMs }),
-        unreported: () => site.unreported(model),
+          context.trace("completion.retrying", { model, class: failure, attempt, waitMs }),
+        unreported: () => context.unreported(model),
       });
       if (found.kind === "replied") return found.reply;
       if (lost !== undefined) throw lost; // The store's fault, and not the provider's.
       if (found.usage !== undefined) {
-        await site.spend({ source, model, usage: found.usage, calls: 1 });
-        site.spent?.(found.usage);
+        await context.spend({ source, model, usage: found.usage, calls: 1 });
+        context.spent?.(found.usage);
       }
       if (found.kind === "refused") throw new RuntimeError(found.over.code, found.over.details);
       const { failure } = found;
@@ -139,20 +145,47 @@ async function reply(
       );
     } finally {
       options.signal?.removeEventListener("abort", stop);
-      site.signal?.removeEventListener("abort", stop);
+      context.signal?.removeEventListener("abort", stop);
     }
   });
-  if (isBooked !== true) await site.spend({ source, model, usage: asked.usage, calls: 1 }, key);
-  site.spent?.(asked.usage);
+  if (isBooked !== true) await context.spend({ source, model, usage: asked.usage, calls: 1 }, key);
+  context.spent?.(asked.usage);
   return frozen(asked); // Its usage is in the bill.
 }
 
-const messagesOf = (drafts: readonly Draft[]): ModelRequest["messages"] =>
-  drafts.map((draft, index) => ({ ...draft, id: nodeId(asEffectName("direct"), index) }));
+function requireRequest(request: ReplyRequest): void {
+  requireOptions("complete", request, REPLY);
+  const wrong = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option: `complete.${option}`, problem });
+  };
+  const { system, messages = [], tools = [], toolChoice, stable } = request;
+  if (system !== undefined && !isText(system)) wrong("system", "it must be text");
+  if (!Array.isArray(messages) || !messages.every(isDraft))
+    wrong("messages", "it must be a list of messages, each with a role and parts");
+  if (!Array.isArray(tools) || !tools.every(isDeclaration))
+    wrong("tools", "it must be a list of tools, each with a name, a description and an inputSchema");
+  const names = new Set(tools.map(({ name }) => name));
+  if (names.size < tools.length) wrong("tools", "two of them have the same name");
+  if (typeof toolChoice === "object" ? !names.has(toolChoice?.name) : !CHOICES.has(toolChoice))
+    wrong("toolChoice", "it must be auto, none, required, or the name of one of the tools: { name }");
+  if (stable !== undefined && !(Number.isInteger(stable) && stable >= 0 && stable <= messages.length))
+    wrong("stable", "it must be a number of these messages");
+}
+const CHOICES: ReadonlySet<unknown> = new Set([undefined, "auto", "none", "required"]);
+const isText = (value: unknown): boolean => typeof value === "string";
+const ROLES: ReadonlySet<unknown> = new Set(["system", "user", "assistant", "tool"]);
+const isDraft = (draft: unknown): boolean =>
+  isObject(draft) && ROLES.has(draft.role) && Array.isArray(draft.parts) && draft.parts.every(isObject);
+const isDeclaration = (tool: unknown): boolean =>
+  isObject(tool) && isText(tool.name) && tool.name !== "" && isText(tool.description) && isObject(tool.inputSchema);
 
-/** Asks for the value as the arguments of a call. One that fails the schema is sent back, `REPAIRS_MAX` times. */
+/** Messages of the conversation keep their ids. */
+const messagesOf = (drafts: readonly (Draft | Message)[]): ModelRequest["messages"] =>
+  drafts.map((draft, index) => ("id" in draft ? draft : { ...draft, id: nodeId(asEffectName("direct"), index) }));
+
+/** Asks for the value as the arguments of a call. A value that fails the schema is sent back, at most `REPAIRS_MAX` times. */
 async function object<S extends Schema>(
-  site: CompletionSite,
+  context: CompletionContext,
   request: CompletionRequest,
   schema: S,
   options?: CompletionOptions,
@@ -165,10 +198,10 @@ async function object<S extends Schema>(
   };
   let messages: readonly Draft[] = request.messages ?? [];
   for (let repairs = 0; ; repairs++) {
-    const said = await reply(site, { ...request, messages }, options, [tool]);
-    const call = callsOf(said.parts).find(({ name }) => name === OUTPUT_TOOL);
+    const answer = await reply(context, { ...request, messages, tools: [tool] }, options);
+    const call = callsOf(answer.parts).find(({ name }) => name === OUTPUT_TOOL);
     const value =
-      call === undefined ? parsed(textOf(said.parts)) : (call.input as { readonly value?: Json } | null)?.value;
+      call === undefined ? parsed(textOf(answer.parts)) : (call.input as { readonly value?: Json } | null)?.value;
     const result = check(schema, value, of);
     if (result.ok) return result.value as OutputOf<S>;
     if (repairs === REPAIRS_MAX) throw new RuntimeError("output.invalid", { problem: result.problem });

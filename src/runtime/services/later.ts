@@ -9,14 +9,14 @@ import type { Core } from "../core.ts";
 const LABEL = 80;
 
 /**
- * Keeps the input until its time. The same key and content are answered as the first time. `hear` runs `input` hooks,
- * which a known key skips.
+ * Stores the input until its time. A repeat with the same key and content gets the first result. `applyHooks` runs `input`
+ * hooks, which a known key skips.
  */
 export async function sendLater(
   core: Core,
   input: NewInput,
   notBefore: number,
-  hear?: () => Promise<NewInput>,
+  applyHooks?: () => Promise<NewInput>,
 ): Promise<{ readonly jobId: JobId; readonly turnId: TurnId }> {
   const { id, turnId, sessionId, key, place, hash, at } = input;
   const jobId = asJobId(
@@ -26,7 +26,7 @@ export async function sendLater(
   const before = known?.record.delivers;
   if (before !== undefined && before.hash !== hash) throw new RuntimeError("input.conflict", { key: key ?? "" });
   if (before !== undefined) return { jobId, turnId: before.turnId };
-  const { message } = hear === undefined ? input : await hear();
+  const { message } = applyHooks === undefined ? input : await applyHooks();
   const delivers = { id, turnId, ...(key === undefined ? {} : { key }), message, place: place as "turn", hash };
   const job = {
     id: jobId,
@@ -46,7 +46,7 @@ export async function sendLater(
     await jobs.spawn({ job, plugin: "", isNamed: key !== undefined });
     return { jobId, turnId };
   } catch (error) {
-    // Another call with this key was quicker.
+    // Another call with this key was first.
     if (hasCode(error, "job.conflict") && key !== undefined) return sendLater(core, input, notBefore);
     throw error;
   }

@@ -1,13 +1,14 @@
 // One model call, for turns and completions alike: retried with backoff, throttled, aborted by the scope.
 // Not its job: what is asked (`live-turn/ask.ts`), the stream of one attempt (`reply-stream.ts`), what a budget allows
 // (`budget.ts`).
-// M1 Before another attempt, what the failed one has shown is retracted. The last failure retracts nothing: its text is
-//    the answer's `partial`.
-// M2 Only two kinds of failures are tried again: attempts, at most `modelAttemptsMax`, and throttles, which wait at most
-//    `throttlesMax` times and `throttleMs` in all, never less than our own backoff.
-// M3 A failed attempt that the provider may have billed counts as one call of unknown usage, with an estimate of its
-//    tokens. The recorded answer has both, so that a resume counts the same.
-// M4 Every attempt needs the budget's leave: failed attempts may be billed, and other turns spend during a backoff.
+// model-call-1 Before another attempt, the previews of the failed one are retracted. The last failure retracts nothing: its
+//              text is the `partial` of the answer.
+// model-call-2 Two kinds of failures are retried: failed attempts, up to `modelAttemptsMax`, and throttles. Throttles wait at
+//              most `throttlesMax` times and `throttleMs` in all, and each wait is at least the backoff.
+// model-call-3 A failed attempt that the provider may have billed counts as one call of unknown usage, with an estimate of
+//              its tokens. The recorded answer has both, so that a resume counts the same.
+// model-call-4 The budget is checked before every attempt, because failed attempts may be billed and other turns spend
+//              during a backoff.
 import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hooks.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode } from "../../model/errors.ts";
@@ -43,9 +44,9 @@ export interface ModelCall {
    * much of the delta belongs to it.
    */
   show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): number | undefined;
-  /** Tells before a wait that this attempt failed and another follows. */
+  /** Called before a wait, when an attempt failed and another follows. */
   retrying(attempt: number, failure: ProviderFailureClass, waitMs: number): void;
-  /** Tells that a reply came without usage. */
+  /** Called for a reply without usage. */
   unreported(): void;
   /** An earlier run may have made this call, and was killed. The fold counts that call; its tokens are added here. */
   readonly wasAsked?: boolean;
@@ -86,7 +87,7 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       ? { kind: "refused", over, partial }
       : { kind: "refused", over, attempts, usage: unknown, partial };
   for (let number = 1; ; number++) {
-    // M4. A call that was under way when its process was killed is made again: its own estimate does not refuse it.
+    // model-call-4. A call that was under way when its process was killed is made again: its own estimate does not refuse it.
     const over = call.allow === undefined ? undefined : await call.allow(number === 1 ? NO_USAGE : unknown);
     if (over !== undefined) return refused(over, []);
     const startedAt = world.now();
@@ -115,17 +116,19 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       retries ??= new Retries(limits);
       const waitMs = failure instanceof HookStop ? undefined : retries.waitAfter(failure, number);
       const isLast = waitMs === undefined || scope.isAborted;
-      // M4: asked before the wait too, so that a used up budget keeps the partial answer and costs no backoff.
+      // model-call-4: asked before the wait too, so that a used up budget keeps the partial answer and costs no backoff.
       const overNow = isLast || call.allow === undefined ? undefined : await call.allow(unknown);
       if (isLast || overNow !== undefined) {
         attempts.push(record);
-        const told = call.finished?.(failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error");
-        if (!scope.isAborted) await told; // Not waited for after a cancel: the hook must not use up the turn's grace.
+        const finished = call.finished?.(
+          failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error",
+        );
+        if (!scope.isAborted) await finished; // Not waited for after a cancel: the hook must not use up the turn's grace.
         if (overNow !== undefined) return refused(overNow, stream.partial());
         return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
       }
       attempts.push({ ...record, waitedMs: waitMs });
-      if (stream.hasShown) call.show(number, "retracted", ""); // M1
+      if (stream.hasShown) call.show(number, "retracted", ""); // model-call-1
       await call.finished?.("attempt-reset");
       call.retrying(number, failureClass, waitMs);
       await world.sleep(waitMs, scope.signal);
@@ -139,7 +142,7 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 8_000;
 
-/** M2 */
+/** model-call-2 */
 class Retries {
   readonly #limits: Limits;
   #attempts = 0;

@@ -2,16 +2,19 @@ import type { ToolsOfSession } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
 import { type ChangeTools, namesOf } from "../toolset/membership.ts";
-import type { SessionSite } from "./site.ts";
+import { requireListing } from "../toolset/tools.ts";
+import type { ServiceContext } from "./service-context.ts";
 import { requireBelow, using } from "./using.ts";
 
 /** `sessions.tools(id)`: of the turn's own session by its pending state (`change`), of others as an app does it. */
-export const toolsOf = (site: SessionSite, id: string, change: ChangeTools): ToolsOfSession =>
-  id === site.sessionId && site.turnId !== undefined ? ownTools(site, change) : otherTools(site, id);
+export const toolsOf = (context: ServiceContext, id: string, change: ChangeTools): ToolsOfSession =>
+  id === context.sessionId && context.turnId !== undefined ? ownTools(context, change) : otherTools(context, id);
 
-function ownTools({ session: { toolset } }: SessionSite, change: ChangeTools): ToolsOfSession {
+function ownTools(context: ServiceContext, change: ChangeTools): ToolsOfSession {
+  const { toolset } = context.session;
   return {
-    list: async () => frozen(toolset.registry.list()),
+    list: (options = {}) =>
+      unwaited(async () => (requireListing(options) ? frozen(toolset.registry.list()) : toolset.list(context))),
     export: async () => frozen(toolset.registry.export()),
     apply: (state) => unwaited(async () => change((registry) => registry.apply(state))),
     set: (names, availability) =>
@@ -19,10 +22,10 @@ function ownTools({ session: { toolset } }: SessionSite, change: ChangeTools): T
   };
 }
 
-function otherTools({ core, session }: SessionSite, id: string): ToolsOfSession {
+function otherTools({ core, session }: ServiceContext, id: string): ToolsOfSession {
   const mayWait = (): Promise<void> => requireBelow(core, session.id, id, "A change of its tools");
   return {
-    list: () => unwaited(async () => frozen(await using(core, id, ({ tools }) => tools.list()))),
+    list: (options) => unwaited(async () => frozen(await using(core, id, ({ tools }) => tools.list(options)))),
     export: () => unwaited(async () => frozen(await using(core, id, ({ tools }) => tools.export()))),
     apply: (state) =>
       unwaited(async () => {

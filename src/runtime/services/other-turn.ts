@@ -1,14 +1,15 @@
-import type { SessionTurn, SessionTurnOptions } from "../../kernel/services.ts";
+import type { SessionTurn, SessionTurnOptions, TurnEnd } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import { asSessionId } from "../../model/ids.ts";
 import type { Input } from "../../model/input.ts";
 import { frozen } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
+import { textOf } from "../../model/outcome.ts";
 import { requireOptions } from "../checks.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
 import { requireStored } from "./reading.ts";
-import type { SessionSite } from "./site.ts";
+import type { ServiceContext } from "./service-context.ts";
 import { requireBelow, unlessClosed } from "./using.ts";
 
 const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true, extensions: true };
@@ -18,7 +19,7 @@ const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true,
  * `sessions.close` lets it go; a plugin that never looks holds it no longer.
  */
 export function otherTurn(
-  { core, session }: SessionSite,
+  { core, session }: ServiceContext,
   id: string,
   input: Input,
   options: SessionTurnOptions,
@@ -37,17 +38,19 @@ export function otherTurn(
     }),
   );
   const mayWait = (): Promise<void> => requireBelow(core, session.id, id, "A turn of sessions.turn");
+  const result = (): Promise<TurnEnd> =>
+    unwaited(() =>
+      unlessClosed(core, async () => {
+        await mayWait();
+        return frozen(await (await begun).result());
+      }),
+    );
   return {
     get id() {
       return unwaited(async () => (await begun).id);
     },
-    result: () =>
-      unwaited(() =>
-        unlessClosed(core, async () => {
-          await mayWait();
-          return frozen(await (await begun).result());
-        }),
-      ),
+    result,
+    text: () => unwaited(async () => textOf(await result())),
     cancel: (reason) => unwaited(async () => (await begun).cancel(reason)),
     [Symbol.asyncIterator]: () => {
       let reading: Promise<AsyncIterator<TurnProgress>> | undefined;

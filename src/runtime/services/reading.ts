@@ -1,17 +1,36 @@
+import { HISTORY, type HistoryPage, historyOf, type Node, withTop } from "../../graph/history.ts";
+import type { Segments } from "../../graph/segment.ts";
 import { Transcript } from "../../graph/transcript.ts";
-import type { Authority, CatalogOverlay, SessionReading } from "../../kernel/services.ts";
+import type { SavedStates } from "../../kernel/created.ts";
+import type { CatalogOverlay, Permissions, SessionReading } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type BlobHash, type SessionId } from "../../model/ids.ts";
+import { asSessionId, type BlobHash, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import { defined, type Json } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
+import { TOOLS_STATE } from "../../model/tool.ts";
+import type { Usage } from "../../model/usage.ts";
+import type { ModelMismatch } from "../../model/view.ts";
 import type { PluginSnapshots, StoredSession } from "../../stores/store.ts";
+import { requireOptions } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
+import type { ServiceContext } from "./service-context.ts";
 
 /** Ids of what a session was created with: stored like plugin states, so that forks and restores carry it. */
-export const AUTHORITY = "bowline/authority";
+export const PERMISSIONS = "bowline/authority"; // The key of older versions: their files have it.
 export const OVERLAY = "bowline/overlay";
 export const FIRST_INPUT = "bowline/first-input";
 export const PROTOCOL = "bowline/protocol";
+export const BASE_TOOLS = "bowline/base-tools";
+/** What the latest model call used. Written only where a hook reads it. */
+export const LATEST = "bowline/latest-usage";
+const OWN = new Set([PERMISSIONS, OVERLAY, FIRST_INPUT, PROTOCOL, BASE_TOOLS, LATEST, TOOLS_STATE]);
+
+/** Whether a state is the runtime's and no plugin's. */
+export const isOwnState = (id: string): boolean => OWN.has(id);
+
+/** The states of plugins as a value, without what the runtime keeps beside them. */
+export const savedStates = ({ plugins }: StoredSession): SavedStates =>
+  Object.fromEntries(Object.entries(plugins).filter(([id]) => !isOwnState(id)));
 
 /** What a session keeps for its protocol. */
 export interface OfProtocol {
@@ -23,23 +42,50 @@ export interface OfProtocol {
 export const ofProtocol = (plugins: PluginSnapshots): OfProtocol | undefined =>
   plugins[PROTOCOL]?.state as OfProtocol | undefined;
 
-export const authorityOf = (stored: StoredSession): Authority => (stored.plugins[AUTHORITY]?.state ?? {}) as Authority;
+export const permissionsOf = (stored: StoredSession): Permissions =>
+  (stored.plugins[PERMISSIONS]?.state ?? {}) as Permissions;
 
-/** The same for plugins, which see no authority where there are no restrictions. */
-export function restrictionsOf(stored: StoredSession): { readonly authority?: Authority } {
-  const authority = authorityOf(stored);
-  return Object.keys(authority).length === 0 ? {} : { authority };
+/** The same for plugins, which get no `permissions` if there are no restrictions. */
+export function restrictionsOf(stored: StoredSession): { readonly permissions?: Permissions } {
+  const permissions = permissionsOf(stored);
+  return Object.keys(permissions).length === 0 ? {} : { permissions };
 }
 
 /** The edits to its catalog that a session was created with. */
 export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
   (stored.plugins[OVERLAY]?.state ?? []) as unknown as readonly CatalogOverlay[];
 
+export interface LatestUsage {
+  readonly usage: Usage;
+  /** The active frame of that call. */
+  readonly frame?: NodeId | undefined;
+}
+export const latestOf = ({ plugins }: StoredSession): LatestUsage | undefined =>
+  plugins[LATEST]?.state as LatestUsage | undefined;
+
+/** The ledger has the models of earlier turns: once a turn has used the present default, nothing is reported. */
+export function modelMismatch(core: Core, { config, ledger }: StoredSession): ModelMismatch | undefined {
+  if (config.model !== undefined) return undefined;
+  const actual = core.config.model;
+  const used = ledger.filter(({ source }) => source === "turn" || source.startsWith("subagent/"));
+  const last = used.at(-1);
+  if (last === undefined || used.some(({ model }) => model === actual)) return undefined;
+  return { expected: last.model, actual };
+}
+
 /** Throws `session.unknown`, also for ids that are no text. */
 export async function requireStored({ store }: Core, id: string): Promise<StoredSession> {
   const stored = typeof id === "string" ? await store.load(asSessionId(id)) : undefined;
   if (stored === undefined) throw new RuntimeError("session.unknown", { id: typeof id === "string" ? id : typeof id });
   return stored;
+}
+
+/** A session and those above it, up to the root. A deleted session ends the line. */
+export async function lineOf({ store }: Core, session: SessionId): Promise<readonly SessionId[]> {
+  const line: SessionId[] = [];
+  let at: SessionId | undefined = session;
+  for (; at !== undefined && !line.includes(at); at = (await store.load(at))?.parentId) line.push(at);
+  return line;
 }
 
 /** Reads any session as last committed, open here or not. */
@@ -49,11 +95,32 @@ export async function snapshot(core: Core, given: string): Promise<SessionReadin
   return readingOf(core, stored, Transcript.from(segments).messages);
 }
 
+/** A page of a session's history, also of one that is not open here. */
+export async function historyIn(segments: Segments, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
+  requireOptions("session.history", page, HISTORY);
+  return historyOf(segments, id, page);
+}
+
+/** The same for a plugin. A page of the plugin's session includes what the turn or the operation has added so far. */
+export async function historyFor(
+  { core, session, added }: ServiceContext,
+  page: HistoryPage,
+  id: string,
+): Promise<readonly Node[]> {
+  const { store } = core;
+  const { id: given } = session;
+  if (id !== given) return historyIn(store, (await requireStored(core, id)).id, page);
+  // A plugin may still read with the service of a turn that is committed.
+  const isOpen =
+    added !== undefined && added.entries.length > 0 && !(await store.holds(given, nodeId(added.commit, 0)));
+  return historyIn(isOpen ? withTop(store, added) : store, given, page);
+}
+
 /** The bytes of an attachment that a message names. Throws `store.corrupt`: the model must not be shown empty ones. */
 export async function requireAttachment({ store }: Core, hash: BlobHash): Promise<Uint8Array> {
   const data = await store.blobs.get(hash);
   if (data !== undefined) return data;
-  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are not there" });
+  throw new RuntimeError("store.corrupt", { item: `the attachment ${hash}`, problem: "its bytes are missing" });
 }
 
 const CHILDREN_MAX = 1_000;
@@ -64,7 +131,9 @@ export async function children(core: Core, parent: SessionId): Promise<readonly 
 }
 
 export function readingOf(core: Core, stored: StoredSession, messages: readonly Message[]): SessionReading {
-  const { id, parentId, head, usage, turns, openTurn } = stored;
+  const { id, parentId, head, usage, ledger, turns, openTurn } = stored;
   const config = effectiveConfig(core, stored.config);
-  return defined({ id, messages, config, usage, turns, parentId, head, openTurn, ...restrictionsOf(stored) });
+  const protocolOptions = ofProtocol(stored.plugins)?.options;
+  const about = { modelMismatch: modelMismatch(core, stored), ...restrictionsOf(stored) };
+  return defined({ id, messages, config, usage, ledger, turns, parentId, head, openTurn, protocolOptions, ...about });
 }

@@ -1,9 +1,9 @@
 // The stream of one attempt at a model call: shows its parts as they come and puts them together into the reply.
 // Not its job: other attempts (`model-call.ts`), how a provider is spoken to (`providers/`).
-// R1 Nothing is shown or kept of a part that comes after its attempt is over, by a cancel or by a silence.
-// R2 A provider that ignores its signal, or a stream that never ends, cannot hold the turn.
-// R3 A reply without usage counts as one call of unknown usage, with an estimate of its tokens.
-// R4 What the reply holds is as it will be stored: a resumed turn gives tools the same arguments.
+// reply-1 After a cancel or `modelIdleMs` has ended the attempt, later parts are neither shown nor stored.
+// reply-2 A provider that ignores its signal, or a stream that never ends, cannot block the turn.
+// reply-3 A reply without usage counts as one call of unknown usage, with an estimate of its tokens.
+// reply-4 The reply contains values as they are stored, so that a resumed turn gives tools the same arguments.
 import { type Deadline, within } from "../../kernel/deadline.ts";
 import type { ChunkAnswer } from "../../kernel/hooks.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
@@ -31,7 +31,7 @@ const PLUGIN = "~plugin";
 
 const BUCKETS = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[];
 
-/** The provider's usage, made sure to be counts: a NaN would stay in the ledger for ever. */
+/** The provider's usage, checked to be counts, because a NaN would stay in the ledger. */
 function usageOf(given: Usage): Usage {
   const usage = { ...NO_USAGE };
   for (let index = 0; index < BUCKETS.length; index++) {
@@ -42,7 +42,7 @@ function usageOf(given: Usage): Usage {
   return usage;
 }
 
-/** What is no count says nothing: to take it for zero would make a budget void. */
+/** A value that is not a count is unknown. Zero instead would bypass a budget. */
 const reported = (usage: Usage | undefined): Usage | undefined =>
   Number.isFinite(usage?.input) || Number.isFinite(usage?.output) ? usage : undefined;
 
@@ -65,12 +65,12 @@ export function tokensSent({ system, messages, tools }: ModelRequest): number {
   }
 }
 
-/** R2: tells a provider's stream to stop and does not wait for it. */
+/** reply-2: stops a provider's stream without waiting for it. */
 function leave(parts: AsyncIterator<unknown>): void {
   try {
     parts.return?.()?.then(undefined, () => {});
   } catch {
-    // A stream that throws when it is told to stop has stopped.
+    // A stream that throws here has stopped.
   }
 }
 
@@ -98,7 +98,7 @@ export class ReplyStream {
   readonly #call: ModelCall;
   readonly #number: number;
   readonly #route: string;
-  /** Aborted when nobody listens any more; the provider has its signal. */
+  /** Aborts when the attempt is over. The provider has its signal. */
   readonly #scope = new LazyScope();
   readonly #blocks: (Block | Part)[] = [];
   #block: Block | undefined;
@@ -119,13 +119,13 @@ export class ReplyStream {
     this.#route = routeOf(call.provider);
   }
 
-  /** R2: settles with the stream, after `modelIdleMs` of silence, or as soon as the scope aborts. */
+  /** reply-2: settles with the stream, after `modelIdleMs` of silence, or as soon as the scope aborts. */
   open(): Promise<Reply> {
     const { scope, limits } = this.#call;
     if (scope.isAborted) return Promise.reject(cancelled());
     const stopped = Promise.withResolvers<never>();
     const stop = (failure: ProviderFailure): void => {
-      this.#isOver = true; // R1: a part may still come before the race is decided.
+      this.#isOver = true; // reply-1: a part may still come before the race is decided.
       stopped.reject(failure);
     };
     this.#unlisten = scope.onAbort(() => stop(cancelled()));
@@ -135,7 +135,7 @@ export class ReplyStream {
     return Promise.race([this.#pump(this.#silence), stopped.promise]);
   }
 
-  /** Stops listening; after a failure the provider is told to stop too. */
+  /** Ends the attempt. After a failure it also aborts the provider's signal. */
   close(hasFailed = false): void {
     this.#isOver = true;
     this.#silence?.clear();
@@ -150,7 +150,7 @@ export class ReplyStream {
     while (!this.#isAborted && this.#finish === undefined) {
       const { done, value: part } = await parts.next();
       if (done === true || this.#isOver) {
-        if (done !== true) leave(parts); // R1
+        if (done !== true) leave(parts); // reply-1
         break;
       }
       this.#hasBegun = true;
@@ -166,14 +166,14 @@ export class ReplyStream {
         const waits = transform === undefined ? this.#put(part as ModelPart) : this.#take(part as ModelPart, transform);
         if (waits !== undefined) await waits;
       }
-      // `finish` is the last part: a stream that stays open after it is not waited for.
+      // `finish` is the last part. Do not wait for a stream that stays open after it.
       if (this.#isAborted || this.#finish !== undefined) leave(parts);
     }
     if (this.#isAborted) {
       if (finished !== undefined) await finished("aborted");
-      const told = reported(this.#finish?.usage);
-      if (told === undefined) this.#call.unreported();
-      const usage = told === undefined ? this.estimate() : usageOf(told);
+      const tokens = reported(this.#finish?.usage);
+      if (tokens === undefined) this.#call.unreported();
+      const usage = tokens === undefined ? this.estimate() : usageOf(tokens);
       return { parts: this.#parts(), finish: "aborted", usage, route: this.#route };
     }
     if (this.#finish === undefined)
@@ -183,25 +183,25 @@ export class ReplyStream {
       });
     if (finished !== undefined) await finished("complete");
     const { reason } = this.#finish;
-    const told = reported(this.#finish.usage);
-    if (told === undefined) this.#call.unreported();
-    const usage = told === undefined ? this.estimate() : usageOf(told);
+    const tokens = reported(this.#finish.usage);
+    if (tokens === undefined) this.#call.unreported();
+    const usage = tokens === undefined ? this.estimate() : usageOf(tokens);
     return { parts: this.#parts(), finish: reason, usage, route: this.#route };
   }
 
-  /** R3 */
+  /** reply-3 */
   estimate(): Usage {
     return withEstimate(UNKNOWN_CALL, tokensSent(this.#call.request), Math.ceil(this.#bytes / BYTES_PER_TOKEN));
   }
 
   /** Returns a promise only when a transform does: one per delta would be costly. */
   #take(part: ModelPart, transform: NonNullable<ModelCall["transform"]>): Awaitable<void> {
-    const said = this.#saying;
-    if (said === undefined || part.kind === said.kind || part.kind === "made")
+    const current = this.#saying;
+    if (current === undefined || part.kind === current.kind || part.kind === "made")
       return this.#transformed(part, transform);
     this.#saying = undefined; // Text that a plugin held back is released before a part of another kind.
-    return andThen(transform({ kind: said.kind, delta: "", isEnd: true }), (answer) => {
-      this.#changed({ ...said, delta: "" }, answer);
+    return andThen(transform({ kind: current.kind, delta: "", isEnd: true }), (answer) => {
+      this.#changed({ ...current, delta: "" }, answer);
       return this.#transformed(part, transform);
     });
   }
@@ -277,7 +277,7 @@ export class ReplyStream {
       });
   }
 
-  /** R4: arguments that are not JSON, or cannot be kept, are `malformed`; none at all are an empty object. */
+  /** reply-4: arguments that are not JSON, or cannot be kept, are `malformed`; none at all are an empty object. */
   #callIn(part: Extract<ModelPart, { kind: "call" }>): Part {
     const data = part.data === undefined ? undefined : storable(part.data);
     this.#count(`${part.callId}${part.name}${data === undefined ? "" : JSON.stringify(data)}`);
@@ -317,7 +317,7 @@ export class ReplyStream {
     return parts;
   }
 
-  /** The text that came before the failure. Calls are left out: nobody will run them. */
+  /** The text before the failure. Calls are left out, because they will not run. */
   partial(): readonly Part[] {
     return this.#parts().filter((part) => part.kind === "text" && part.text !== "");
   }

@@ -1,52 +1,72 @@
 import type { ServiceName, Services } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
-import { frozen } from "../../model/json.ts";
-import type { JobsPlace } from "../jobs/service.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { bytesOver, frozen, isObject, type JsonObject, toJson } from "../../model/json.ts";
 import { appendFrom } from "./graph.ts";
-import { readingOf, snapshot } from "./reading.ts";
+import { historyFor, readingOf, snapshot } from "./reading.ts";
+import type { ServiceContext } from "./service-context.ts";
+import type { CallerPlace } from "./session-service.ts";
 import { sessionsService } from "./sessions.ts";
-import type { SessionSite } from "./site.ts";
 
-type Makers = { readonly [N in ServiceName]: (site: SessionSite, plugin: string) => Services[N] };
+type Makers = { readonly [N in ServiceName]: (context: ServiceContext, plugin: string) => Services[N] };
 
-const placeOf = (site: SessionSite, plugin: string): JobsPlace => {
-  const { core, sessionId } = site;
-  return { core, sessionId, plugin, site };
+const placeOf = (context: ServiceContext, plugin: string): CallerPlace => {
+  const { core, sessionId } = context;
+  return { core, sessionId, plugin, site: context };
 };
 
 /**
- * How each service is made. Which hook is given which is in `kernel/hooks.ts`. What they return is frozen, as events
- * are. Every promise that a service gives is `unwaited`: a plugin that does not await it must not end the process.
+ * Makes each service. `kernel/hooks.ts` has which hook gets which service. Results are frozen, like events. Every promise of
+ * a service is `unwaited`, because a plugin that does not await it must not end the process.
  */
 const MAKERS: Makers = {
-  session: (site) => ({
-    read: () => frozen(readingOf(site.core, site.session.kept.stored, site.messages())),
-    snapshot: (id) => unwaited(async () => frozen(await snapshot(site.core, id))),
+  session: (context) => ({
+    read: () => frozen(readingOf(context.core, context.session.snapshot.stored, context.messages())),
+    snapshot: (id) => unwaited(async () => frozen(await snapshot(context.core, id))),
+    history: (page = {}, id = context.sessionId) => unwaited(async () => frozen(await historyFor(context, page, id))),
   }),
-  catalog: (site) => ({
-    list: () => frozen(site.tools()),
-    describe: (name) => unwaited(async () => frozen(await site.session.toolset.describe(name, site))),
+  catalog: (context) => ({
+    list: () => frozen(context.tools()),
+    describe: (name) => unwaited(async () => frozen(await context.session.toolset.describe(name, context))),
   }),
-  membership: (site, plugin) => site.membership(plugin),
+  membership: (context, plugin) => context.membership(plugin),
   sessions: sessionsService,
-  graph: (site, plugin) => ({ append: (nodes, options) => unwaited(() => appendFrom(site, plugin, nodes, options)) }),
-  complete: (site, plugin) => site.complete(plugin),
+  graph: (context, plugin) => ({
+    append: (nodes, options) => unwaited(() => appendFrom(context, plugin, nodes, options)),
+  }),
+  complete: (context, plugin) => context.complete(plugin),
   blobs: ({ core: { blobs } }) => ({
     put: (data) => unwaited(() => blobs.put(data)),
     get: (hash) => unwaited(() => blobs.get(hash)),
   }),
-  trace: (site, plugin) => ({ emit: (name, payload = null) => site.trace(`${plugin}.${name}`, { payload }) }),
-  jobs: (site, plugin) => site.core.background.jobsAt(placeOf(site, plugin)),
-  monitors: (site, plugin) => site.core.background.monitorsAt(placeOf(site, plugin)),
-  triggers: (site, plugin) => site.core.background.triggersAt(placeOf(site, plugin)),
+  trace: (context, plugin) => ({
+    emit: (name, payload = null, about) => context.trace(`${plugin}.${name}`, { payload }, contextOf(about)),
+  }),
+  jobs: (context, plugin) => context.core.background.jobsAt(placeOf(context, plugin)),
+  monitors: (context, plugin) => context.core.background.monitorsAt(placeOf(context, plugin)),
+  triggers: (context, plugin) => context.core.background.triggersAt(placeOf(context, plugin)),
 };
+
+const CONTEXT_MAX = 4_096;
+
+/** The size is bounded, because sinks store and index it. */
+function contextOf(given: unknown): JsonObject | undefined {
+  if (given === undefined) return undefined;
+  const found = toJson(given);
+  if ("problem" in found || !isObject(found.json))
+    throw new RuntimeError("options.invalid", { option: "context", problem: "it must be an object of JSON" });
+  const bytes = bytesOver(JSON.stringify(found.json), CONTEXT_MAX);
+  if (bytes !== undefined)
+    throw new RuntimeError("limit.bytes", { what: "The context of a trace", bytes, max: CONTEXT_MAX });
+  return found.json;
+}
 
 /** Services that are the same for every plugin: one frozen object serves them all. */
 const FOR_ALL: ReadonlySet<ServiceName> = new Set(["session", "catalog", "blobs"]);
 export const isForAll = (name: ServiceName): boolean => FOR_ALL.has(name);
 
-export function serviceOf<N extends ServiceName>(site: SessionSite, name: N, plugin: string): Services[N] {
-  const service = MAKERS[name](site, plugin);
+export function serviceOf<N extends ServiceName>(context: ServiceContext, name: N, plugin: string): Services[N] {
+  const service = MAKERS[name](context, plugin);
   if (FOR_ALL.has(name)) Object.freeze(service);
   return service;
 }

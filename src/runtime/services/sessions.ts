@@ -1,9 +1,10 @@
+import type { FirstInput } from "../../kernel/created.ts";
 import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";
 import type { InjectOptions } from "../../model/input.ts";
-import { frozen } from "../../model/json.ts";
+import { frozen, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import type { PluginSnapshots } from "../../stores/store.ts";
@@ -12,7 +13,7 @@ import type { Core } from "../core.ts";
 import { toolsOf } from "./other-tools.ts";
 import { otherTurn } from "./other-turn.ts";
 import { children, FIRST_INPUT, requireStored } from "./reading.ts";
-import type { SessionSite } from "./site.ts";
+import type { ServiceContext } from "./service-context.ts";
 import { requireBelow, unlessClosed, using } from "./using.ts";
 
 const SEND = { key: true, output: true } as const;
@@ -20,19 +21,19 @@ const RESULT = { signal: true } as const;
 export const INJECT: Known<InjectOptions> = { id: true };
 
 /** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
-export const sessionsService = (site: SessionSite, plugin: string): Services["sessions"] => {
-  const { core, session } = site;
-  const change = site.changeTools(plugin); // Made with the service: a tool that uses it after its time is refused.
+export const sessionsService = (context: ServiceContext, plugin: string): Services["sessions"] => {
+  const { core, session } = context;
+  const change = context.changeTools(plugin); // Made now, so that a late call of a tool that has ended is refused.
   return {
     create: (request) =>
       unwaited(async () => {
         requireOptions("sessions.create", request, NEW_SESSION);
-        return session.create(request);
+        return session.create(request, plugin);
       }),
     takeFirstInput: (id) => unwaited(() => takeFirstInput(core, id)),
-    turn: (id, input, options = {}) => otherTurn(site, id, input, options, options?.key ?? site.nextKey(plugin)),
+    turn: (id, input, options = {}) => otherTurn(context, id, input, options, options?.key ?? context.nextKey(plugin)),
     send: (id, input, options = {}) => {
-      const key = options?.key ?? site.nextKey(plugin);
+      const key = options?.key ?? context.nextKey(plugin);
       return unwaited(async () => {
         requireOptions("sessions.send", options, SEND);
         return using(core, id, async (other) => ({ turnId: await other.turn(input, { ...options, key }).id }));
@@ -45,7 +46,7 @@ export const sessionsService = (site: SessionSite, plugin: string): Services["se
       }),
     cancel: (id, turnId, reason) => unwaited(() => cancel(core, id, turnId, reason)),
     inject: (id, message, options = {}) => {
-      const key = options?.id ?? site.nextKey(plugin);
+      const key = options?.id ?? context.nextKey(plugin);
       return unwaited(() =>
         unlessClosed(core, async () => {
           requireOptions("sessions.inject", options, INJECT);
@@ -54,7 +55,7 @@ export const sessionsService = (site: SessionSite, plugin: string): Services["se
       );
     },
     close: (id) => unwaited(async () => core.sessions.unhold((await requireStored(core, id)).id)),
-    tools: (id) => toolsOf(site, id, change),
+    tools: (id) => toolsOf(context, id, change),
     children: (id) =>
       unwaited(async () => frozen(await children(core, id === undefined ? session.id : asSessionId(id)))),
   };
@@ -81,10 +82,10 @@ async function result(
   });
 }
 
-/** The end of a turn that is over. Nothing is opened for it, so it is told while the runtime closes, too. */
+/** The end of a finished turn. It opens no session, so it also works while the runtime closes. */
 async function endOf({ store, sessions }: Core, id: string, turnId: string): Promise<TurnEnd | undefined> {
   const session = asSessionId(id);
-  if (typeof turnId !== "string" || sessions.find(session)?.now === turnId) return undefined; // Hooks hear of it first.
+  if (typeof turnId !== "string" || sessions.find(session)?.now === turnId) return undefined; // `lifecycle` hooks run first.
   const found = await store.terminal(asTurnId(turnId));
   return found?.sessionId === session
     ? { turnId: asTurnId(turnId), outcome: found.outcome, usage: found.usage }
@@ -93,7 +94,7 @@ async function endOf({ store, sessions }: Core, id: string, turnId: string): Pro
 
 /** Cancels through the store: opening the session would resume its turn here. */
 export async function cancel(
-  { store, world, watch }: Core,
+  { store, world, watcher }: Core,
   id: string,
   turn: string | undefined,
   reason = "The turn that wanted it was stopped.",
@@ -105,17 +106,18 @@ export async function cancel(
   if (target === undefined) return { kind: "unknown" };
   const request = { requestId: world.id("can"), reason, at: world.now() };
   const answer = await store.cancel(target, request, session);
-  if (answer.kind === "requested") watch.wake(session);
+  if (answer.kind === "requested") watcher.wake(session);
   return answer;
 }
 
 /** Takes the first input that a session was created with; undefined when it is taken already. */
-async function takeFirstInput(core: Core, id: string): Promise<string | undefined> {
+export async function takeFirstInput(core: Core, id: string): Promise<FirstInput | undefined> {
   const { store, world } = core;
   for (;;) {
     const stored = await requireStored(core, id);
     const left = stored.plugins[FIRST_INPUT];
-    if (typeof left?.state !== "string") return undefined;
+    if (left === undefined || left.state === null) return undefined;
+    // The state still refers to its blobs, because their bytes must exist when the input is sent.
     const taken: PluginSnapshots = { [FIRST_INPUT]: { ...left, revision: left.revision + 1, state: null } };
     const answer = await store.apply({
       sessionId: stored.id,
@@ -124,7 +126,13 @@ async function takeFirstInput(core: Core, id: string): Promise<string | undefine
       base: stored.revision,
       plugins: taken,
     });
-    if (answer.kind === "committed") return left.state;
+    if (answer.kind === "committed") return frozen(firstInputIn(left.state));
     if (answer.kind === "busy") throw new RuntimeError("session.busy", { id, holder: "a running turn" });
   }
 }
+
+/** Earlier versions stored the text alone. */
+const firstInputIn = (state: Json): FirstInput =>
+  typeof state === "string"
+    ? { role: "user", parts: [{ kind: "text", text: state }] }
+    : (state as unknown as FirstInput);

@@ -1,9 +1,9 @@
-// Other sessions, as plugins use them: opened for a call, and never waited for by themselves.
+// Calls of plugins to other sessions. A session is opened for a call, and it must not wait for itself.
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type SessionId } from "../../model/ids.ts";
 import type { Core } from "../core.ts";
 import type { Session } from "../session/handle.ts";
-import { requireStored } from "./reading.ts";
+import { lineOf, requireStored } from "./reading.ts";
 
 /** Opens a session for one call. Closing the handle afterwards does not stop its turns. */
 export const using = <T>(core: Core, id: string, use: (session: Session) => Promise<T>): Promise<T> =>
@@ -18,8 +18,8 @@ export const using = <T>(core: Core, id: string, use: (session: Session) => Prom
   });
 
 /**
- * Never settles when the runtime has closed meanwhile: the asking turn will be resumed elsewhere, and an error would be
- * recorded as its tool's failure. On a store that keeps nothing the turn ends here, and must not wait for ever.
+ * Never settles if the runtime closed meanwhile: another process resumes the calling turn, and an error would be recorded
+ * as the failure of its tool. With a store that is not durable the turn ends here, so the promise settles.
  */
 export async function unlessClosed<T>({ door, store }: Core, run: () => Promise<T>): Promise<T> {
   try {
@@ -30,8 +30,7 @@ export async function unlessClosed<T>({ door, store }: Core, run: () => Promise<
   }
 }
 
-/** Refuses to wait for the asking session or one above it: they would wait for each other for ever. */
-export async function requireBelow({ store }: Core, asking: SessionId, id: string, name: string): Promise<void> {
-  for (let above: SessionId | undefined = asking; above !== undefined; above = (await store.load(above))?.parentId)
-    if (above === id) throw new RuntimeError("operation.reentrant", { name });
+/** Refuses to wait for the calling session or an ancestor, because the two would wait for each other. */
+export async function requireBelow(core: Core, asking: SessionId, id: string, name: string): Promise<void> {
+  if ((await lineOf(core, asking)).includes(id as SessionId)) throw new RuntimeError("operation.reentrant", { name });
 }

@@ -1,16 +1,17 @@
-// Changes of a session by others than its turns: one optimistic loop, and configure, compact, append and bookings, which
-// use it.
+// Changes of a session between its turns: one optimistic loop, and its users configure, compact, append and bookings.
 // Not its job: plugins' operations (`operate.ts`), which use the loop too; commits of turns (`live-turn/`).
-// C1 A change is one `store.apply`, with the plugin states that it changed: whole or not at all.
-// C2 When another process moved the session, nothing was stored: `undo` runs, and the change is worked out again on the
-//    session as it is then, unless `moved` ends it.
-// C3 Of work that throws, or is worked out again, nothing is stored, but the completions that it paid for are booked.
-// C4 After a fault of the store the session is read again: its states here are those of a change that was not stored.
-// C5 A change under its caller's name that another process was quicker with is looked for again: what that one queued
-//    counts, and is not undone.
-// C6 While a turn is open and only waits, the change becomes part of that turn (`applied`): its nodes stand after the
-//    results of the round, its settings count from the next turn on, and the commit of the turn stores it.
+// change-1 A change is one `store.apply`, including changed plugin states. The store writes all of it or nothing.
+// change-2 If another process moved the session, nothing was stored. `undo` runs, and the change is worked out again on the
+//          new session, unless `moved` ends it.
+// change-3 Work that throws or is worked out again stores nothing, but the completions that it paid for are booked.
+// change-4 After a fault of the store the session is read again, because the plugin states here are of an unstored change.
+// change-5 If another process stored a change under the same name first, the loop looks for that change. The turns that it
+//          queued count and are not withdrawn.
+// change-6 While a turn is open and only waits, the change becomes part of that turn (`applied`). Its nodes stand after the
+//          results of the round, its settings hold from the next turn on, and the commit of the turn stores it.
 import { compaction } from "../../kernel/compact.ts";
+import type { CompactOptions } from "../../kernel/directive.ts";
+import { tracedIssue } from "../../kernel/hook-runner.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
@@ -33,10 +34,11 @@ import {
   entriesOf,
   hashOfNodes,
   operationOf,
+  staleAt,
 } from "../services/graph.ts";
-import type { Working } from "../services/site.ts";
-import { visitTurn } from "./elsewhere.ts";
-import { exclusive } from "./inside.ts";
+import type { Working } from "../services/service-context.ts";
+import { exclusive } from "./reentrancy.ts";
+import { visitTurn } from "./remote-turns.ts";
 import type { LiveSession } from "./session.ts";
 
 export type Change = Pick<
@@ -44,31 +46,31 @@ export type Change = Pick<
   "by" | "entries" | "config" | "spent" | "requires" | "receipt" | "parts" | "plugins" | "spawns"
 >;
 
-/** A change as worked out on the session as it is now. */
+/** A change, worked out on the present session. */
 export interface Worked<T> {
   /** Stored with changed plugin states and paid completions. With none of the three nothing is written. */
   readonly change?: Change;
   /** The caller's result; `kept` is undefined when there was nothing to store. */
   done(kept: Committed | undefined): T | Promise<T>;
-  /** Takes back what was done outside the change, which was not stored. */
+  /** Reverts what the work did outside the change, when the change was not stored. */
   undo?(): Promise<void>;
-  /** C2: a result ends the change, undefined works it out again. */
+  /** change-2: a result ends the change. If `moved` returns undefined, the change is worked out again. */
   moved?(): Promise<T | undefined>;
 }
 
-/** Works a change out and stores it (C1 to C4). */
+/** Works a change out and stores it (change-1 to change-4). */
 export function changeSession<T>(
   session: LiveSession,
   name: string,
   work: (working: Working) => Promise<Worked<T>>,
   /** The caller's name for it, unique over all sessions. */
   named?: string,
-  /** Ends the wait for the session; once the work has begun, it has to heed the signal itself. */
+  /** Ends the wait for the session. After the work has begun, the work itself must observe the signal. */
   signal?: AbortSignal,
-  /** Called when a turn elsewhere has to be waited for. */
+  /** Called when the change must wait for a turn of another process. */
   onBusy?: () => void,
 ): Promise<T> {
-  const { kept, core } = session;
+  const { snapshot, core } = session;
   const operation = named ?? core.world.id("opr");
   // Under a name, what was written is found again. Without one it is done once more only if surely nothing was.
   const mayRepeat = (fault: unknown): boolean =>
@@ -77,13 +79,13 @@ export function changeSession<T>(
     const visited = (live: LiveTurn): Promise<T> => changeInTurn(session, live, work, operation, named !== undefined);
     if (waiting !== undefined) return visited(waiting);
     for (let isSwept = false, isBeaten = false; ; ) {
-      await kept.refresh();
-      if (kept.stored.openTurn !== undefined) {
+      await snapshot.refresh();
+      if (snapshot.stored.openTurn !== undefined) {
         const met = await meetTurn(session, name, visited, mayRepeat, onBusy);
         if (met !== undefined) return met.value;
         continue;
       }
-      session.use(kept.stored.options);
+      session.use(snapshot.stored.options);
       const isNamed = named !== undefined;
       const working: Working = {
         operation,
@@ -98,14 +100,14 @@ export function changeSession<T>(
       const { spent, nodes, parts } = working;
       let worked: Worked<T>;
       try {
-        worked = await work(working);
+        worked = await work(working).finally(() => (working.isOver = true));
       } catch (error) {
-        kept.states.forget();
+        snapshot.states.forget();
         await bookWork(session, working);
         throw error;
       }
-      const changes = kept.states.take();
-      if (changes !== undefined) kept.states.apply(changes);
+      const changes = snapshot.states.take();
+      if (changes !== undefined) snapshot.states.apply(changes);
       const { change = {}, undo, moved } = worked;
       const entries = [...nodes, ...(change.entries ?? [])];
       const isEmpty =
@@ -116,7 +118,7 @@ export function changeSession<T>(
         working.spawns.length === 0;
       if (isEmpty && changes === undefined && change.receipt === undefined) return worked.done(undefined);
       const plugins =
-        changes === undefined ? {} : { plugins: { ...kept.states.snapshots(changes), ...change.plugins } };
+        changes === undefined ? {} : { plugins: { ...snapshot.states.snapshots(changes), ...change.plugins } };
       let committed: Committed | undefined;
       try {
         const more = {
@@ -127,24 +129,24 @@ export function changeSession<T>(
         const kept = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
         committed = kept === "busy" ? undefined : kept;
       } catch (error) {
-        kept.isStale = true; // C4
+        snapshot.isStale = true; // change-4
         if (isNamed && !isBeaten && hasCode(error, "append.conflict")) {
-          isBeaten = true; // C5
+          isBeaten = true; // change-5
           continue;
         }
         await undo?.();
-        await kept.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
+        await snapshot.refresh().catch(() => {}); // A store that fails now is read when the session is next used.
         if (isSwept || !hasCode(error, "store.swept")) throw error;
-        isSwept = true; // C2: what the change had put is put again.
+        isSwept = true; // The next attempt stores the blobs of the change again.
         continue;
       }
       if (committed !== undefined) {
         core.background.loaded?.jobs.beginAll(working.spawns);
-        if (nodes.length > 0) await session.toldAppended(additionsIn(nodes));
+        if (nodes.length > 0) await session.appended(additionsIn(nodes));
         return worked.done(committed);
       }
       await undo?.();
-      if (!isNamed) await bookWork(session, working); // Else it is recorded, and the next attempt books it.
+      if (!isNamed) await bookWork(session, working); // A named operation has a record, and its next attempt books it.
       const ended = await moved?.();
       if (ended !== undefined) return ended;
     }
@@ -153,8 +155,8 @@ export function changeSession<T>(
 }
 
 /**
- * Stores a change; undefined when the session has moved and the change must be worked out again (C2), `busy` when a turn
- * was opened meanwhile.
+ * Stores a change. Returns undefined if the session has moved and the change must be worked out again (change-2), and
+ * `busy` if a turn was opened meanwhile.
  */
 async function keep(
   session: LiveSession,
@@ -162,14 +164,14 @@ async function keep(
   operation?: string,
   onBusy?: () => void,
 ): Promise<Committed | "busy" | undefined> {
-  const { core, kept } = session;
+  const { core, snapshot } = session;
   const { store, world } = core;
   const whole: SessionChange = {
     ...change,
     sessionId: session.id,
     operation: operation ?? world.id("opr"),
     at: world.now(),
-    base: kept.stored.revision,
+    base: snapshot.stored.revision,
   };
   const answer = await store.apply(whole);
   if (answer.kind === "busy") {
@@ -177,13 +179,13 @@ async function keep(
     return "busy";
   }
   if (answer.kind === "committed") core.readers.moved(session);
-  if (answer.kind !== "committed" || !kept.take(whole, answer)) await kept.refresh();
+  if (answer.kind !== "committed" || !snapshot.take(whole, answer)) await snapshot.refresh();
   return answer.kind === "committed" ? answer : undefined;
 }
 
-// ── In a turn that only waits (C6) ──────────────────────────────────────────────────────────────────────────────────
+// ── In a turn that only waits (change-6) ──────────────────────────────────────────────────────────────────────────────────
 
-/** Runs `visit` in the open turn, once it only waits; undefined when that turn is over, or must be waited for. */
+/** Runs `visit` in the open turn when it only waits. Returns undefined if the change must be worked out again. */
 async function meetTurn<T>(
   session: LiveSession,
   name: string,
@@ -205,7 +207,7 @@ async function meetTurn<T>(
   );
   const done = met as { readonly value: T } | { readonly error: unknown } | undefined;
   if (done === undefined || "value" in done) return done;
-  const isLost = passingFault(done.error, session.core.store) !== undefined; // The turn was: once more.
+  const isLost = passingFault(done.error, session.core.store) !== undefined; // The turn is lost, so try again.
   if (isLost && mayRepeat(done.error)) return undefined;
   throw done.error;
 }
@@ -217,7 +219,7 @@ async function changeInTurn<T>(
   operation: string,
   isNamed: boolean,
 ): Promise<T> {
-  const { core, kept } = session;
+  const { core, snapshot } = session;
   const at = core.world.now();
   const appends: Appending[] = [];
   const working: Working = {
@@ -234,14 +236,14 @@ async function changeInTurn<T>(
   const { spent, booked } = working;
   let worked: Worked<T>;
   try {
-    worked = await work(working);
+    worked = await work(working).finally(() => (working.isOver = true));
   } catch (error) {
-    kept.states.forget();
+    snapshot.states.forget();
     if (spent.length > 0) await applyTo(live, { kind: "applied", at, operation, spent, parts: booked });
     throw error;
   }
   const { change = {} } = worked;
-  const changes = { ...kept.states.take(), ...changesIn(change.plugins) };
+  const changes = { ...snapshot.states.take(), ...changesIn(change.plugins) };
   const nodes = additionsIn(change.entries ?? []);
   const all = nodes.length === 0 ? appends : [...appends, { nodes }];
   const parts = change.receipt === undefined ? [] : [{ operation, receipt: change.receipt }];
@@ -271,7 +273,7 @@ async function changeInTurn<T>(
 const changesIn = (plugins: PluginSnapshots = {}): Changes =>
   Object.fromEntries(Object.entries(plugins).map(([id, { state, blobs }]) => [id, defined({ state, blobs })]));
 
-/** Records the event, then folds it: what it says is durable before anybody hears of it. */
+/** Records the event, then folds it, so that it is durable before anything depends on it. */
 async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
   await live.run.record(event);
   live.fold(event);
@@ -280,7 +282,7 @@ async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
 const BOOK_TRIES = 100;
 const BOOKING = "the booking of a completion";
 
-/** C3: books what was paid for, whoever moves the session meanwhile; what is recorded, unless another process did. */
+/** change-3: books paid completions, also if another process moves the session. Recorded ones are booked only once. */
 async function bookWork(session: LiveSession, { spent, booked }: Working): Promise<void> {
   const { core, id } = session;
   for (let tries = 0; tries < BOOK_TRIES; tries++) {
@@ -301,12 +303,12 @@ async function bookInTurn(live: LiveTurn, spent: readonly Spent[], parts: readon
   await applyTo(live, { kind: "applied", at: world.now(), operation: world.id("opr"), ...about });
 }
 
-/** Books a completion. While something else has the session the caller does not wait: the booking follows it. */
+/** Books a completion. If a turn or operation has the session, the caller does not wait, and the booking follows later. */
 export function book(session: LiveSession, spent: Spent): Promise<void> {
   const isFree = session.isIdle && !session.queue.isTaken; // A `lifecycle` hook must not wait for its own turn.
   const lost = (problem: unknown): void =>
     session.core.trace("usage.lost", { problem: describeThrown(problem), source: spent.source }, session.asPlace);
-  // Where turns do not run, the booking cannot be made inside of a parked one: it waits in the store for that turn.
+  // A process that runs no turns cannot book inside a parked turn, so the booking waits in the store for that turn.
   if (!session.core.runs) return bookAs(session, spent, session.core.world.id("opr")).catch(lost);
   return new Promise((resolve) => {
     const inTurn = (live: LiveTurn): Promise<void> => bookInTurn(live, [spent], []);
@@ -329,14 +331,15 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
 }
 
 /**
- * Books what a job has paid, once under this name, and durably before it answers. While a turn is open it waits in the
- * store: that turn takes it in, or its commit books it. Nobody waits for the turn, which may wait for the job.
+ * Books what a job has paid, once under this name, and durably before it returns. While a turn is open the booking waits in
+ * the store: the turn takes it, or its commit books it. The job does not wait for the turn, because the turn may wait for
+ * the job.
  */
 export async function bookAs(session: LiveSession, spent: Spent, name: string): Promise<void> {
   const { core, id } = session;
   const about = { sessionId: id, operation: name, at: core.world.now(), by: "completion", spent: [spent] } as const;
   await core.store.apply({ ...about, queueMax: Number.MAX_SAFE_INTEGER });
-  session.inputCame();
+  session.inputAccepted();
   await session.caughtUp();
 }
 
@@ -347,31 +350,31 @@ export function configure(session: LiveSession, patch: ConfigPatch): Promise<Ses
     return {
       change: defined({ by: "configure" as const, config: config?.stored }),
       done: async () => {
-        await config?.tell();
+        await config?.notify();
         return session.config;
       },
     };
   });
 }
 
-/** The settings to be stored. An equal config is neither stored nor told. */
+/** The settings to store. An equal config is not stored, and plugins are not notified. */
 export interface Configured {
   readonly stored: Partial<SessionConfig>;
-  /** Tells plugins, once it is stored. */
-  tell(): Promise<void>;
+  /** Notifies plugins after the settings are stored. */
+  notify(): Promise<void>;
 }
 
-/** What a patch makes of the config. A field that equals the runtime's is stored only if it was asked for. */
+/** The config with a patch. A field that equals the runtime's is stored only if the patch has it. */
 export async function configured(session: LiveSession, patch: ConfigPatch): Promise<Configured | undefined> {
-  const { core, composition, kept } = session;
+  const { core, composition, snapshot } = session;
   const previous = session.config;
-  const asked = ownJson({ ...kept.stored.config, ...patch }) as Partial<SessionConfig>;
+  const asked = ownJson({ ...snapshot.stored.config, ...patch }) as Partial<SessionConfig>;
   const wanted: SessionConfig = { ...core.config, ...asked };
   if (isEqual(wanted, previous)) return undefined;
   const current = await composition.hooks.transform(
     "config",
     wanted,
-    session.site(),
+    session.context(),
     (config) => ({ config }),
     (_, answer) => answer,
   );
@@ -380,7 +383,7 @@ export async function configured(session: LiveSession, patch: ConfigPatch): Prom
     key in asked || !isEqual(value, core.config[key as keyof SessionConfig]);
   return {
     stored: Object.fromEntries(Object.entries(current).filter(isOwn)),
-    tell: () => session.tell({ kind: "sessionConfigChanged", previous, current: session.config }),
+    notify: () => session.notifyLifecycle({ kind: "sessionConfigChanged", previous, current: session.config }),
   };
 }
 
@@ -388,19 +391,23 @@ const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.
 
 export type Compacted =
   | { readonly kind: "compacted"; readonly frame: NodeId }
-  /** No plugin compacts, or there is nothing to compact. */
+  /** No plugin compacts, there is nothing to compact, or no plugin's result is smaller. */
   | { readonly kind: "nothing" };
 
-export function compact(session: LiveSession): Promise<Compacted> {
-  const { core, kept } = session;
+export function compact(session: LiveSession, options: CompactOptions): Promise<Compacted> {
+  const { core, snapshot } = session;
+  const { instructions } = options;
   return changeSession(session, "compact", async (working) => {
     const { composition, id } = session;
     // A frame cannot begin between a call and its result (I4).
     if (working.waiting !== undefined) throw new RuntimeError("session.waiting", { id, what: "be compacted" });
-    const { messages } = kept.transcript;
+    const { messages } = snapshot.transcript;
     const nothing: Worked<Compacted> = { change: { by: "compact" }, done: () => ({ kind: "nothing" }) };
     if (messages.length === 0 || !composition.hooks.has.compact) return nothing;
-    const seed = await compaction(composition.hooks, messages, "asked", session.site(undefined, working));
+    const asked = { messages, reason: "asked", ...(instructions === undefined ? {} : { instructions }) } as const;
+    const seed = await compaction(composition.hooks, asked, session.context(undefined, working), (issue) =>
+      core.trace("hook.issue", tracedIssue(issue), session.asPlace),
+    );
     if (seed === undefined) return nothing;
     const { operation, nodes } = working;
     const at = nodes.length; // What compactors appended stands before the frame.
@@ -429,7 +436,7 @@ export function append(
   const operation = operationId === undefined ? core.world.id("opr") : operationOf(id, operationId);
   const requires = requiresAncestor === undefined ? {} : { requires: requiresAncestor as NodeId };
   const work = async ({ waiting }: Working): Promise<Worked<Appended>> => {
-    const additions = additionsOf(core, "app", nodes);
+    const additions = await additionsOf(core, "app", nodes)();
     const hash = hashOfNodes(additions);
     const known = operationId === undefined ? undefined : await doneBefore(core, id, additions, options, operationId);
     if (known !== undefined) return { done: () => known };
@@ -445,13 +452,13 @@ export function append(
     return {
       change: { by: "append", entries, receipt: appendReceipt(hash, ids), ...requires },
       done: async () => {
-        await session.toldAppended(additions);
+        await session.appended(additions);
         return { kind: "appended", nodes: ids, head: ids.at(-1) as NodeId };
       },
       moved: async () =>
         requiresAncestor === undefined || (await core.store.holds(id, requiresAncestor as NodeId))
           ? undefined
-          : { kind: "stale-branch", required: requiresAncestor },
+          : staleAt(core, id, requiresAncestor),
     };
   };
   return changeSession(session, "append", work, operation);

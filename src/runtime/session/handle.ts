@@ -1,9 +1,13 @@
 // The public `Session` that callers hold, with the checks that untyped callers need.
-// Not its job: the session itself (`session.ts`), which all its handles share; turns' handles (`live-turn/handle.ts`).
-// H1 A closed handle refuses every call. The session and its turns go on.
-// H2 `turn()` never throws: what is wrong with an input rejects the turn's `id` and `result()`.
-import { type HistoryPage, historyOf, type Node } from "../../graph/history.ts";
+// Not its job: the session itself (`session.ts`), which all its handles share, and turns' handles (`live-turn/handle.ts`).
+// handle-1 A closed handle refuses every call. The session and its turns continue.
+// handle-2 `turn()` never throws: an invalid input rejects the turn's `id` and `result()`.
+import type { HistoryPage, Node } from "../../graph/history.ts";
+import type { Complete } from "../../kernel/complete.ts";
+import type { SavedStates } from "../../kernel/created.ts";
+import { type CompactOptions, INSTRUCTIONS_MAX } from "../../kernel/directive.ts";
 import { type ExtensionValue, keptExtensions } from "../../kernel/extension.ts";
+import type { InstalledHooks } from "../../kernel/hook-runner.ts";
 import type { Monitors } from "../../kernel/monitor.ts";
 import {
   type ConfigPatch,
@@ -17,14 +21,8 @@ import {
 } from "../../kernel/operation.ts";
 import type { Plugin } from "../../kernel/plugin.ts";
 import type { Point } from "../../kernel/point.ts";
-import {
-  APPEND,
-  type Appended,
-  type AppendNode,
-  type AppendOptions,
-  type Complete,
-  type Jobs,
-} from "../../kernel/services.ts";
+import type { Jobs } from "../../kernel/services.ts";
+import { APPEND, type Appended, type AppendNode, type AppendOptions } from "../../kernel/services.ts";
 import type { Triggers } from "../../kernel/trigger.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -32,7 +30,7 @@ import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type JobId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Input } from "../../model/input.ts";
-import { defined, isObject, type Json, ownJson } from "../../model/json.ts";
+import { defined, frozen, isObject, type Json, ownJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -42,15 +40,16 @@ import type { CancelAnswer, PendingInput, TurnWants } from "../../stores/store.t
 import { APP } from "../../tools/catalog.ts";
 import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
-import { REASON_MAX, requireConfig, requireOptions, requireRef } from "../checks.ts";
-import { type Turn, TurnHandle } from "../live-turn/handle.ts";
-import { attaching, heardInput, newInput, ownTurn } from "../live-turn/input.ts";
+import { requireConfig, requireOptions, requireRef, requireWords } from "../checks.ts";
+import { cancelWith, reasonOf, type Turn, TurnHandle } from "../live-turn/handle.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
+import { requireAppend } from "../services/graph.ts";
 import { sendLater } from "../services/later.ts";
-import { requireStored } from "../services/reading.ts";
+import { historyIn, requireStored, savedStates } from "../services/reading.ts";
 import { type SessionTools, sessionTools } from "../toolset/tools.ts";
-import { accept, hear } from "./accept.ts";
+import { accept, inInputOrder } from "./accept.ts";
 import { type Compacted, compact, configure } from "./change.ts";
+import { applyInputHooks, attaching, newInput, ownTurn } from "./input.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
@@ -152,7 +151,7 @@ export interface Session extends AsyncDisposable {
   /** Nodes of all frames, newest first. */
   history(page?: HistoryPage): Promise<readonly Node[]>;
   /** Begins a new frame with a shorter conversation; answers `nothing` when no plugin compacts. */
-  compact(): Promise<Compacted>;
+  compact(options?: CompactOptions): Promise<Compacted>;
 
   /** Calls a plugin's query at once; it changes nothing. Throws `operation.unknown` if the plugin is not installed. */
   query<Ops, N extends NamesOf<Ops, "query">>(
@@ -175,6 +174,8 @@ export interface Session extends AsyncDisposable {
   /** Calls an operation by its wire name, `plugin.operation`, without types. */
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
+  /** Returns which plugins handle each hook in this session. A hook that nobody handles has an empty list. */
+  hooks(): InstalledHooks;
   contributed<Out>(point: Point<Any, Out>): Out;
   /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
   readonly triggers: Triggers;
@@ -190,6 +191,8 @@ export interface Session extends AsyncDisposable {
   /** Gives the protocol an extension for the session, between turns. Throws `protocol.extension` if it takes none. */
   extend(value: ExtensionValue): Promise<void>;
   readonly tools: SessionTools;
+  /** Returns the plugin states as last committed, to begin another session with: `sessions.create({ states })`. */
+  states(): Promise<SavedStates>;
   /** Creates a session over the same history. Default: at the head. */
   fork(options?: ForkOptions): Promise<Session>;
   /** Closes this handle; turns go on. */
@@ -212,19 +215,19 @@ export class SessionHandle implements Session {
 
   turn(input: Input, options?: TurnOptions): Turn;
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
-  turn(said: Input, options: TypedOptions = NO_OPTIONS): Turn {
+  turn(input: Input, options: TypedOptions = NO_OPTIONS): Turn {
     const handle = new TurnHandle(this.#session);
     try {
       const session = this.#open();
       if (options !== NO_OPTIONS) requireOptions("session.turn", options, TURN);
       const { key, signal } = options;
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
-        throw new RuntimeError("input.invalid", { problem: "its signal is no AbortSignal" });
+        throw new RuntimeError("input.invalid", { problem: "`signal` must be an AbortSignal" });
       const { check, wants } = options === NO_OPTIONS ? NO_WANTS : wantsOf(session, options);
-      const input = newInput(session.core, session.id, said, key, "turn", wants);
+      const accepting = newInput(session.core, session.id, input, key, "turn", wants);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
-      const attach = typeof said === "string" ? undefined : attaching(session.core, said);
-      accept(session, input, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
+      const attach = typeof input === "string" ? undefined : attaching(session.core, input);
+      accept(session, accepting, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
       if (signal !== undefined) cancelWith(signal, handle);
     } catch (error) {
       handle.failed(error);
@@ -232,32 +235,37 @@ export class SessionHandle implements Session {
     return handle;
   }
 
-  async send(said: Input, options: SendOptions = {}): Promise<{ readonly turnId: TurnId }> {
+  async send(input: Input, options: SendOptions = {}): Promise<{ readonly turnId: TurnId }> {
     const session = this.#open();
     const { key, place } = sendingOf("session.send", options);
     const { core, id } = session;
-    const attach = typeof said === "string" ? undefined : attaching(core, said);
-    return { turnId: await accept(session, newInput(core, id, said, key, place), attach) };
+    const attach = typeof input === "string" ? undefined : attaching(core, input);
+    return { turnId: await accept(session, newInput(core, id, input, key, place), attach) };
   }
 
-  async sendAt(time: Date | number, said: Input, options: SendOptions = {}): Promise<LaterInput> {
+  async sendAt(time: Date | number, input: Input, options: SendOptions = {}): Promise<LaterInput> {
     const session = this.#open();
     const { key, place } = sendingOf("session.sendAt", options);
     const until = time instanceof Date ? time.getTime() : time;
     if (!Number.isFinite(until))
-      throw new RuntimeError("options.invalid", { option: "time", problem: "it is no date, and no time in ms" });
+      throw new RuntimeError("options.invalid", {
+        option: "time",
+        problem: "it must be a date, or a time in milliseconds",
+      });
     const { core, id, composition } = session;
-    const made = await newInput(core, id, said, key, place);
+    const made = await newInput(core, id, input, key, place);
     if (!composition.hooks.has.input) return sendLater(core, made, until);
-    const [later, hearNext] = await hear(session, () => sendLater(core, made, until, () => heardInput(session, made)));
-    hearNext();
+    const [later, admitNext] = await inInputOrder(session, () =>
+      sendLater(core, made, until, () => applyInputHooks(session, made)),
+    );
+    admitNext();
     return later;
   }
 
-  async sendAfter(ms: number, said: Input, options?: SendOptions): Promise<LaterInput> {
+  async sendAfter(ms: number, input: Input, options?: SendOptions): Promise<LaterInput> {
     if (!(typeof ms === "number" && ms >= 0))
       throw new RuntimeError("options.invalid", { option: "ms", problem: "it must be a number of 0 or more" });
-    return this.sendAt(this.#open().core.world.now() + ms, said, options);
+    return this.sendAt(this.#open().core.world.now() + ms, input, options);
   }
 
   get jobs(): Jobs {
@@ -289,19 +297,20 @@ export class SessionHandle implements Session {
 
   async history(page: HistoryPage = {}): Promise<readonly Node[]> {
     const { core, id } = this.#open();
-    requireOptions("session.history", page, HISTORY);
-    return historyOf(core.store, id, page);
+    return historyIn(core.store, id, page);
   }
 
-  async compact(): Promise<Compacted> {
-    return compact(this.#open());
+  async compact(options: CompactOptions = {}): Promise<Compacted> {
+    requireOptions("session.compact", options, COMPACT);
+    if (options.instructions !== undefined) requireWords("instructions", options.instructions, INSTRUCTIONS_MAX);
+    return compact(this.#open(), options);
   }
 
   get inputs(): SessionInputs {
     return {
       list: async () => {
-        const { core, kept } = this.#open();
-        const { id } = await kept.requireThere();
+        const { core, snapshot } = this.#open();
+        const { id } = await snapshot.requireThere();
         return (await core.store.inputs.list(id)).map(waitingInput);
       },
       cancel: async (which) =>
@@ -356,6 +365,10 @@ export class SessionHandle implements Session {
     return operationsIn(this.#current());
   }
 
+  hooks(): InstalledHooks {
+    return this.#current().composition.hooks.installed;
+  }
+
   contributed<Out>(point: Point<Any, Out>): Out {
     return this.#current().composition.contributions.read(point);
   }
@@ -366,7 +379,7 @@ export class SessionHandle implements Session {
   }
 
   get fingerprint(): string {
-    return hashOf(this.#open().kept.states.fingerprint());
+    return hashOf(this.#open().snapshot.states.fingerprint());
   }
 
   async configure(patch: ConfigPatch): Promise<SessionConfig> {
@@ -374,7 +387,7 @@ export class SessionHandle implements Session {
   }
 
   async append(nodes: readonly AppendNode[], options: AppendOptions = {}): Promise<Appended> {
-    requireOptions("session.append", options, APPEND);
+    requireAppend("session.append", options, APPEND);
     return this.#open().append(nodes, options);
   }
 
@@ -383,11 +396,15 @@ export class SessionHandle implements Session {
   }
 
   get complete(): Complete {
-    return this.#open().site().complete("app");
+    return this.#open().context().complete("app");
   }
 
   get tools(): SessionTools {
     return sessionTools(() => this.#open());
+  }
+
+  async states(): Promise<SavedStates> {
+    return frozen(savedStates((await this.#open().snapshot.asStored()).stored));
   }
 
   async fork(options: ForkOptions = {}): Promise<Session> {
@@ -433,7 +450,7 @@ const TURN: Known<TypedOptions> = { key: true, signal: true, prompt: true, exten
 const SEND: Known<SendOptions> = { key: true, at: true };
 const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
 const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
-const HISTORY: Known<HistoryPage> = { from: true, before: true, max: true };
+const COMPACT: Known<CompactOptions> = { instructions: true };
 
 function wantsOf(session: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
   session.useStored();
@@ -457,22 +474,6 @@ const waitingInput = ({ id, turnId, key, place, message, at: acceptedAt }: Pendi
   defined({ id, ...ownTurn(place, turnId), key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
 const PLACES = { boundary: "boundary", turn: "next-turn", injected: "injected" } as const;
 
-/** The reason is stored with the turn, so it is text of bounded length. */
-function reasonOf({ reason }: AbortSignal): string {
-  const isPlain = reason instanceof Error && reason.name === "AbortError";
-  const words = isPlain ? "" : reason instanceof Error ? reason.message : String(reason);
-  return words.slice(0, REASON_MAX) || "The caller's signal aborted.";
-}
-
-/** Stops listening when the turn is over: a signal that lives long must not collect listeners. */
-function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
-  const cancel = (): void => void handle.cancel(reasonOf(signal)).catch(() => {});
-  if (signal.aborted) return;
-  signal.addEventListener("abort", cancel, { once: true });
-  const stop = (): void => signal.removeEventListener("abort", cancel);
-  void handle.result(false).then(stop, stop);
-}
-
 function sendingOf(
   where: string,
   options: SendOptions,
@@ -481,6 +482,6 @@ function sendingOf(
   requireOptions(where, options, SEND);
   const { key, at = "boundary" } = options;
   if (at !== "boundary" && at !== "next-turn")
-    throw new RuntimeError("options.invalid", { option: "at", problem: "it is neither boundary nor next-turn" });
+    throw new RuntimeError("options.invalid", { option: "at", problem: "it must be boundary or next-turn" });
   return { key, place: at === "boundary" ? "boundary" : "turn" };
 }

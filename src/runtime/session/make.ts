@@ -1,66 +1,124 @@
+import { isDeepStrictEqual } from "node:util";
 import { parentOf } from "../../graph/history.ts";
 import { answerProblem } from "../../kernel/answers.ts";
-import type { Authority, CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/services.ts";
+import type { CreatedSession, SessionKind } from "../../kernel/created.ts";
+import {
+  type CatalogOverlay,
+  NEW_SESSION,
+  type NewSessionRequest,
+  type Permissions,
+  type PluginOptions,
+} from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
-import { defined, isObject, type Json, type JsonObject, ownJson } from "../../model/json.ts";
+import { defined, isObject, type Json, type JsonObject, ownJson, toJson } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
-import { checkedId, requireConfig } from "../checks.ts";
+import { checkedId, requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { AUTHORITY, authorityOf, FIRST_INPUT, OVERLAY, PROTOCOL, requireStored } from "../services/reading.ts";
-import type { KnownTranscript } from "./kept.ts";
+import { whileSwept } from "../services/parts.ts";
+import {
+  BASE_TOOLS,
+  FIRST_INPUT,
+  LATEST,
+  OVERLAY,
+  PERMISSIONS,
+  PROTOCOL,
+  permissionsOf,
+  requireStored,
+} from "../services/reading.ts";
+import { beginning } from "./begin.ts";
 import { givenOptions, withOptions } from "./options.ts";
 import { carriedOver, carryOver } from "./protocol.ts";
 import type { LiveSession } from "./session.ts";
+import type { KnownTranscript } from "./session-snapshot.ts";
 
-/** Creates a session: on its own, as a child with its authority, or as a fork that shares history and copies states. */
+/**
+ * Creates a session: on its own, as a child with its parent's permissions, or as a fork that shares history and copies
+ * states. `by`: the session of the plugin that asks; of an app, the session that the new one comes from.
+ */
 export async function makeSession(
   core: Core,
   request: NewSessionRequest & { readonly isEmpty?: true },
-  by: StoredSession,
-): Promise<SessionId> {
+  by: StoredSession | undefined,
+  plugin?: string,
+): Promise<CreatedSession> {
   const { store, world } = core;
   requireRight(request);
-  const { kind = "fresh", firstInput, copiesState = false, seed } = request;
+  const { kind = "fresh", copiesState = false, seed } = request;
   const config = ownJson(request.config ?? {}) as Partial<SessionConfig>;
-  const from = request.from === undefined || kind !== "fork" ? by : await requireStored(core, request.from);
-  const authority = narrowed(kind === "fresh" ? {} : authorityOf(from), request.authority ?? {});
+  const from = kind === "fresh" ? undefined : request.from === undefined ? by : await requireStored(core, request.from);
+  if (kind !== "fresh" && from === undefined)
+    return wrong("a child and a fork need `from`, the session they come from");
+  const permissions = narrowed(
+    from === undefined ? {} : permissionsOf(from),
+    request.permissions ?? {},
+    plugin === undefined,
+  );
   const given = givenOptions(core, request.options ?? [], "options");
-  const options = kind === "fresh" ? given : withOptions(from.options, given);
+  const options = from === undefined ? given : withOptions(from.options, given);
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
-  const { label: _, ...inherited } = from.config;
-  // A fork that begins empty copies no states, so the store would not keep what its origin has for all frames.
-  const overlay = request.overlay ?? (kind === "fork" ? from.plugins[OVERLAY]?.state : undefined);
-  const protocol = request.isEmpty === true ? carriedOver(from) : undefined;
+  const begin = (): Promise<PluginSnapshots> => beginning(core, id, request, plugin);
+  const begun = await begin();
+  // An empty fork copies no states, so it would lose the protocol options that its origin set for all frames.
+  const ofFork = kind === "fork" ? from?.plugins : undefined;
+  const overlay = request.overlay ?? ofFork?.[OVERLAY]?.state;
+  const baseTools = request.includeBaseTools ?? ofFork?.[BASE_TOOLS]?.state;
+  const protocol = request.isEmpty === true && from !== undefined ? carriedOver(from) : undefined;
   const own = (state: Json): PluginSnapshots[string] => ({ version: "1", revision: 1, state });
   const plugins: PluginSnapshots = {
-    ...(kind === "child" && copiesState ? forChild(from.plugins) : {}),
-    ...(from.plugins[FIRST_INPUT] === undefined || kind === "fresh" ? {} : { [FIRST_INPUT]: own(null) }),
-    ...(Object.keys(authority).length === 0 ? {} : { [AUTHORITY]: own(authority as unknown as Json) }),
+    ...(kind === "child" && copiesState && from !== undefined ? forChild(from.plugins) : {}),
+    ...(from?.plugins[FIRST_INPUT] === undefined ? {} : { [FIRST_INPUT]: own(null) }),
+    ...(Object.keys(permissions).length === 0 ? {} : { [PERMISSIONS]: own(permissions as unknown as Json) }),
     ...(overlay === undefined ? {} : { [OVERLAY]: own(ownJson(overlay)) }),
+    ...(baseTools === undefined ? {} : { [BASE_TOOLS]: own(ownJson(baseTools)) }),
     ...(protocol === undefined ? {} : { [PROTOCOL]: own(protocol) }),
-    ...(firstInput === undefined ? {} : { [FIRST_INPUT]: own(firstInput) }),
+    ...begun,
   };
+  const { label: _, ...inherited } = from?.config ?? {};
   const made: NewSession = {
     id,
-    config: kind === "fork" ? { ...inherited, ...config } : kind === "child" ? { ...modelOf(from), ...config } : config,
+    config:
+      kind === "fork" ? { ...inherited, ...config } : from === undefined ? config : { ...modelOf(from), ...config },
     at: world.now(),
     ...(request.ifExists === "take" ? {} : { isNew: true }),
     // A fork of another session belongs to the one that asks for it.
-    ...(kind === "child" || (kind === "fork" && request.from !== undefined) ? { parentId: by.id } : {}),
+    ...(by !== undefined && (kind === "child" || (kind === "fork" && request.from !== undefined))
+      ? { parentId: by.id }
+      : {}),
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
     ...(options === undefined ? {} : { options }),
   };
-  if (kind === "fork" && request.isEmpty !== true)
-    await carryOver(core, from, await store.fork(from.id, made, request.at as NodeId | undefined));
-  else await store.create(made);
-  if (seed !== undefined && seed.length > 0) await sow(core, id, seed);
-  if (kind === "fork") await core.sessions.find(from.id)?.tell({ kind: "sessionForked", fork: id });
-  return id;
+  const isFork = kind === "fork" && request.isEmpty !== true;
+  const create = async (): Promise<StoredSession> =>
+    isFork && from !== undefined ? store.fork(from.id, made, request.at as NodeId | undefined) : store.create(made);
+  let stored = await whileSwept(create, begin);
+  if (request.ifExists === "take" && !isMadeAs(stored, made, isFork ? from?.id : undefined))
+    throw new RuntimeError("session.exists", { id });
+  if (isFork && from !== undefined) await carryOver(core, from, stored);
+  if (seed !== undefined && seed.length > 0) stored = await sow(core, stored, seed);
+  if (kind === "fork" && from !== undefined)
+    await core.sessions.find(from.id)?.notifyLifecycle({ kind: "sessionForked", fork: id });
+  const { parentId, head, origin } = stored;
+  const madeAs: SessionKind = origin !== undefined ? "fork" : parentId !== undefined ? "child" : "fresh";
+  return defined({ id, kind: madeAs, parentId, head });
+}
+
+/** `take` finds what the same request made, and no other session. */
+const isMadeAs = (stored: StoredSession, made: NewSession, from: SessionId | undefined): boolean =>
+  stored.parentId === made.parentId &&
+  stored.origin?.sessionId === from &&
+  isDeepStrictEqual(stored.plugins[PERMISSIONS]?.state, made.plugins?.[PERMISSIONS]?.state);
+
+/** Creates a session for an app. `from` takes the place of a plugin's own session, because an app has none. */
+export async function createForApp(core: Core, request: NewSessionRequest): Promise<CreatedSession> {
+  requireOptions("sessions.create", request, NEW_SESSION);
+  const { from, ...rest } = request;
+  if (from !== undefined && (rest.kind ?? "fresh") === "fresh") wrong("a fresh session comes from no other");
+  return makeSession(core, rest, from === undefined ? undefined : await requireStored(core, from));
 }
 
 export interface ForkOptions {
@@ -81,9 +139,8 @@ export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, labe
 /** `parent`: the parent of the node `before`, or null when that is the first one. */
 export function forkRequest(options: ForkOptions, parent: NodeId | null | undefined): NewSessionRequest {
   if (parent !== undefined && options.at !== undefined)
-    throw new RuntimeError("options.invalid", { option: "before", problem: "it stands in the place of at" });
+    throw new RuntimeError("options.invalid", { option: "before", problem: "it cannot be combined with `at`" });
   const { at = parent ?? undefined, id, label, overlay, plugins } = options;
-  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
   requireConfig({ label }, "fork");
   const config = label === undefined ? undefined : { label };
   return defined({
@@ -97,46 +154,52 @@ export function forkRequest(options: ForkOptions, parent: NodeId | null | undefi
   });
 }
 
-/** Forks a session that is open here; the fork takes its conversation over where it can, and need not read it. */
+/** Forks a session that is open here. The fork shares the conversation in memory if it can, and then need not read it. */
 export async function forkOf(
-  { core, id, kept }: LiveSession,
+  { core, id, snapshot }: LiveSession,
   options: ForkOptions,
 ): Promise<{ readonly id: SessionId; readonly known: KnownTranscript | undefined }> {
-  const { stored, transcript } = await kept.asStored();
+  const { stored, transcript } = await snapshot.asStored();
   const request = forkRequest(options, await parentOf(core.store, id, options.before));
   const made = await makeSession(core, request, stored);
   const head = (request.at ?? stored.head) as NodeId | undefined;
   const shared = request.at === undefined || head === undefined ? transcript : transcript.until(head);
-  return { id: made, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
+  return { id: made.id, known: head === undefined || shared === undefined ? undefined : { head, transcript: shared } };
 }
 
 /** A child runs on its parent's model unless its config names another. */
 const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =>
   model === undefined ? {} : { model };
 
-/** Appends the seed once, however often the creation is repeated. */
-async function sow({ store }: Core, id: SessionId, seed: readonly Draft[]): Promise<void> {
-  const stored = await store.load(id);
-  if (stored === undefined || stored.head !== undefined) return;
+/** Appends the seed once, also when the creation is repeated. Returns the session with the seed. */
+async function sow(core: Core, stored: StoredSession, seed: readonly Draft[]): Promise<StoredSession> {
+  const { id, createdAt: at, head } = stored; // The same content, whichever process appends it.
+  if (head !== undefined) return stored;
   const operation = `/seed/${id}`;
-  const at = stored.createdAt; // The same content, whichever process appends it.
   const entries = seed.map(({ role, parts }, index) => ({
     at,
     kind: "message" as const,
     message: { id: nodeId(operation, index), role, parts, origin: { kind: "runtime" as const } },
   }));
-  await store.apply({ sessionId: id, operation, at, entries, by: "append" });
+  await core.store.apply({ sessionId: id, operation, at, entries, by: "append" });
+  return requireStored(core, id);
 }
 
-/** Grants, and what its protocol keeps, are a session's own: a child begins without them. */
-function forChild({ [PROTOCOL]: _, ...plugins }: PluginSnapshots): PluginSnapshots {
+/** Grants, what its protocol keeps, and what its model calls used are a session's own: a child begins without them. */
+function forChild({ [PROTOCOL]: _, [LATEST]: __, ...plugins }: PluginSnapshots): PluginSnapshots {
   const tools = plugins[TOOLS_STATE];
   if (tools === undefined) return plugins;
   return { ...plugins, [TOOLS_STATE]: { ...tools, state: { ...(tools.state as JsonObject), grants: {} } } };
 }
 
-/** Authority only narrows: a child or a fork has no tool that the session it comes from lacks. */
-function narrowed(mine: Authority, given: Authority): Authority {
+/**
+ * Permissions only narrow: a child or a fork gets no tool that its origin lacks. A plugin's list is cut, because one list
+ * serves all sessions. An app names one session, so an extra tool is a mistake.
+ */
+function narrowed(mine: Permissions, given: Permissions, isApp: boolean): Permissions {
+  const wider = isApp ? given.toolAccess?.find((tool) => mine.toolAccess?.includes(tool) === false) : undefined;
+  if (wider !== undefined)
+    wrong(`its permissions include the tool ${wider}, which the session it comes from cannot use`);
   const hidden = [...new Set([...(mine.hiddenTools ?? []), ...(given.hiddenTools ?? [])])];
   const access =
     mine.toolAccess === undefined
@@ -150,32 +213,61 @@ function narrowed(mine: Authority, given: Authority): Authority {
   };
 }
 
-const AUTHORITY_NAMES: Known<Authority> = { hiddenTools: true, toolAccess: true, subagent: true };
+const PERMISSION_NAMES: Known<Permissions> = { hiddenTools: true, toolAccess: true, subagent: true };
 
-function requireRight({ kind, authority, firstInput, config, overlay, ifExists, seed }: NewSessionRequest): void {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("input.invalid", { problem });
-  };
+const wrong = (problem: string): never => {
+  throw new RuntimeError("input.invalid", { problem });
+};
+
+const isSubagent = (given: unknown): boolean =>
+  isObject(given) &&
+  typeof given.capability === "string" &&
+  [given.depth, given.depthMax].every((depth) => Number.isSafeInteger(depth) && Number(depth) >= 0);
+
+function requireRight(request: NewSessionRequest): void {
+  const {
+    kind = "fresh",
+    from,
+    at,
+    permissions,
+    config,
+    overlay,
+    ifExists,
+    seed,
+    includeBaseTools,
+    copiesState,
+  } = request;
   const isNames = (names: unknown): boolean =>
     names === undefined || (Array.isArray(names) && names.every((name) => typeof name === "string"));
-  if (kind !== undefined && !["fresh", "child", "fork"].includes(kind))
-    wrong("a session is made fresh, as a child or as a fork");
-  if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take") wrong("ifExists is refuse or take");
+  if (!["fresh", "child", "fork"].includes(kind)) wrong("`kind` must be fresh, child or fork");
+  if (kind !== "fork" && at !== undefined) wrong("only a fork begins `at` a node");
+  if (kind !== "fork" && from !== undefined)
+    wrong("a plugin's child belongs to the session that asks: leave `from` out");
+  if (at !== undefined && typeof at !== "string") throw new RuntimeError("fork.unknown", { node: typeof at });
+  for (const [option, value] of Object.entries({ includeBaseTools, copiesState }))
+    if (value !== undefined && typeof value !== "boolean") wrong(`\`${option}\` must be true or false`);
+  if (ifExists !== undefined && ifExists !== "refuse" && ifExists !== "take")
+    wrong("`ifExists` must be refuse or take");
   if (config !== undefined) requireConfig(config);
   if (seed !== undefined) {
+    if (kind === "fork") wrong("a fork begins with the conversation of its origin: leave `seed` out");
     const problem = answerProblem("compact", seed, "createSession");
     if (problem !== undefined) wrong(problem);
+    const json = toJson(seed);
+    if ("problem" in json) wrong(`\`seed\` must be JSON: ${json.path}: ${json.problem}`);
   }
-  if (overlay !== undefined && !Array.isArray(overlay)) wrong("its overlay is no list of edits");
+  if (overlay !== undefined && !Array.isArray(overlay)) wrong("`overlay` must be a list of edits");
   for (const edit of overlay ?? []) {
     const problem = answerProblem("toolCatalog", edit, "createSession");
-    if (problem !== undefined) wrong(`its overlay: ${problem}`);
+    if (problem !== undefined) wrong(`\`overlay\`: ${problem}`);
   }
-  if (firstInput !== undefined && typeof firstInput !== "string") wrong("its first input is no text");
   if (
-    authority !== undefined &&
-    (!isObject(authority) || !isNames(authority.hiddenTools) || !isNames(authority.toolAccess))
+    permissions !== undefined &&
+    (!isObject(permissions) || !isNames(permissions.hiddenTools) || !isNames(permissions.toolAccess))
   )
-    wrong("its authority must list tools by name");
-  if (authority !== undefined) requireKnown("authority", authority, AUTHORITY_NAMES);
+    wrong("`permissions` must list tools by name");
+  if (permissions !== undefined) requireKnown("permissions", permissions, PERMISSION_NAMES);
+  const subagent: unknown = permissions?.subagent;
+  if (subagent !== undefined && !isSubagent(subagent))
+    wrong("`permissions.subagent` must have a text `capability`, and `depth` and `depthMax` as whole numbers");
 }

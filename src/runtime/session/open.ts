@@ -1,33 +1,34 @@
 import { Transcript } from "../../graph/transcript.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
+import { describe, RuntimeError } from "../../model/errors.ts";
 import type { InputId, SessionId } from "../../model/ids.ts";
 import type { InjectedMessage } from "../../model/input.ts";
 import { describeThrown, ownJson } from "../../model/json.ts";
 import type { SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Core } from "../core.ts";
-import { injectedInput, whileSwept } from "../live-turn/input.ts";
 import type { Followers } from "../readers/followers.ts";
-import { requireStored } from "../services/reading.ts";
-import { settle } from "./elsewhere.ts";
+import { whileSwept } from "../services/parts.ts";
+import { lineOf, modelMismatch, requireStored } from "../services/reading.ts";
 import { type Session, SessionHandle } from "./handle.ts";
-import type { KnownTranscript } from "./kept.ts";
+import { injectedInput } from "./input.ts";
 import { type Composed, composed, slotOf, withOptions } from "./options.ts";
 import { configure, materialize } from "./protocol.ts";
+import { settle } from "./remote-turns.ts";
 import { LiveSession } from "./session.ts";
-import type { TakenUp } from "./watch.ts";
+import type { KnownTranscript } from "./session-snapshot.ts";
+import type { TakenUp } from "./session-watcher.ts";
 
 export interface OpenOptions {
   /** The session's own settings, if this opening creates it. */
   readonly config?: Partial<SessionConfig>;
-  /** Checked options of plugins, in place of those that are stored. */
+  /** Checked options of plugins. They replace the stored options. */
   readonly options?: SessionOptions | undefined;
-  /** The conversation, where it need not be read. */
+  /** The conversation, if the caller has it already. */
   readonly known?: KnownTranscript | undefined;
   /**
-   * Recovery opens it and no caller: a turn whose model is missing here is left to other processes, and options that no
-   * longer parse end the turn that was to run with them, not the opening.
+   * Recovery opens the session, not a caller. A turn whose model is missing here is left to other processes. Options that no
+   * longer parse end the turn that uses them, not the opening.
    */
   readonly isRecovery?: true;
 }
@@ -45,9 +46,9 @@ export class OpenSessions implements Iterable<LiveSession> {
   readonly #entries = new Map<SessionId, Entry>();
   /** The handles that plugins hold. */
   readonly #held = new Map<SessionId, Set<Session>>();
-  /** Sessions that are being let go: their plugins are told. */
+  /** Sessions that are closing: their `sessionClosed` hooks run. */
   readonly #leaving = new Set<Promise<void>>();
-  /** Handles that nobody closed and nobody has any more count as closed: they would hold their sessions for ever. */
+  /** A handle that was garbage-collected counts as closed, because it would keep its session open without end. */
   readonly #forgotten = new FinalizationRegistry<LiveSession>((session) => this.#left(session));
 
   constructor(core: () => Core) {
@@ -62,10 +63,10 @@ export class OpenSessions implements Iterable<LiveSession> {
     for (const { session } of this.#entries.values()) if (session !== undefined) yield session;
   }
 
-  /** Opens a session, or creates it. The caller closes the handle; turns go on. */
+  /** Opens or creates a session. The caller closes the handle. That does not stop its turns. */
   async handle(id: SessionId, how: OpenOptions = {}): Promise<Session> {
     const core = this.#core();
-    // Nobody would close a session that a plugin or a fork opens while the runtime closes.
+    // A session that a plugin or a fork opens while the runtime closes would stay open.
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     let entry = this.#entries.get(id);
     if (entry === undefined) {
@@ -91,12 +92,12 @@ export class OpenSessions implements Iterable<LiveSession> {
       this.#left(session);
       throw error;
     }
-    // Opening resumes what was left. Without recovery nothing else looks for an answer that another process gave.
+    // Opening resumes a parked turn that was answered. Without recovery nothing else looks for an answer from another process.
     if (session.parked !== undefined && core.store.isDurable) session.queue.lookAgain();
     return this.#handleOf(session);
   }
 
-  /** Holds a session open while `use` runs. Its turns go on afterwards. */
+  /** Holds a session open while `use` runs. Its turns continue afterwards. */
   async using<T>(id: SessionId, use: (session: LiveSession) => Promise<T>): Promise<T> {
     const handle = await this.handle(id);
     try {
@@ -119,7 +120,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     this.#left(session);
   }
 
-  /** A handle was closed. A session without handles is let go when it is idle (S3 in `session.ts`). */
+  /** A handle was closed. A session without handles is released when it is idle (session-3). */
   #left({ id }: LiveSession): void {
     const entry = this.#entries.get(id);
     if (entry?.session === undefined || --entry.handles > 0) return;
@@ -160,7 +161,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     const { inputId } = await whileSwept(accept, make);
     const open = this.find(sessionId);
     if (open !== undefined) {
-      open.inputCame();
+      open.inputAccepted();
       core.readers.moved(open);
     }
     return { id: inputId };
@@ -174,7 +175,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     return slotOf(core.bare ?? composed(core, stored, options, true).composition).driver;
   }
 
-  /** Resumes a session that other processes left; undefined when one of them has it, or turns do not run here. */
+  /** Resumes an orphaned session. Returns undefined if another process has it or this process runs no turns. */
   async takeUp(id: SessionId): Promise<TakenUp | undefined> {
     if (!this.#core().runs) return undefined;
     const open = await this.#entries.get(id)?.opening;
@@ -188,7 +189,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     return undefined;
   }
 
-  /** Settles when the turns are done that open sessions resumed. */
+  /** Settles when all turns that open sessions resumed are done. */
   async takenUp(): Promise<void> {
     for (const { opening } of [...this.#entries.values()]) await (await opening).takenUp;
   }
@@ -204,14 +205,14 @@ export class OpenSessions implements Iterable<LiveSession> {
     this.#entries.delete(id);
     await session?.letGo();
     core.readers.gone(id);
-    const followers = session?.followers ?? core.watch.followed.get(id);
+    const followers = session?.followers ?? core.watcher.followed.get(id);
     for (const turnId of followers?.turns ?? []) await settle({ core, id, followers: followers as Followers }, turnId);
   }
 
   async close(graceMs: number): Promise<void> {
     const { world } = this.#core();
     const inGrace = async (leaving: Promise<void>): Promise<void> => {
-      const timer = new AbortController(); // A sleep that goes on would keep the process alive.
+      const timer = new AbortController(); // A sleep that is not aborted would keep the process alive.
       await Promise.race([leaving, world.sleep(graceMs, timer.signal)]).finally(() => timer.abort());
     };
     const closing = [...this.#entries.values()].map(async ({ opening }) => {
@@ -224,41 +225,46 @@ export class OpenSessions implements Iterable<LiveSession> {
   }
 }
 
-/** Leads from an id to an open session: created or found, read, composed, restored, and its turn resumed. */
+/** Opens a session: creates or loads it, reads its conversation, composes its plugins, and resumes its turn. */
 async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise<LiveSession> {
   const { store, world } = core;
   const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
   const given = how.options === undefined ? {} : { options: how.options };
   const stored = await store.create({ id, config, at: world.now(), ...given });
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
-  const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await ancestorsOf(core, stored.parentId);
+  const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await lineOf(core, stored.parentId);
   const options = how.options === undefined ? stored.options : withOptions(stored.options, how.options);
   const plugins: Composed =
     core.bare === undefined
       ? composed(core, stored, options, how.isRecovery === true)
       : { options, composition: core.bare };
   const session = new LiveSession(core, stored, transcript, plugins, ancestors);
+  const mismatch = stored.turns === 0 ? undefined : modelMismatch(core, stored);
+  if (mismatch !== undefined) {
+    const { message: problem, hint } = describe("model.changed", mismatch);
+    core.trace("model.changed", { ...mismatch, problem, hint }, session.asPlace);
+  }
   if (how.options !== undefined && options !== stored.options) {
-    session.kept.takeOptions(await store.setOptions(id, how.options));
+    session.snapshot.takeOptions(await store.setOptions(id, how.options));
     session.useStored();
   }
   const { hooks } = plugins.composition;
   const isNew = stored.turns === 0 && stored.head === undefined;
   const { initialize, restore, configure } = hooks.slot("protocolSession") ?? {};
   if ((initialize ?? restore ?? configure) !== undefined) await materialize(session);
-  if (hooks.has.lifecycle) await session.tell({ kind: "sessionRestored", isNew });
+  if (hooks.has.lifecycle) await session.notifyLifecycle({ kind: "sessionRestored", isNew });
   if (store.isDurable) await session.takeUp(how.isRecovery === true);
   return session;
 }
 
 /** Replaces options of a session that is open here, from its next turn on. Throws `plugin.options`, and stores nothing. */
 async function replaceOptions(session: LiveSession, given: SessionOptions | undefined): Promise<void> {
-  const { core, kept } = session;
-  if (given !== undefined) kept.takeOptions((await kept.requireThere()).options);
-  const options = withOptions(kept.stored.options, given);
+  const { core, snapshot } = session;
+  if (given !== undefined) snapshot.takeOptions((await snapshot.requireThere()).options);
+  const options = withOptions(snapshot.stored.options, given);
   const { hooks } = session.composedWith(options); // They may be of no use: recovery opens a session all the same.
-  if (given !== undefined && options !== kept.stored.options) {
-    kept.takeOptions(await core.store.setOptions(session.id, given));
+  if (given !== undefined && options !== snapshot.stored.options) {
+    snapshot.takeOptions(await core.store.setOptions(session.id, given));
     if (hooks.slot("protocolSession")?.configure !== undefined) await configure(session);
   }
   session.useStored();
@@ -274,10 +280,4 @@ async function transcriptOf(
   return known !== undefined && head === known.head
     ? known.transcript
     : Transcript.from(await store.view(id, { toFrame: true }));
-}
-
-async function ancestorsOf({ store }: Core, parent: SessionId): Promise<readonly SessionId[]> {
-  const found: SessionId[] = [];
-  for (let id: SessionId | undefined = parent; id !== undefined; id = (await store.load(id))?.parentId) found.push(id);
-  return found;
 }

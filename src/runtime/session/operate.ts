@@ -1,12 +1,12 @@
 // Plugins' operations: queries, which run at once, and commands and tasks, which run between turns.
 // Not its job: storing what they change (`change.ts`), which services they get (`POWERS` in `kernel/operation.ts`).
-// O1 A query sees no pending state and changes nothing.
-// O2 The state changes, events and nodes of a command or a task are stored in one change, or not at all.
-// O3 Turns that it queues are accepted before the change is stored, and withdrawn when it is not. They run after the
-//    operation, because it has the session.
-// O4 An operation that its caller named runs to its end once: what it has done once is recorded under the name, so that
-//    a rerun after a crash goes on, and a repeat is given the receipt of the first time. Another call of that name is
-//    refused.
+// operation-1 A query sees no pending state and changes nothing.
+// operation-2 The state changes, events and nodes of a command or a task are stored in one change, or not at all.
+// operation-3 The turns that an operation queues are accepted before its change is stored, and withdrawn if it is not stored.
+//             They run after the operation, because the operation has the session.
+// operation-4 An operation with a name from its caller completes once. Its `once` values are recorded under the name, so a
+//             rerun after a crash continues, and a repeat gets the first receipt. A different call of that name is refused.
+
 import {
   type ConfigPatch,
   checkedInput,
@@ -29,11 +29,11 @@ import type { Known } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
-import { newInput } from "../live-turn/input.ts";
 import { operationOf } from "../services/graph.ts";
-import type { SessionSite, Working } from "../services/site.ts";
+import type { ServiceContext, Working } from "../services/service-context.ts";
 import { accept } from "./accept.ts";
 import { changeSession, configured, type Worked } from "./change.ts";
+import { newInput } from "./input.ts";
 import type { LiveSession } from "./session.ts";
 
 /** The result of a command or a task. */
@@ -63,7 +63,7 @@ export function operationsIn({ composition }: LiveSession): readonly OperationDe
   return [...composition.operations.values()].map(definitionOf);
 }
 
-/** An operation called through the wrong kind is unknown: a query may be called where a command must not be. */
+/** An operation is unknown under a wrong kind, because callers of a query must not reach a command. */
 export function requireOperation({ composition }: LiveSession, kind: OperationKind, name: string): OwnedOperation {
   const found = composition.operations.get(name);
   if (found?.operation.kind === kind) return found;
@@ -82,7 +82,7 @@ function runsOnSession({ plugin, name, operation }: OwnedOperation, options: Ope
   return rule !== "forbidden" && options.session !== null;
 }
 
-/** O1: runs at once, beside whatever has the session. */
+/** operation-1: runs at once, also while a turn or an operation has the session. */
 export async function query(
   session: LiveSession,
   name: string,
@@ -90,19 +90,19 @@ export async function query(
   options: OperationOptions,
 ): Promise<unknown> {
   requireSignal(options.signal);
-  await session.kept.catchUp();
+  await session.snapshot.catchUp();
   session.useStored();
   const owned = requireOperation(session, "query", name);
   if (options.signal?.aborted === true)
     throw new RuntimeError("operation.cancelled", { name }, { cause: options.signal.reason });
   const isOn = runsOnSession(owned, options);
   const context = contextOf(session, owned, checkedInput(owned, input), isOn, options);
-  const { states } = session.kept;
+  const { states } = session.snapshot;
   if (isOn && states.has(owned.plugin)) context.state = states.settled(owned.plugin, `the query ${owned.name}`);
   return output(owned, await run(owned, context));
 }
 
-/** Runs a command or a task (O2, O3). */
+/** Runs a command or a task (operation-2, operation-3). */
 export async function operate(
   session: LiveSession,
   kind: "command" | "task",
@@ -127,7 +127,7 @@ export async function operate(
   return changeSession(session, name, work, call?.operation, options.signal);
 }
 
-/** What an operation has come to, as a change of its session (O2, O3). */
+/** The result of an operation, as a change of its session (operation-2, operation-3). */
 async function worked(
   session: LiveSession,
   owned: OwnedOperation,
@@ -154,7 +154,7 @@ async function worked(
       receipt: call === undefined ? undefined : keptReceipt(name, call, receipt),
     }),
     done: async () => {
-      await config?.tell();
+      await config?.notify();
       return receipt;
     },
     undo: async () => {
@@ -166,31 +166,31 @@ async function worked(
 
 // ── A task that runs as a job ───────────────────────────────────────────────────────────────────────────────────────
 
-/** What a task that runs beside turns wants to change; it is kept when the task is done. */
+/** What a task that runs beside turns changes. It is stored when the task is done. */
 export interface TaskRan extends Ran {
   readonly updates: readonly ((state: Json) => Json)[];
 }
 
-/** Runs a task beside the session's turns. It sees the state as last committed, with its own changes. */
+/** Runs a task beside the session's turns. The task reads the last committed state with its own changes. */
 export async function runTask(
   session: LiveSession,
   owned: OwnedOperation,
   input: unknown,
-  site: SessionSite,
+  site: ServiceContext,
   signal: AbortSignal,
   job: TaskJob,
 ): Promise<TaskRan> {
   const isOn = (owned.operation.spec.session ?? "required") !== "forbidden";
   const context = contextAt(session, owned, input, isOn, site, signal);
   const updates: ((state: Json) => Json)[] = [];
-  if (isOn && session.kept.states.has(owned.plugin)) {
+  if (isOn && session.snapshot.states.has(owned.plugin)) {
     let own: { readonly state: Json } | undefined;
-    const now = (): Json => own?.state ?? session.kept.states.settled(owned.plugin, "a job").get();
+    const now = (): Json => own?.state ?? session.snapshot.states.settled(owned.plugin, "a job").get();
     const update = (change: (state: Json) => Json): void => {
       own = { state: change(now()) };
       updates.push(change);
     };
-    context.state = { ...session.kept.states.settled(owned.plugin, "a job"), get: now, update };
+    context.state = { ...session.snapshot.states.settled(owned.plugin, "a job"), get: now, update };
   }
   context.job = job;
   const refuse = (): never => {
@@ -207,8 +207,8 @@ export const isChanging = ({ events, turns, config, updates }: TaskRan): boolean
   events.length + turns.length + updates.length > 0 || config !== undefined;
 
 /**
- * Keeps what the task has changed, once under the job's name. It may have to wait for the session: nothing is kept of a
- * job that is over by then.
+ * Stores what the task has changed, once under the job's name. It may wait for the session. If the job is over by then,
+ * nothing is stored.
  */
 export async function keepTask(
   session: LiveSession,
@@ -222,7 +222,7 @@ export async function keepTask(
     const known = await doneBefore(session, call, working);
     if (known !== undefined) return { done: () => known };
     if (isOver()) throw new RuntimeError("job.over", { id, state: "over" });
-    const { states } = session.kept;
+    const { states } = session.snapshot;
     if (updates.length > 0) {
       const cell = states.cell(owned.plugin, `the task ${owned.name}`);
       for (const update of updates) cell.update(update);
@@ -232,11 +232,11 @@ export async function keepTask(
   await changeSession(session, wireName(owned.plugin, owned.name), work, call.operation);
 }
 
-/** A call that its caller named (O4). */
+/** A call that its caller named (operation-4). */
 interface Call {
   readonly operationId: string;
   readonly operation: string;
-  /** Of the operation and its input: it tells a repeat from another call under the same id. */
+  /** The hash of the operation and its input. It distinguishes a repeat from another call under the same id. */
   readonly hash: string;
 }
 
@@ -249,13 +249,13 @@ function callOf({ id }: LiveSession, operationId: string, name: string, input: u
   return { operationId, operation: operationOf(id, operationId), hash: hashOf(JSON.stringify([name, found.json])) };
 }
 
-/** What a task has recorded is for a repeat of the same call only. */
+/** Checks that the record of a task is of the same call. */
 async function begin({ core, id }: LiveSession, { operationId, operation, hash }: Call): Promise<void> {
   if ((await core.store.operations.note(id, operation, "call", hash)) !== hash)
     throw new RuntimeError("append.conflict", { operation: operationId });
 }
 
-/** O4 */
+/** operation-4 */
 async function doneBefore(
   { core, id }: LiveSession,
   { operation, operationId, hash }: Call,
@@ -291,11 +291,11 @@ interface QueuedTurn {
 }
 interface Queued {
   readonly turnId: TurnId;
-  /** Absent when the key had been accepted before: then there is nothing of ours to withdraw. */
+  /** Absent when the key was accepted before: then this operation has no input to withdraw. */
   readonly inputId?: InputId;
 }
 
-/** O3 */
+/** operation-3 */
 async function queue(
   session: LiveSession,
   turns: readonly QueuedTurn[],
@@ -338,7 +338,7 @@ async function runOn(
 ): Promise<Ran> {
   const isOn = runsOnSession(owned, options);
   const context = contextOf(session, owned, given, isOn, options, working);
-  const { states } = session.kept;
+  const { states } = session.snapshot;
   if (isOn && states.has(owned.plugin))
     context.state = states.cell(owned.plugin, `the ${owned.operation.kind} ${owned.name}`);
   const collected = collecting(owned, context, isOn);
@@ -346,7 +346,7 @@ async function runOn(
   return { ...collected(), output: result };
 }
 
-/** Gives the operation what it says and asks for by itself; the answer tells what that was. */
+/** Gives the operation `emit`, `queueTurn`, `configure` and `graph`, and collects what it passes to them. */
 function collecting(owned: OwnedOperation, context: Context, isOn: boolean): () => Omit<Ran, "output"> {
   const wire = wireName(owned.plugin, owned.name);
   const events: PluginEvent[] = [];
@@ -360,15 +360,14 @@ function collecting(owned: OwnedOperation, context: Context, isOn: boolean): () 
   };
   context.emit = (name: string, payload: Json = null): void => {
     const found = toJson(payload);
-    if (typeof name !== "string" || "problem" in found)
-      return refuse("an event needs a name and a payload that is JSON");
+    if (typeof name !== "string" || "problem" in found) return refuse("an event must have a name and a JSON payload");
     events.push({ name, payload: found.json });
   };
   context.queueTurn = (words: string, about: { readonly key?: string } = {}): void => {
     requireSession();
     requireOptions("queueTurn", about, QUEUE);
     if (typeof words !== "string" || words.trim() === "")
-      throw new RuntimeError("input.invalid", { problem: "a queued turn needs words" });
+      throw new RuntimeError("input.invalid", { problem: "the text of a queued turn is empty" });
     turns.push({ input: words, ...about });
   };
   context.configure = (patch: ConfigPatch): void => {
@@ -398,7 +397,7 @@ function contextOf(
   options: OperationOptions,
   working?: Working,
 ): Context {
-  const site = session.site(options.signal === undefined ? undefined : { signal: options.signal }, working);
+  const site = session.context(options.signal === undefined ? undefined : { signal: options.signal }, working);
   return contextAt(session, { plugin, operation, name }, input, isOn, site, options.signal);
 }
 
@@ -407,7 +406,7 @@ function contextAt(
   { plugin, operation }: OwnedOperation,
   input: unknown,
   isOn: boolean,
-  site: SessionSite,
+  site: ServiceContext,
   signal: AbortSignal | undefined,
 ): Context {
   const context: Context = {
@@ -428,8 +427,12 @@ function contextAt(
   return context;
 }
 
-/** O1 */
-const readOnly = (jobs: JobsView): JobsView => ({ list: (filter) => jobs.list(filter), get: (id) => jobs.get(id) });
+/** operation-1 */
+const readOnly = (jobs: JobsView): JobsView => ({
+  list: (filter) => jobs.list(filter),
+  get: (id) => jobs.get(id),
+  of: (session) => readOnly(jobs.of(session)),
+});
 const viewOf = (triggers: Triggers): TriggersView => ({
   declared: () => triggers.declared(),
   list: () => triggers.list(),
@@ -455,6 +458,6 @@ function output({ plugin, name, operation }: OwnedOperation, value: unknown): un
   const wire = wireName(plugin, name);
   const result = check(operation.spec.output as Schema, value, `the output of ${wire}`);
   if (!result.ok)
-    throw new RuntimeError("operation.failed", { name: wire, problem: `its output is not right: ${result.problem}` });
+    throw new RuntimeError("operation.failed", { name: wire, problem: `its output is invalid: ${result.problem}` });
   return result.value;
 }

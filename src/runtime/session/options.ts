@@ -21,7 +21,7 @@ export function givenOptions(
   given: readonly PluginOptions[],
   option = "plugins",
 ): SessionOptions | undefined {
-  if (!Array.isArray(given)) throw new RuntimeError("options.invalid", { option, problem: "it is no list" });
+  if (!Array.isArray(given)) throw new RuntimeError("options.invalid", { option, problem: "it must be a list" });
   const found: { [plugin: string]: Json } = {};
   for (const each of given as readonly PluginOptions[]) {
     requireOptions(`${option} of a session`, each, PLUGIN);
@@ -35,7 +35,7 @@ export function givenOptions(
     if (bytes > max)
       throw new RuntimeError("plugin.options", {
         plugin: installed.id,
-        problem: `they have ${bytes} bytes, and \`limits.stateBytesMax\` is ${max}`,
+        problem: `they have ${bytes} bytes, and the limit \`limits.stateBytesMax\` is ${max}`,
         of: "session",
       });
     found[installed.id] = json;
@@ -43,7 +43,7 @@ export function givenOptions(
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The stored options with given ones in the place of those of the same plugins; the same object if nothing changes. */
+/** The stored options, replaced by the given ones plugin by plugin. Returns the same object if nothing changes. */
 export function withOptions(
   stored: SessionOptions | undefined,
   given: SessionOptions | undefined,
@@ -66,7 +66,7 @@ export interface Composed {
   readonly compositions?: Compositions;
 }
 
-/** Composes the plugins of a session that is opened; `isLenient` puts the installation's options for what does not parse. */
+/** Composes the plugins of a session. `isLenient` uses the installed options where stored ones no longer parse. */
 export function composed(
   core: Core,
   session: StoredSession,
@@ -78,7 +78,7 @@ export function composed(
   return { options, composition: compositions.of(options), compositions };
 }
 
-/** How many compositions a session keeps, so that it can go back and forth between options. */
+/** How many compositions a session caches, for sessions that switch between options. */
 const KEPT_MAX = 4;
 
 /** The compositions of one session, by their options. */

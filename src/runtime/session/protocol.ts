@@ -1,9 +1,9 @@
-// The session half of a protocol: what it is told when a session is opened, extended or appended to, and the options
-// that it keeps in the session.
+// The session half of a protocol: its calls when a session is opened, extended or appended to, and the options that it
+// stores in the session.
 // Not its job: the protocol's decisions in a turn (`turn/driver.ts`), `beforeAsk` (`live-turn/prepare.ts`).
-// P1 `initialize` is for a session that no protocol was told of yet; every later opening, and every fork, is `restore`.
-// P2 Options are stored like a plugin's state. A turn is opened with those of that moment, and its driver sees no others.
-// P3 What `configure` sets while a turn is open is stored when that turn is over.
+// protocol-1 The first opening of a new session calls `initialize`. Every later opening, and every fork, calls `restore`.
+// protocol-2 Options are stored like a plugin's state. A turn keeps the options of its opening, and its driver sees no others.
+// protocol-3 What `configure` sets while a turn is open is stored after that turn.
 import type { Composition } from "../../kernel/compose.ts";
 import { type ExtensionValue, keptExtension } from "../../kernel/extension.ts";
 import { type HookRunner, tracedIssue } from "../../kernel/hook-runner.ts";
@@ -15,8 +15,8 @@ import type { StoredSession } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { type OfProtocol, ofProtocol, PROTOCOL, readingOf } from "../services/reading.ts";
 import type { Change, Worked } from "./change.ts";
-import { inside } from "./inside.ts";
 import { slotOf } from "./options.ts";
+import { enclosing } from "./reentrancy.ts";
 import type { LiveSession } from "./session.ts";
 
 class Options implements ProtocolOptions {
@@ -44,33 +44,33 @@ class Options implements ProtocolOptions {
   }
 }
 
-/** Tells the protocol that the session is here (P1), and lets it set its options. */
+/** Calls `initialize` or `restore` (protocol-1), then lets the protocol set its options. */
 export async function materialize(session: LiveSession): Promise<void> {
-  const { kept, core } = session;
-  const { stored, transcript } = kept;
+  const { snapshot, core } = session;
+  const { stored, transcript } = snapshot;
   const isNew = ofProtocol(stored.plugins) === undefined && stored.origin === undefined && isEmpty(stored);
-  if (isNew) await tellProtocol(session, "initialize", {});
-  else await tellProtocol(session, "restore", { state: frozen(readingOf(core, stored, transcript.messages)) });
-  // Recovery opens a session whose options no longer parse without them; the protocol is told when they are replaced.
+  if (isNew) await callProtocol(session, "initialize", {});
+  else await callProtocol(session, "restore", { state: frozen(readingOf(core, stored, transcript.messages)) });
+  // Recovery opens a session without options that no longer parse. `configure` then runs when the options are replaced.
   if (session.options === stored.options) await configure(session, isNew);
 }
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
-/** Lets the protocol set its options, as it is with the session's latest options of plugins, and stores what is new. */
+/** Lets the protocol set its options under the session's latest plugin options, and stores a difference. */
 export async function configure(session: LiveSession, isNew = false): Promise<void> {
-  const { stored } = session.kept;
+  const { stored } = session.snapshot;
   const asked = await ask(session, isNew);
   if (!asked.isChanged) return;
   const isFree = stored.openTurn === undefined && !session.queue.isTaken;
   const kept = new Promise<void>((resolve, reject) => {
     const work = async (): Promise<Worked<void>> => {
-      // Others may have set them since: what they set is not undone.
-      const isSame = ofProtocol(session.kept.stored.plugins) === asked.before;
+      // Another process may have set options since. They must not be overwritten.
+      const isSame = ofProtocol(session.snapshot.stored.plugins) === asked.before;
       const { options, isChanged } = isSame ? asked : await ask(session, isNew);
       return { ...(isChanged ? { change: changeTo(session, options) } : {}), done: () => {} };
     };
-    // Not asked for by the code that opens the session: that may run inside it, and does not wait then.
-    inside
+    // Outside the scope of the caller, because the opening code may run inside the session (session-2).
+    enclosing
       .exit(() => session.change("protocol options", work, resolve))
       .then(resolve, (error) => {
         session.core.trace("protocol.options", { problem: describeThrown(error) }, session.asPlace);
@@ -78,7 +78,7 @@ export async function configure(session: LiveSession, isNew = false): Promise<vo
       });
   });
   if (isFree) return kept;
-  kept.catch(() => {}); // P3
+  kept.catch(() => {}); // protocol-3
 }
 
 interface Asked {
@@ -88,31 +88,31 @@ interface Asked {
 }
 
 async function ask(session: LiveSession, isNew: boolean): Promise<Asked> {
-  const { stored } = session.kept;
+  const { stored } = session.snapshot;
   const { hooks } = session.composedWith(stored.options);
   const before = ofProtocol(stored.plugins);
   const options = new Options(before ?? {}, hooks.ownerOf("protocolSession"));
   const plugins = frozen(stored.options ?? {});
-  await tellProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined }, hooks);
+  await callProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined }, hooks);
   const isChanged = before === undefined || JSON.stringify(options.kept) !== JSON.stringify(before);
   return { before, options, isChanged };
 }
 
-function changeTo({ kept }: LiveSession, options: Options): Change {
-  const revision = (kept.stored.plugins[PROTOCOL]?.revision ?? 0) + 1;
-  const snapshot = { version: "1", revision, state: options.kept as unknown as Json };
-  return { by: "configure", plugins: { [PROTOCOL]: snapshot } };
+function changeTo({ snapshot }: LiveSession, options: Options): Change {
+  const revision = (snapshot.stored.plugins[PROTOCOL]?.revision ?? 0) + 1;
+  const saved = { version: "1", revision, state: options.kept as unknown as Json };
+  return { by: "configure", plugins: { [PROTOCOL]: saved } };
 }
 
-/** Gives the protocol an extension, between turns. It is given again if another process moved the session meanwhile. */
+/** Passes an extension to the protocol, between turns. If another process moved the session, the protocol gets it again. */
 export async function extend(session: LiveSession, value: ExtensionValue): Promise<void> {
-  const { kept } = session;
-  requireTaken(session, session.composedWith(kept.stored.options), value); // What is wrong now is refused at once.
+  const { snapshot } = session;
+  requireTaken(session, session.composedWith(snapshot.stored.options), value); // Throws before the wait for the session.
   await session.change("extend", async () => {
     const extension = requireTaken(session, session.composition, value);
-    const before = ofProtocol(kept.stored.plugins) ?? {};
+    const before = ofProtocol(snapshot.stored.plugins) ?? {};
     const options = new Options(before, session.composition.hooks.ownerOf("protocolSession"));
-    await tellProtocol(session, "extend", { extension, options });
+    await callProtocol(session, "extend", { extension, options });
     return { ...(options.kept === before ? {} : { change: changeTo(session, options) }), done: () => {} };
   });
 }
@@ -132,26 +132,26 @@ function requireTaken(
   return extension;
 }
 
-type Told = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };
+type ProtocolArguments = { readonly [N in keyof ProtocolSession]-?: Parameters<NonNullable<ProtocolSession[N]>>[0] };
 
-/** Calls a function of the protocol, as hooks are called: within its deadline, probed, its throw named after its plugin. */
-async function tellProtocol<N extends keyof ProtocolSession>(
+/** Calls a function of the protocol like a hook: with a deadline, a probe, and the plugin's name in an error. */
+async function callProtocol<N extends keyof ProtocolSession>(
   session: LiveSession,
   name: N,
-  about: Omit<Told[N], keyof ProtocolPlace>,
+  about: Omit<ProtocolArguments[N], keyof ProtocolPlace>,
   hooks: HookRunner = session.composition.hooks,
 ): Promise<void> {
   const protocol = hooks.slot("protocolSession");
-  const tell = protocol?.[name] as ((context: object) => unknown) | undefined;
-  if (tell === undefined) return;
+  const method = protocol?.[name] as ((context: object) => unknown) | undefined;
+  if (method === undefined) return;
   const place = { sessionId: session.id, isRoot: session.ancestors.length === 0 };
-  await hooks.callSlot("protocolSession", () => tell.call(protocol, { ...place, ...about }), session.site());
+  await hooks.callSlot("protocolSession", () => method.call(protocol, { ...place, ...about }), session.context());
 }
 
-/** Tells it of nodes that were appended while the session is open here. They are stored, so a throw is traced. */
-export async function tellAppended(session: LiveSession, nodes: readonly Addition[]): Promise<void> {
+/** Calls `appended` for nodes that were stored while the session is open here. A throw is traced: the nodes stay. */
+export async function notifyAppended(session: LiveSession, nodes: readonly Addition[]): Promise<void> {
   try {
-    await tellProtocol(session, "appended", { nodes: frozen(nodes) });
+    await callProtocol(session, "appended", { nodes: frozen(nodes) });
   } catch (error) {
     const plugin = session.composition.hooks.ownerOf("protocolSession");
     const about = error instanceof RuntimeError ? { code: error.code, hint: error.hint } : { code: "hook.failed" };
@@ -160,14 +160,14 @@ export async function tellAppended(session: LiveSession, nodes: readonly Additio
   }
 }
 
-/** P2: what a fork of the session has at every node; undefined when no protocol was told of the session. */
+/** protocol-2: what a fork gets at every node. Undefined if no protocol has initialized the session. */
 export function carriedOver({ plugins }: StoredSession): JsonObject | undefined {
   const now = ofProtocol(plugins);
   if (now === undefined) return undefined;
   return now.all === undefined ? {} : { options: now.all.value, all: now.all };
 }
 
-/** P2: a fork at an older node has what was set for all frames since. */
+/** protocol-2: a fork at an older node also gets what was set for all frames after that node. */
 export async function carryOver({ store, world }: Core, from: StoredSession, fork: StoredSession): Promise<void> {
   const state = carriedOver(from);
   if (state?.all === undefined || ofProtocol(from.plugins)?.all?.nth === ofProtocol(fork.plugins)?.all?.nth) return;

@@ -1,54 +1,54 @@
+import { POLL_MS } from "../poller.ts";
+
 /**
- * The queue of one session: what has the session now, and what has it next.
+ * The queue of one session: which turn or operation has the session now, and which is next.
  *
- * `doing` says what has it:
+ * `doing` is its state:
  *
  * | doing         | meaning                                                                | next                        |
  * |---------------|------------------------------------------------------------------------|-----------------------------|
- * | `idle`        | nothing runs, nothing is ready, nobody waits                           | any                         |
+ * | `idle`        | nothing runs, is ready or waits                                        | any                         |
  * | `turn`        | a turn that holds the session's lease runs                             | turn, operation, looking    |
- * | `accepting`   | an operation is next, and a turn may still be on its way in            | turn, operation             |
+ * | `accepting`   | an operation is next, but an acceptance may still bring a turn         | turn, operation             |
  * | `operation`   | an operation has the session to itself                                 | turn, operation, looking    |
- * | `looking`     | the store is asked for the next turn                                   | turn, operation, looking    |
- * | `backing-off` | the store failed; it is asked again after a while                      | looking, turn, idle         |
+ * | `looking`     | it asks the store for the next turn                                    | turn, operation, looking    |
+ * | `backing-off` | the store failed; it asks again after a pause                          | looking, turn, idle         |
  *
- * `door` says whether it may begin anything: `open`, `closing` (what is here may end within its grace), `closed`.
+ * `door` limits what begins: `open`, `closing` (present work may end within its grace), `closed` (nothing begins).
  *
  * Invariants:
- * - Q1 One thing at a time: at most one turn or operation has the session, and neither while it looks. A turn that only
- *   waits lets operations run in it (`takeOperation`).
- * - Q2 A turn goes before an operation. It holds the lease, beside which an operation could keep nothing.
- * - Q3 No operation begins while a turn may be on its way in: an input is being accepted, or `takeUp` asks the store. Both
- *   may bring a lease, and an operation would wait for that lease to expire while the turn waits behind the operation. While
- *   an operation has the session (`doing`), neither opens a turn.
- * - Q4 What was put in begins exactly once, turns and operations each in their order, unless the door closes first.
- * - Q5 It comes to rest only when nothing is ready, and nothing waits in the store that came through here and could be
- *   begun. What is held elsewhere or parked is the business of `watch.ts`.
- * - Q6 Once the door is closed nothing begins: a turn that is ready is given back, an operation is refused.
+ * - queue-1 At most one turn or operation has the session, and neither while the queue looks. A turn that only waits lets
+ *   operations run inside it (`takeOperation`).
+ * - queue-2 A turn goes before an operation, because the turn holds the lease, and the store refuses changes beside it.
+ * - queue-3 No operation begins while an input is being accepted or `takeUp` asks the store. Both may bring a lease. The
+ *   operation would wait until that lease expires, and the turn would wait behind the operation. While an operation has
+ *   the session (`doing`), neither of the two opens a turn.
+ * - queue-4 Every turn and operation begins exactly once, each kind in its order, unless the door closes first.
+ * - queue-5 The queue becomes idle only when nothing is ready and no input of this process waits in the store that could
+ *   begin. `session-watcher.ts` polls for turns that are parked or that other processes hold.
+ * - queue-6 After the door is closed nothing begins: the lease of a ready turn is released, an operation is refused.
  *
  * Not its job: what a turn, an operation or a look does (`QueueWork`), and reentrancy (`session.ts`).
  */
 export interface QueueWork<Turn, Operation> {
-  /** Runs a turn to its end. Throws when the store failed: the turn is then still to be done. */
+  /** Runs a turn to its end. Throws when the store failed: the turn must then run again. */
   runTurn(turn: Turn): Promise<void>;
-  /** Runs an operation; its failure is its caller's. */
+  /** Runs an operation. Its caller gets its failure. */
   runOperation(operation: Operation): Promise<void>;
-  /** Gives back a turn that may not begin any more. */
+  /** Releases the lease of a turn that may not begin any more. */
   giveBack(turn: Turn): Promise<void>;
   refuse(operation: Operation): void;
-  /** Asks the store for the next turn, and puts it in; else clears `mayHaveMore`. */
+  /** Asks the store for the next turn and puts it in. If there is none, clears `mayHaveMore`. */
   look(): Promise<void>;
   /** The store failed once more. */
   failed(error: unknown): void;
-  /** The store failed too often: the handles that wait are told. */
+  /** The store failed too often: waiting handles fail. */
   gaveUp(error: unknown): void;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 export type Doing = "idle" | "accepting" | "turn" | "operation" | "looking" | "backing-off";
 
-/** How long a session waits before it asks the store again. */
-export const LOOK_MS = 250;
 const STORE_TRIES = 5;
 
 export class Queue<Turn extends object, Operation extends object> {
@@ -57,13 +57,13 @@ export class Queue<Turn extends object, Operation extends object> {
   door: "open" | "closing" | "closed" = "open";
   /** The turn or the operation that has the session. */
   has: Turn | Operation | undefined = undefined;
-  /** Something came through here that may wait in the store: it is asked until it has nothing more. */
+  /** An input of this process may wait in the store. The loop asks the store until nothing waits. */
   mayHaveMore = false;
   #turns: Turn[] = NONE;
   #operations: Operation[] = NONE;
   #running: Promise<void> | undefined;
   #accepting = 0;
-  /** Called when nothing is on its way in any more. */
+  /** Called when the last acceptance has ended. */
   #arrived: (() => void)[] | undefined;
   #pause: AbortController | undefined;
 
@@ -73,7 +73,7 @@ export class Queue<Turn extends object, Operation extends object> {
 
   // ── What comes in ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A turn may be on its way in (Q3), from now to `accepted`. */
+  /** From now until `accepted`, an acceptance may bring a turn (queue-3). */
   accepting(): void {
     this.#accepting++;
   }
@@ -81,7 +81,7 @@ export class Queue<Turn extends object, Operation extends object> {
     if (--this.#accepting > 0 || this.#arrived === undefined) return;
     const arrived = this.#arrived;
     this.#arrived = undefined;
-    for (const tell of arrived) tell();
+    for (const resolve of arrived) resolve();
   }
 
   putTurn(turn: Turn): void {
@@ -96,13 +96,13 @@ export class Queue<Turn extends object, Operation extends object> {
     this.#wake();
   }
 
-  /** Something may wait in the store that has to begin here. */
+  /** An input that must begin here may wait in the store. */
   lookAgain(): void {
     this.mayHaveMore = true;
     this.#wake();
   }
 
-  /** An operation, for a turn that only waits. */
+  /** Returns the next operation, to run inside a turn that only waits. */
   takeOperation(): Operation | undefined {
     return this.#operations.length === 0 || this.door === "closed" ? undefined : this.#operations.shift();
   }
@@ -125,19 +125,19 @@ export class Queue<Turn extends object, Operation extends object> {
   get isAccepting(): boolean {
     return this.#accepting > 0;
   }
-  /** No operation has it, and nothing is ready, waits or comes in; a turn may still be telling how it ended. */
-  get isResting(): boolean {
+  /** No operation runs, and nothing is ready, waits or comes in. A turn may still notify about its end. */
+  get isIdle(): boolean {
     const { doing, mayHaveMore, isAccepting, hasReady } = this;
     return doing !== "operation" && !mayHaveMore && !isAccepting && !hasReady;
   }
 
-  /** Settles when nothing is on its way in. */
+  /** Settles when no acceptance is under way. */
   arrived(): Promise<void> {
     if (this.#accepting === 0) return Promise.resolve();
     return new Promise((resolve) => (this.#arrived ??= []).push(resolve));
   }
 
-  /** Settles when it has come to rest. */
+  /** Settles when the loop has ended. */
   async settled(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
@@ -151,8 +151,8 @@ export class Queue<Turn extends object, Operation extends object> {
   }
 
   /**
-   * Waits for what runs and is ready, for `graceMs` at most: a turn may take days. Then the door is closed and `letGo`
-   * stops what still runs; it answers whether that ends soon and is worth waiting for.
+   * Waits at most `graceMs` for running and ready work, because a turn may take days. Then the door closes and `letGo`
+   * stops what still runs. `letGo` returns true if that work ends soon, so that `close` can wait for it.
    */
   async close(graceMs: number, letGo: () => Promise<boolean>): Promise<void> {
     const running = this.#running;
@@ -163,7 +163,7 @@ export class Queue<Turn extends object, Operation extends object> {
     this.door = "closed";
     this.mayHaveMore = false;
     if (!hasEnded && (await letGo())) await running;
-    // Q6: a turn that is still on its way in is given back before the store closes; else its lease would have to expire.
+    // queue-6: an acceptance may still bring a turn. Its lease is released before the store closes, or it must expire.
     if (this.isAccepting)
       await this.#endsIn(
         graceMs,
@@ -179,7 +179,7 @@ export class Queue<Turn extends object, Operation extends object> {
 
   // ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Q5 */
+  /** queue-5 */
   get #hasWork(): boolean {
     if (this.#turns.length > 0 || this.#operations.length > 0) return true;
     return this.door !== "closed" && this.mayHaveMore;
@@ -196,12 +196,12 @@ export class Queue<Turn extends object, Operation extends object> {
         await this.#begin();
         failures = 0;
       } catch (error) {
-        this.has = undefined; // Whatever it left running has lost the session.
+        this.has = undefined; // Code that still runs no longer has the session.
         this.#work.failed(error);
         if (++failures < STORE_TRIES && this.door === "open") {
           this.doing = "backing-off";
-          this.mayHaveMore = true; // The turn that ran here is still to be done.
-          await this.#work.sleep(LOOK_MS * failures);
+          this.mayHaveMore = true; // The turn that ran here must run again.
+          await this.#work.sleep(POLL_MS.session * failures);
         } else {
           this.mayHaveMore = false;
           this.#work.gaveUp(error);
@@ -214,7 +214,7 @@ export class Queue<Turn extends object, Operation extends object> {
     this.#running = undefined;
   }
 
-  /** The one thing that has the session next; a function of its own so that the loop stays one promise deep. */
+  /** Begins what has the session next. A separate function keeps the loop one promise deep. */
   #begin(): Promise<void> {
     const isClosed = this.door === "closed";
     const turn = this.#turns.shift();

@@ -5,28 +5,29 @@ import { costOf } from "../../model/usage.ts";
 import type { OpenInput, OpenTurn, OpenWait, SessionView } from "../../model/view.ts";
 import type { StoredSession, StoredWait } from "../../stores/store.ts";
 import { effectiveConfig } from "../core.ts";
-import { ownTurn } from "../live-turn/input.ts";
 import { cursorFor } from "../readers/cursor.ts";
 import { openTurnIn } from "../readers/open-turn.ts";
 import type { Journal } from "../readers/recorded.ts";
+import { modelMismatch } from "../services/reading.ts";
+import { ownTurn } from "./input.ts";
 import type { LiveSession } from "./session.ts";
 
-/** Reads the session and the latest fact until neither moved meanwhile: a reader that goes on there misses nothing. */
+/** Reads the session and the latest fact until neither moved during the read, so that a reader can continue there without a loss. */
 async function momentOf(session: LiveSession) {
   for (;;) {
     const { store } = session.core;
-    const kept = await session.kept.asStored();
+    const kept = await session.snapshot.asStored();
     const latest = await store.latest();
-    const there = await session.kept.requireThere();
+    const there = await session.snapshot.requireThere();
     const open = await openIn(session, there);
     const waits = await store.waits.list({ session: session.id, max: Infinity });
-    const { revision } = await session.kept.requireThere();
+    const { revision } = await session.snapshot.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
     if (revision === kept.stored.revision && later.length === 0) return { ...kept, ...open, waits, latest };
   }
 }
 
-/** The session as last committed, its open turn as far as it is recorded, and the cursor to observe from. */
+/** The session as last committed, the recorded part of its open turn, and the cursor to observe from. */
 export async function viewOf(session: LiveSession): Promise<SessionView> {
   const { core, id } = session;
   const { stored, transcript, openTurn, inputs, waits: asked, latest } = await momentOf(session);
@@ -37,7 +38,7 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
   const config = effectiveConfig(core, stored.config);
   const cursor = latest === undefined ? undefined : cursorFor(id, latest);
   const waits = asked.map(openWait);
-  const open = { openTurn, inputs, waits };
+  const open = { openTurn, inputs, waits, modelMismatch: modelMismatch(core, stored) };
   return defined({ id, parentId, origin, head, frame, messages, ...open, turns, config, usage, ledger, cost, cursor });
 }
 
@@ -47,7 +48,7 @@ function openWait({ id, turnId, jobId, effect, until, about }: StoredWait): Open
   return { id, ...defined({ turnId, jobId }), wants, effect, callId: call.id, call, reason, until };
 }
 
-/** The open turn as far as it has come, and the inputs that it has taken or that wait. */
+/** The open turn so far, and the inputs that it has taken or that wait. */
 async function openIn(session: LiveSession, stored: StoredSession) {
   const { core, id, running } = session;
   const waiting = (await core.store.inputs.list(id)).map(

@@ -73,7 +73,7 @@ export const membershipOf = (session: LiveSession, change: ChangeTools): Service
 export function namesOf(names: string | readonly string[]): readonly string[] {
   if (typeof names === "string") return [names];
   if (!Array.isArray(names) || !names.every((name) => typeof name === "string"))
-    throw new RuntimeError("input.invalid", { problem: "tools are named by a name or a list of names" });
+    throw new RuntimeError("input.invalid", { problem: "the tools must be a name or a list of names" });
   return names;
 }
 
@@ -86,6 +86,6 @@ function requireGrant(name: unknown, grant: unknown): void {
     typeof grant.source === "string" &&
     typeof grant.tool === "string" &&
     (grant.bindings === undefined || isObject(grant.bindings));
-  if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant needs a name, a source and a tool" });
+  if (!isRight) throw new RuntimeError("input.invalid", { problem: "a grant must have a name, a source and a tool" });
   requireKnown("membership.grant", grant, GRANT);
 }

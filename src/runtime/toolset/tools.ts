@@ -1,64 +1,96 @@
+import type { Site } from "../../kernel/hook-runner.ts";
 import type { ToolProvider } from "../../kernel/tool.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { Known } from "../../model/known.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import { type Availability, TOOLS_STATE, type ToolListing, type ToolState } from "../../model/tool.ts";
+import {
+  type Availability,
+  TOOLS_STATE,
+  type ToolListing,
+  type ToolListOptions,
+  type ToolState,
+} from "../../model/tool.ts";
 import { requireProvider } from "../../tools/define.ts";
 import type { Registry, ToolChoices } from "../../tools/registry.ts";
+import { requireOptions } from "../checks.ts";
 import type { LiveSession } from "../session/session.ts";
 import { namesOf } from "./membership.ts";
 
 /** Which tools a session has. Changes are stored with the session and count from its next turn on. */
 export interface SessionTools {
-  /** Lists all tools, also those that are off and those whose source is gone. */
-  list(): Promise<readonly ToolListing[]>;
-  /** Gives a tool with its input schema, loading it if necessary; undefined when it is off or unknown. */
+  /**
+   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
+   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   */
+  list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
+  /** Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is off or unknown. */
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /**
-   * Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`, or with `null` back to
-   * their default. Gives the new generation.
+   * Sets the availability of tools to `off`, `searchable`, `callable` or `documented`, or with `null` to their default.
+   * Returns the new generation.
    */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
-   * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
-   * for them stay stored for when they come back.
+   * Adds a provider's tools while this session is open here. A running turn has them from its next round on. Choices
+   * for them stay stored and count again when the provider is added again.
    */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
   /**
-   * Lists the session's providers again, also those that did not say that they changed, and loads their tools anew.
-   * Returns the generation of the tools. A turn that runs keeps the tools it began with.
+   * Lists all providers of the session again and loads their tools again, also without a reported change. Returns the
+   * generation of the tools. A running turn keeps its tools.
    */
   refresh(): Promise<number>;
-  /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
+  /** Returns the choices as data, to edit and `apply`, or to `restore` in another session. */
   export(): Promise<ToolState>;
   /** Applies an edited export. Throws `tool.generation` when the tools have changed since. */
   apply(state: ToolState): Promise<ToolState>;
-  /** Takes over a state from before or elsewhere. Choices for tools that are missing now are kept as orphans. */
+  /** Applies an older state or a state of another session. Choices for missing tools are kept as orphans. */
   restore(state: ToolState): Promise<{ readonly state: ToolState; readonly orphans: readonly string[] }>;
 }
+
+const LIST: Known<ToolListOptions> = { raw: true };
+
+/** Checks the options of `list`; returns whether the registry is wanted. */
+export function requireListing(options: ToolListOptions): boolean {
+  requireOptions("tools.list", options, LIST);
+  const { raw = false } = options;
+  if (typeof raw !== "boolean")
+    throw new RuntimeError("options.invalid", { option: "raw", problem: "it must be true or false" });
+  return raw;
+}
+
+/** `toolCatalog` hooks see the extensions of the turn that runs. */
+const contextOf = (session: LiveSession): Site => session.running?.standing ?? session.context();
 
 export function sessionTools(open: () => LiveSession): SessionTools {
   const current = async (): Promise<Registry> => {
     const session = open();
-    await session.kept.catchUp();
+    await session.snapshot.catchUp();
     session.useStored();
     await session.toolset.refresh();
     return session.toolset.registry;
   };
   const change = async (name: string, work: (registry: Registry) => ToolChoices): Promise<Registry> => {
     const session = open();
-    const { toolset, kept } = session;
+    const { toolset, snapshot } = session;
     return session.change(`tools.${name}`, async () => {
       await toolset.refresh();
       const choices = work(toolset.registry);
-      kept.states.cell(TOOLS_STATE, `tools.${name}`).update(() => choices as never);
+      snapshot.states.cell(TOOLS_STATE, `tools.${name}`).update(() => choices as never);
       return { change: {}, done: () => toolset.registry };
     });
   };
   return {
-    list: async () => (await current()).list(),
+    list: async (options = {}) => {
+      const session = open();
+      const isRaw = requireListing(options);
+      const registry = await current();
+      return isRaw ? registry.list() : session.toolset.list(contextOf(session));
+    },
     describe: async (name) => {
       const session = open();
       await current();
-      return session.toolset.describe(name, session.site());
+      return session.toolset.describe(name, contextOf(session));
     },
     set: async (names, availability) =>
       (await change("set", (registry) => registry.set(namesOf(names), availability))).generation,
@@ -77,7 +109,7 @@ export function sessionTools(open: () => LiveSession): SessionTools {
     },
     refresh: async () => {
       const session = open();
-      await session.kept.catchUp();
+      await session.snapshot.catchUp();
       await session.toolset.renew();
       return session.toolset.registry.generation;
     },

@@ -1,21 +1,23 @@
 // The tools of one session, from its sources to the artifact that a turn runs on.
 // Not its job: storing choices (`membership.ts`), what the protocol makes of a catalog (`artifacts.ts`), running tools
 // (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
-// T1 A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and sources that
+// toolset-1: A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and
+//    sources that
 //    are added to the session.
-// T2 A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin states,
+// toolset-2: A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin
+//    states,
 //    the turn's extensions, and prompt parts if the protocol looked at them.
-// T3 Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
-// T4 Each listing that was taken is given back once.
+// toolset-3: Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
+// toolset-4: Each listing that was taken is given back once.
 import type { Site } from "../../kernel/hook-runner.ts";
 import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
-import type { Authority } from "../../kernel/services.ts";
+import type { Permissions } from "../../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
-import { TOOLS_STATE, type ToolManifest } from "../../model/tool.ts";
+import { TOOLS_STATE, type ToolListing, type ToolManifest } from "../../model/tool.ts";
 import type { Lease } from "../../stores/store.ts";
 import {
   APP,
@@ -38,6 +40,7 @@ import type { LiveSession } from "../session/session.ts";
 import { type Artifact, isFresh } from "./artifacts.ts";
 
 const NO_OVERLAY: Overlay = { offers: [], includeBase: true };
+const NO_TOOLS: Overlay = { offers: [], includeBase: false };
 
 const extended = (running: LiveTurn | undefined): string =>
   running?.opened.extensions === undefined ? "" : JSON.stringify(running.opened.extensions);
@@ -45,14 +48,16 @@ const extended = (running: LiveTurn | undefined): string =>
 export class Toolset {
   readonly #session: LiveSession;
   #registry: Registry | undefined;
-  #overlay = NO_OVERLAY;
+  /** What every turn begins with: no tools at all in a session that was created without base tools. */
+  readonly #standing: Overlay;
+  #overlay: Overlay;
   /** The turn's tools as `context` hooks gave them: the same objects in the same order are no change. */
   #context: readonly Owned<Tool | ToolProvider>[] = [];
   #contextRevisions: readonly number[] = [];
   #overlayRevision = 0;
   #overlays = 0;
   #contextListings: readonly Listing[] = [];
-  /** T1 */
+  /** toolset-1 */
   #isInTurn: boolean;
   #known: readonly Listing[] | undefined;
   #cache: CatalogCache<Artifact> | undefined;
@@ -61,6 +66,8 @@ export class Toolset {
 
   constructor(session: LiveSession) {
     this.#session = session;
+    this.#standing = session.hasBaseTools ? NO_OVERLAY : NO_TOOLS;
+    this.#overlay = this.#standing;
     this.#isInTurn = session.running !== undefined;
   }
 
@@ -68,9 +75,9 @@ export class Toolset {
     return this.#live.length > 0;
   }
 
-  /** Brought up to date at every read: choices always, sources between turns (T1). */
+  /** Brought up to date at every read: choices always, sources between turns (toolset-1). */
   get registry(): Registry {
-    const { states } = this.#session.kept;
+    const { states } = this.#session.snapshot;
     const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
     if (this.#registry === undefined) {
       const made = this.#made(choices);
@@ -86,7 +93,7 @@ export class Toolset {
     return new Registry(this.#sources(), choices, {
       clash: ({ name, sources }) =>
         core.trace("tool.duplicate", { tool: name, sources: sources.join(", ") }, { sessionId: id }),
-      isHidden: (name) => isHidden(this.#session.authority, name),
+      isHidden: (name) => isHidden(this.#session.permissions, name),
     });
   }
 
@@ -100,7 +107,7 @@ export class Toolset {
     ];
   }
 
-  /** T4: taken once, given back by `close`. */
+  /** toolset-4: taken once, given back by `close`. */
   #listings(): readonly Listing[] {
     const { core, composition } = this.#session;
     this.#known ??= [...core.providers, ...composition.providers].map((owned) => core.listings.take(owned));
@@ -109,23 +116,23 @@ export class Toolset {
 
   /** No providers and no choices: the tools cannot change, so no registry is needed. */
   get #isStatic(): boolean {
-    const { core, composition, kept } = this.#session;
+    const { core, composition, snapshot } = this.#session;
     return (
       core.providers.length === 0 &&
       composition.providers.length === 0 &&
       this.#live.length === 0 &&
-      kept.states.peek(TOOLS_STATE) === undefined
+      snapshot.states.peek(TOOLS_STATE) === undefined
     );
   }
 
   #key(): CatalogKey {
-    const { composition, kept, running } = this.#session;
+    const { composition, snapshot, running } = this.#session;
     return {
-      includeBase: !this.#isInTurn || this.#overlay.includeBase,
+      includeBase: (this.#isInTurn ? this.#overlay : this.#standing).includeBase,
       overlay: this.#isInTurn ? this.#overlayRevision : 0,
       generation: this.#isStatic ? 0 : this.registry.generation,
       // Plugin states and extensions matter only where a hook may edit the catalog by them.
-      fingerprint: composition.hooks.has.toolCatalog ? kept.states.fingerprint() + extended(running) : "",
+      fingerprint: composition.hooks.has.toolCatalog ? snapshot.states.fingerprint() + extended(running) : "",
     };
   }
 
@@ -143,10 +150,10 @@ export class Toolset {
     this.#cache = undefined;
   }
 
-  /** T3 */
+  /** toolset-3 */
   get #isUnsettled(): boolean {
-    const { composition, kept } = this.#session;
-    return kept.states.hasPending && composition.hooks.has.toolCatalog;
+    const { composition, snapshot } = this.#session;
+    return snapshot.states.hasPending && composition.hooks.has.toolCatalog;
   }
 
   /** `prompt`: the parts that the protocol is shown. Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
@@ -189,11 +196,11 @@ export class Toolset {
 
   /** A promise only when a `toolCatalog` hook answers with one. */
   #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
-    const { composition, authority, restrictions, catalogEdits } = this.#session;
+    const { composition, permissions, restrictions, catalogEdits } = this.#session;
     const { entries, choices } = this.#isStatic ? this.#made() : this.registry;
-    const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : NO_OVERLAY, authority, choices);
+    const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : this.#standing, permissions, choices);
     const finish = (edits: readonly Owned<CatalogEdit>[]): readonly Chosen[] =>
-      edited(base, [...edits.map(ofOwned), ...catalogEdits], authority);
+      edited(base, [...edits.map(ofOwned), ...catalogEdits], permissions);
     if (!composition.hooks.has.toolCatalog) return finish([]);
     const contract = (name: string): ToolDeclaration | undefined => {
       const chosen = base.find(({ offered }) => offered.manifest.name === name);
@@ -224,7 +231,7 @@ export class Toolset {
     const { registry } = this;
     const found: Granted[] = [];
     for (const [name, grant] of Object.entries(registry.choices.grants)) {
-      const offered = isHidden(this.#session.authority, name) ? undefined : registry.granted(grant);
+      const offered = isHidden(this.#session.permissions, name) ? undefined : registry.granted(grant);
       const tool = await offered?.load();
       if (offered === undefined || tool === undefined) this.#left(name, grant.source, "what was granted is not there");
       else found.push({ name, tool, owner: offered.owner, bindings: grant.bindings ?? {} });
@@ -237,20 +244,29 @@ export class Toolset {
     core.trace("tool.unavailable", { tool, source, problem }, { sessionId: id });
   }
 
-  /** T1: takes the sources as they are now, for the whole turn. */
+  /** toolset-1: takes the sources as they are now, for the whole turn. */
   begin(): void {
     this.#isInTurn = false;
     if (!this.#isStatic) void this.registry;
     this.#isInTurn = true;
-    this.#session.hasNewTools = false;
+    this.#session.noteNewTools(false);
   }
 
   end(): void {
     this.#isInTurn = false;
   }
 
+  /** A tool that a gate names and that the session does not have is reported once. */
+  isFirstReport(name: string): boolean {
+    if (this.#reported.has(name)) return false;
+    this.#reported.add(name);
+    return true;
+  }
+  readonly #reported = new Set<string>();
+
   /** Sets the turn's tools, from `context` hooks. Equal ones keep the cache. Returns how to undo it. */
-  async overlay(tools: readonly Owned<Tool | ToolProvider>[], includeBase: boolean): Promise<() => void> {
+  async overlay(tools: readonly Owned<Tool | ToolProvider>[], wantsBase: boolean): Promise<() => void> {
+    const includeBase = wantsBase && this.#standing.includeBase;
     const before = [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] as const;
     const undo = (): void => {
       [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] = before;
@@ -319,6 +335,18 @@ export class Toolset {
     );
   }
 
+  /** The tools that the model gets. Throws what a `toolCatalog` hook throws. */
+  async list(site: Site): Promise<readonly ToolListing[]> {
+    const found = (await this.#chosen(() => site)).map(async (chosen): Promise<readonly ToolListing[]> => {
+      const { availability, offered } = chosen;
+      if (availability === "off") return [];
+      const tool = offered.loaded() ?? (isCallable(availability) ? await offered.load() : undefined);
+      if (tool === undefined && isCallable(availability)) return []; // A turn leaves it out too.
+      return [{ ...manifestOf(chosen), ...declarationOf(chosen, tool), source: offered.source, availability }];
+    });
+    return frozen((await Promise.all(found)).flat());
+  }
+
   async describe(name: string, site: Site): Promise<ToolDeclaration | undefined> {
     const chosen = (await this.#chosen(() => site)).find(({ offered }) => offered.manifest.name === name);
     if (chosen === undefined || chosen.availability === "off") return undefined;
@@ -337,7 +365,7 @@ export class Toolset {
     this.#live = [...this.#live, listing];
     await listing.refresh();
     this.registry.admit(listing);
-    this.#session.hasNewTools = this.#isInTurn;
+    this.#session.noteNewTools(this.#isInTurn);
     return listing;
   }
 
@@ -349,7 +377,7 @@ export class Toolset {
     return choices;
   }
 
-  /** T4 */
+  /** toolset-4 */
   close(): void {
     for (const listing of this.#live) listing.close();
     this.#live = [];
@@ -384,5 +412,5 @@ const declarationOf = (chosen: Chosen | undefined, tool: Tool | undefined): Tool
         ...(tool.path === undefined ? {} : { path: tool.path }),
         ...(tool.outputSchema === undefined ? {} : { outputSchema: tool.outputSchema }),
       };
-const isHidden = ({ hiddenTools, toolAccess }: Authority, name: string): boolean =>
+const isHidden = ({ hiddenTools, toolAccess }: Permissions, name: string): boolean =>
   hiddenTools?.includes(name) === true || toolAccess?.includes(name) === false;

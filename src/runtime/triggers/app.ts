@@ -1,4 +1,4 @@
-// Triggers as an app uses them: those of all sessions, and the service of one.
+// Triggers for apps: the triggers of all sessions, and the service of one session.
 import {
   type EmitOptions,
   type OccurrencesFilter,
@@ -7,13 +7,12 @@ import {
   type Triggers,
   triggerName,
 } from "../../kernel/trigger.ts";
-import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId } from "../../model/ids.ts";
 import { frozen, type Json } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import { APP } from "../../tools/catalog.ts";
 import { requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
+import { placeFor } from "../services/session-service.ts";
 import { emit, occurrencesOf } from "./service.ts";
 import { webhook } from "./webhook.ts";
 import type { WebhookOptions } from "./webhook-options.ts";
@@ -25,23 +24,20 @@ export interface AppTriggers {
   declared(): readonly TriggerDeclaration[];
   /** The subscriptions of all sessions, by session and id. */
   list(): Promise<readonly Subscription[]>;
-  /** As `Triggers.emit`: says that an event has happened. */
+  /** Records an event, as `Triggers.emit`. */
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
-  /** What has happened, newest first, and what it started. */
+  /** All occurrences, newest first, with the work that they started. */
   occurrences(filter?: Omit<OccurrencesFilter, "subscription">): Promise<readonly Occurrence[]>;
   /**
-   * Makes a handler of web requests that verifies each and says that the event has happened. It answers when that is kept,
-   * with 202, or with 200 when it was known by its key; it never throws.
+   * Makes a handler of web requests. It verifies each request and records the event. It answers 202 when the event is
+   * stored, or 200 if an event with the same key is already stored. It never throws.
    */
   webhook<P = Json>(options: WebhookOptions<P>): (request: Request) => Promise<Response>;
 }
 
 export function appTriggers(open: () => Core): AppTriggers {
   return {
-    of: (session) => {
-      if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
-      return open().background.triggers.at({ core: open(), sessionId: asSessionId(session), plugin: APP });
-    },
+    of: (session) => open().background.triggers.at(placeFor({ core: open(), plugin: APP }, session)),
     declared: () => open().background.declared(),
     list: async () => frozen(await open().store.triggers.list({ max: Infinity })),
     emit: async (event, payload, options = {}) => {

@@ -1,4 +1,4 @@
-// What an occurrence starts for one subscription: a job of its own, under an id that is made of both. A repeat finds it.
+// Makes the job that an occurrence starts for one subscription. Both make its id, so a repeat finds the same job.
 import { hashOf } from "../../model/hash.ts";
 import { asInputId, asJobId, asTurnId, type TurnId } from "../../model/ids.ts";
 import type { NewJob } from "../../model/job.ts";
@@ -12,7 +12,7 @@ import { OF_TRIGGER } from "../jobs/wake.ts";
 /** The origin of the messages that triggers send. */
 const TRIGGERS = "bowline/triggers";
 
-/** With its time: a key that is used again when its occurrence is not kept any more is something else. */
+/** The id contains the time, because a key can be used again after its occurrence was removed from the store. */
 const idIn = ({ id, at }: NewOccurrence, { incarnation }: Subscription): string =>
   `${OF_TRIGGER}${hashOf(`delivery/${id}/${at}/${incarnation}`).slice(0, 26)}`;
 
@@ -25,7 +25,7 @@ export async function deliveryOf(
   const { sessionId, id, revision, incarnation } = subscription;
   const about = { sessionId, subscription: id, revision, incarnation };
   const isFull = (await store.jobs.count(sessionId)) >= limits.jobsMax;
-  // The other half is for people: a schedule that is quicker than the turns it opens must not lock them out.
+  // The other half of the inputs is for people, so that a fast schedule cannot fill the queue of its session.
   const waiting = subscription.starts.kind === "turn" ? (await store.inputs.list(sessionId)).length : 0;
   if (isFull || waiting >= limits.pendingInputsMax / 2) {
     core.trace("trigger.lost", { subscription: id, occurrence: occurrence.id }, { sessionId });
@@ -74,7 +74,7 @@ function jobOf({ world }: Core, occurrence: NewOccurrence, subscription: Subscri
   };
 }
 
-/** What happened, for the model. */
+/** Describes the occurrence to the model. */
 function whatOf({ at, payload }: NewOccurrence, { on }: Subscription): string {
   if (on.kind === "cron" || on.kind === "interval") return `due at ${new Date(at).toISOString()}`;
   if (on.kind === "commits") return `the turn ${(payload as { readonly turnId: string }).turnId} was committed`;
@@ -82,8 +82,8 @@ function whatOf({ at, payload }: NewOccurrence, { on }: Subscription): string {
 }
 
 /**
- * Whether a subscription that opens turns is not told of this one: what a trigger started would start it again, and so on
- * for ever.
+ * Whether a subscription that opens turns must ignore this turn: a trigger opened the turn, so an endless loop would
+ * follow.
  */
 export const isPassedBy = ({ starts }: Subscription, turnId: TurnId): boolean =>
   (starts.kind === "turn" || starts.wake === "wake") && turnId.startsWith(`trn_${OF_TRIGGER}`);

@@ -13,8 +13,8 @@ import { isSchedule, type MissedRuns, type TriggerSource, type TriggerTarget } f
 import { requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { recordable as recordableJson, requireTask, taskName } from "../jobs/options.ts";
+import type { CallerPlace } from "../services/session-service.ts";
 import { occasionOf, requireSchedule, type Schedule } from "./schedule.ts";
-import type { TriggersPlace } from "./service.ts";
 
 export const SUBSCRIBE: Known<SubscribeOptions> = {
   id: true,
@@ -94,22 +94,21 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
 
 /** What it starts; what is left out of a change stays. */
 export function targetOf(
-  { core, sessionId, plugin }: TriggersPlace,
+  { core, sessionId, plugin }: CallerPlace,
   { send, operation, isElsewhere, input, wake }: SubscribeOptions | SubscriptionPatch,
   on: TriggerSource,
   before?: TriggerTarget,
 ): TriggerTarget {
-  if (send !== undefined && operation !== undefined) return invalid("send", "stands beside `operation`");
+  if (send !== undefined && operation !== undefined) return invalid("send", "does not go with `operation`");
   const isTurn = send !== undefined || (operation === undefined && before?.kind === "turn");
   if (isTurn && input !== undefined) return invalid("input", "does not go with `send`");
   if (isTurn && wake !== undefined) return invalid("wake", "does not go with `send`");
   if (isTurn && isElsewhere !== undefined) return invalid("isElsewhere", "does not go with `send`");
   if (send !== undefined) {
-    if (typeof send !== "string" || send.trim() === "") return invalid("send", "is not a text with words");
+    if (typeof send !== "string" || send.trim() === "") return invalid("send", "is empty or not a text");
     return { kind: "turn", text: recordable(core, "send", send) as string };
   }
-  if (operation === undefined && before === undefined)
-    return invalid("send", "is missing, and so is `operation`: the subscription starts nothing");
+  if (operation === undefined && before === undefined) return invalid("send", "and `operation` are both missing");
   if (before !== undefined && [operation, isElsewhere, input, wake].every((field) => field === undefined))
     return before;
   const old = before?.kind === "job" ? before : undefined;
@@ -118,7 +117,7 @@ export function targetOf(
   const end = wake === undefined ? (old?.wake ?? "none") : wake;
   if (!["none", "notify", "wake"].includes(end)) return invalid("wake", "is not one of none, notify, wake");
   if (isElsewhere !== undefined && typeof isElsewhere !== "boolean")
-    return invalid("isElsewhere", "is neither true nor false");
+    return invalid("isElsewhere", "is not true or false");
   const json = input === undefined ? old?.input : recordable(core, "input", input);
   // Without an input the task is given what happened: of a schedule it is known what that will be.
   // A task that stays as it is was allowed when it was subscribed, wherever its plugin is.

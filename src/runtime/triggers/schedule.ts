@@ -1,4 +1,5 @@
-// When schedules occur. Times are those that a schedule names, whenever somebody looks: each of them occurs at most once.
+// Computes the times of schedules. They depend only on the schedule and not on when a process looks, so each time
+// occurs at most once.
 import { Cron } from "croner";
 import { RuntimeError } from "../../model/errors.ts";
 import { describeThrown, idText } from "../../model/json.ts";
@@ -6,9 +7,12 @@ import type { TriggerSource } from "../../model/trigger.ts";
 
 export type Schedule = Extract<TriggerSource, { readonly kind: "cron" | "interval" }>;
 
-/** A time is missed when it is longer past than this: processes restart, and clocks differ a little. */
+/**
+ * A time counts as missed after this delay. Shorter delays are normal, because processes restart and clocks differ a
+ * little.
+ */
 export const LATE_MS = 60_000;
-/** The last time that a date can tell. */
+/** The last time that a `Date` can represent. */
 const TIME_MAX = 8.64e15;
 
 const crons = new Map<string, Cron>();
@@ -24,7 +28,7 @@ function cronOf({ cron, timeZone }: { readonly cron: string; readonly timeZone: 
   return made;
 }
 
-/** Throws `trigger.invalid` for a pattern, a time zone or an interval that cannot be used, and for one that never occurs. */
+/** Throws `trigger.invalid` for an invalid pattern, time zone or interval, and for a schedule that never occurs. */
 export function requireSchedule(on: Schedule, now: number): void {
   const wrong = (field: string, problem: string): never => {
     throw new RuntimeError("trigger.invalid", { field: `on.${field}`, problem });
@@ -55,7 +59,7 @@ const shown = (text: string): string => JSON.stringify(text.slice(0, 80));
 
 const FIELDS = ["second", "minute", "hour", "day", "month", "dayOfWeek"];
 
-/** Names the field of the pattern as it is written: the library counts days and months from 0 in its messages. */
+/** Corrects messages of the library, which count days and months from 0. */
 function problemIn(cron: string, problem: string): string {
   const field = /Invalid value for (\w+)/.exec(problem)?.[1];
   const fields = cron.split(/\s+/);
@@ -63,7 +67,7 @@ function problemIn(cron: string, problem: string): string {
   return written === undefined ? problem.replace(/^CronPattern: /, "") : `its ${field} cannot be ${shown(written)}`;
 }
 
-/** The first time after this one; undefined when there is none. */
+/** The first time after `time`; undefined if there is none. */
 export function nextAfter(on: Schedule, time: number): number | undefined {
   if (on.kind === "cron") return cronOf(on).nextRun(new Date(time))?.getTime();
   const next = on.from + on.everyMs * (Math.floor((time - on.from) / on.everyMs) + 1);
@@ -78,15 +82,15 @@ function latestAt(on: Schedule, time: number): number | undefined {
     ?.getTime();
 }
 
-/** What happened when a schedule occurs. */
+/** The payload of an occurrence of a schedule. */
 export const occasionOf = (at: number): { readonly at: number; readonly time: string } => ({
   at,
   time: new Date(at).toISOString(),
 });
 
-/** What to do for a schedule whose time has come: occur, or pass by; and when it is due again. */
+/** What to do for a due schedule: which time occurs, and the next time. */
 export interface Due {
-  /** The time that occurs now; left out when all that were due are passed by. */
+  /** The time that occurs now; left out if all due times are skipped. */
   readonly at?: number;
   readonly next: number | undefined;
 }

@@ -1,7 +1,9 @@
-// What starts work of a session by itself, as plugins and apps use it: subscriptions, and events that are told.
-// Not its job: serving schedules and commits (`desk.ts`), what is started (`delivery.ts`).
-// E1 An event is declared, and its payload fits: else nobody could rely on it, and it is refused before anything is kept.
-// E2 What happened and the jobs that it starts are one write. A subscription that changed in between is looked at again.
+// The triggers service of a session, for plugins and apps: subscriptions and events.
+// Not its job: serving schedules and commits (`scheduler.ts`), the started jobs (`delivery.ts`).
+// triggers-1: An event must be declared and its payload must fit, so that subscribers can rely on it. Otherwise it is
+//    refused before anything is written.
+// triggers-2: An occurrence and its jobs are one write. If a subscription changed meanwhile, the write is repeated with
+//    new deliveries.
 import { isDeepStrictEqual } from "node:util";
 import {
   type EmitOptions,
@@ -14,7 +16,6 @@ import {
   type Triggers,
   triggerName,
 } from "../../kernel/trigger.ts";
-import { unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { SessionId } from "../../model/ids.ts";
@@ -25,8 +26,7 @@ import { validatorOf } from "../../tools/validator.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { recordable } from "../jobs/options.ts";
-import { requireStored } from "../services/reading.ts";
-import type { SessionSite } from "../services/site.ts";
+import { freshId, SessionService } from "../services/session-service.ts";
 import { deliveryOf } from "./delivery.ts";
 import { ID_MAX, invalid, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
 import { nextAfter, type Schedule } from "./schedule.ts";
@@ -36,63 +36,42 @@ const EMIT: Known<EmitOptions> = { key: true, source: true };
 const FILTER: Known<OccurrencesFilter> = { event: true, subscription: true, before: true, max: true };
 const LIST_MAX = 100;
 const PAGE = 1_000;
-/** E2: how often, before the emitter is told that it is a matter of the store. */
+/** triggers-2: how often the write is repeated before `trigger.busy`. */
 const ATTEMPTS_MAX = 100;
 
-export interface TriggersPlace {
-  readonly core: Core;
-  readonly sessionId: SessionId;
-  /** The plugin that asks; `app` for the app. */
-  readonly plugin: string;
-  readonly site?: SessionSite;
-}
-
-export class SessionTriggers implements Triggers {
-  readonly #place: TriggersPlace;
-
-  constructor(place: TriggersPlace) {
-    this.#place = place;
-  }
-
-  get #core(): Core {
-    return this.#place.core;
-  }
-  get #session(): SessionId {
-    return this.#place.sessionId;
-  }
-
+export class SessionTriggers extends SessionService implements Triggers {
   // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   declared(): readonly TriggerDeclaration[] {
-    return this.#core.background.declared(this.#session);
+    return this.core.background.declared(this.session);
   }
 
   list(): Promise<readonly Subscription[]> {
-    return unwaited(async () => {
-      await requireStored(this.#core, this.#session);
-      return frozen(await this.#core.store.triggers.list({ session: this.#session, max: Infinity }));
+    return this.call(async () => {
+      await this.requireStored();
+      return frozen(await this.core.store.triggers.list({ session: this.session, max: Infinity }));
     });
   }
 
   get(id: string): Promise<Subscription> {
-    return unwaited(async () => frozen(await this.#require(id)));
+    return this.call(async () => frozen(await this.#require(id)));
   }
   async #require(id: string): Promise<Subscription> {
-    const found = typeof id === "string" ? await this.#core.store.triggers.load(this.#session, id) : undefined;
-    if (found === undefined) throw new RuntimeError("trigger.missing", { id: idText(id), session: this.#session });
+    const found = typeof id === "string" ? await this.core.store.triggers.load(this.session, id) : undefined;
+    if (found === undefined) throw new RuntimeError("trigger.missing", { id: idText(id), session: this.session });
     return found;
   }
 
   occurrences(filter: OccurrencesFilter = {}): Promise<readonly Occurrence[]> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("triggers.occurrences", filter, FILTER);
       const { subscription, ...page } = filter;
       if (subscription !== undefined) requireWords("subscription", subscription, ID_MAX);
-      await requireStored(this.#core, this.#session);
-      const to = { session: this.#session, ...defined({ subscription }) };
-      const found = await occurrencesOf(this.#core, page, to);
-      // What it has started in other sessions is theirs.
-      const isOurs = ({ sessionId }: Occurrence["deliveries"][number]): boolean => sessionId === this.#session;
+      await this.requireStored();
+      const to = { session: this.session, ...defined({ subscription }) };
+      const found = await occurrencesOf(this.core, page, to);
+      // Deliveries to other sessions are not visible here.
+      const isOurs = ({ sessionId }: Occurrence["deliveries"][number]): boolean => sessionId === this.session;
       return frozen(found.map((each) => ({ ...each, deliveries: each.deliveries.filter(isOurs) })));
     });
   }
@@ -100,14 +79,14 @@ export class SessionTriggers implements Triggers {
   // ── Subscriptions ───────────────────────────────────────────────────────────────────────────────────────────────
 
   subscribe(options: SubscribeOptions): Promise<Subscription> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("triggers.subscribe", options, SUBSCRIBE);
-      const core = this.#core;
-      await requireStored(core, this.#session);
+      const core = this.core;
+      await this.requireStored();
       if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
-      const id = options.id ?? this.#freshId();
+      const id = options.id ?? freshId(this.place, "sub", "subscription");
       const made = await this.#made(id, options);
-      const known = await core.store.triggers.load(this.#session, id);
+      const known = await core.store.triggers.load(this.session, id);
       if (known !== undefined) return frozen(sameAs(known, made));
       try {
         await core.store.triggers.put(made, undefined, core.limits.subscriptionsMax);
@@ -120,36 +99,30 @@ export class SessionTriggers implements Triggers {
     });
   }
 
-  #freshId(): string {
-    const { core, site, plugin } = this.#place;
-    const key = site?.nextKey(plugin, "background");
-    return key === undefined ? core.world.id("sub") : `sub_${hashOf(`subscription/${key}`).slice(0, 26)}`;
-  }
-
   async #made(id: string, options: SubscribeOptions): Promise<Subscription> {
-    const core = this.#core;
+    const core = this.core;
     const now = core.world.now();
     const { label = id, isEnabled = true } = options;
     requireWords("label", label);
-    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is neither true nor false");
+    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is not true or false");
     const on = sourceOf(options.on, this.declared(), now);
-    const starts = targetOf(this.#place, options, on);
+    const starts = targetOf(this.place, options, on);
     const incarnation = core.world.id("sub");
-    const made = { id, sessionId: this.#session, revision: 1, incarnation, label, on, starts, isEnabled };
+    const made = { id, sessionId: this.session, revision: 1, incarnation, label, on, starts, isEnabled };
     return this.#placed({ ...made, createdAt: now, changedAt: now }, now);
   }
 
-  /** Where a subscription that is new, or waits for something new, begins. */
+  /** Sets the start position of a new or changed subscription. */
   async #placed(given: Subscription, now: number): Promise<Subscription> {
     const { next: _, after: __, ...bare } = given;
     if (!given.isEnabled) return bare;
     if (isSchedule(given.on)) return { ...bare, ...defined({ next: nextAfter(given.on as Schedule, now) }) };
     if (given.on.kind !== "commits") return bare;
-    return { ...bare, ...defined({ after: await this.#core.store.latest() }) };
+    return { ...bare, ...defined({ after: await this.core.store.latest() }) };
   }
 
   update(id: string, patch: SubscriptionPatch, options: RevisionOptions = {}): Promise<Subscription> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("triggers.update", options, REVISION);
       const { id: _, ...known } = SUBSCRIBE;
       requireOptions("triggers.update", patch, known);
@@ -160,7 +133,7 @@ export class SessionTriggers implements Triggers {
         const after = await this.#patched(before, patch);
         if (after === before) return frozen(before);
         try {
-          await this.#core.store.triggers.put(after, before.revision, Infinity);
+          await this.core.store.triggers.put(after, before.revision, Infinity);
         } catch (error) {
           if (hasCode(error, "trigger.conflict") && options.revision === undefined) continue;
           throw error;
@@ -172,53 +145,53 @@ export class SessionTriggers implements Triggers {
   }
 
   async #patched(before: Subscription, patch: SubscriptionPatch): Promise<Subscription> {
-    const now = this.#core.world.now();
+    const now = this.core.world.now();
     const { label = before.label, isEnabled = before.isEnabled } = patch;
     requireWords("label", label);
-    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is neither true nor false");
+    if (typeof isEnabled !== "boolean") invalid("isEnabled", "is not true or false");
     const given = patch.on === undefined ? before.on : sourceOf(patch.on, this.declared(), now);
     const on = isSameSource(given, before.on) ? before.on : given;
-    const starts = targetOf(this.#place, patch, on, before.starts);
+    const starts = targetOf(this.place, patch, on, before.starts);
     const after = { ...before, label, isEnabled, on, starts, revision: before.revision + 1, changedAt: now };
     if (isSame(before, after) && isEnabled === before.isEnabled) return before;
-    // What happened while it was not enabled is not its business.
+    // Events while it was disabled do not count.
     const isMoved = on !== before.on || isEnabled !== before.isEnabled;
     return isMoved ? this.#placed(after, now) : after;
   }
 
   remove(id: string, options: RevisionOptions = {}): Promise<boolean> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("triggers.remove", options, REVISION);
       if (typeof id !== "string") return false;
-      return this.#core.store.triggers.remove(this.#session, id, options.revision);
+      return this.core.store.triggers.remove(this.session, id, options.revision);
     });
   }
 
-  /** The watch of this process looks at its time. */
+  /** Makes the watch of this process look when the subscription is due. */
   #attend({ next, on }: Subscription): void {
-    const { watch, world, background } = this.#core;
-    if (next !== undefined) watch.attend(Math.max(0, next - world.now()));
+    const { watcher, world, background } = this.core;
+    if (next !== undefined) watcher.attend(Math.max(0, next - world.now()));
     if (on.kind !== "commits") return;
     background.triggers.subscribed();
-    watch.attend(0);
+    watcher.attend(0);
   }
 
-  // ── Events (E1, E2) ─────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Events (triggers-1, triggers-2) ────────────────────────────────────────────────────────────────────────────────
 
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options: EmitOptions = {}): Promise<Occurrence> {
-    return unwaited(async () => {
+    return this.call(async () => {
       requireOptions("triggers.emit", options, EMIT);
-      const { site, plugin, core } = this.#place;
+      const { site, plugin, core } = this.place;
       const key = options.key ?? site?.nextKey(plugin, "background");
       return emit(core, this.declared(), triggerName(event), payload, { ...options, key });
     });
   }
 }
 
-/** Says that an event has happened, once for each key. */
-export const emit = async (...told: Parameters<typeof occur>): Promise<Occurrence> => (await occur(...told)).occurrence;
+/** Records an event, once for each key. */
+export const emit = async (...args: Parameters<typeof occur>): Promise<Occurrence> => (await occur(...args)).occurrence;
 
-/** The same, and whether it is new. */
+/** The same, and returns whether the occurrence is new. */
 export async function occur(
   core: Core,
   declared: readonly TriggerDeclaration[],
@@ -258,7 +231,7 @@ async function subscribersOf({ store }: Core, name: string, source: string | und
   }
 }
 
-/** E1 */
+/** triggers-1 */
 async function checkedPayload(
   core: Core,
   declared: readonly TriggerDeclaration[],
@@ -278,7 +251,7 @@ async function checkedPayload(
   return payload;
 }
 
-/** What has happened: all of it, or what was delivered to one session. */
+/** All occurrences, or the occurrences that were delivered to one session. */
 export async function occurrencesOf(
   { store }: Core,
   { event, before, max = LIST_MAX }: Omit<OccurrencesFilter, "subscription">,
@@ -290,16 +263,16 @@ export async function occurrencesOf(
   return frozen(await store.triggers.occurrences({ max, ...defined({ source, before, to }) }));
 }
 
-/** A subscription that is there, if it is what is asked for. */
+/** Returns the existing subscription. Throws `trigger.conflict` if its options differ. */
 function sameAs(known: Subscription, made: Subscription): Subscription {
   if (!isSame(known, made)) throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision });
   return known;
 }
 
-/** Whether they wait for the same, and start the same. */
+/** Whether both wait for the same events and start the same work. */
 const isSame = (one: Subscription, other: Subscription): boolean =>
   one.label === other.label && isSameSource(one.on, other.on) && isDeepStrictEqual(one.starts, other.starts);
 
-/** When an interval began does not matter. */
+/** Ignores the start of an interval. */
 const isSameSource = (one: TriggerSource, other: TriggerSource): boolean =>
   isDeepStrictEqual({ ...one, from: 0 }, { ...other, from: 0 });

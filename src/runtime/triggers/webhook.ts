@@ -1,10 +1,10 @@
-// Events that come over HTTP: a handler of web requests that checks who sent one, and says what has happened.
-// Not its job: a server, its options (`webhook-options.ts`), and what an event starts (`service.ts`).
-// H1 No more than `bytesMax` of a body is ever in memory, and it is parsed when it is verified.
-// H2 One who is refused learns that, and not why: the trace does.
-// H3 It answers when what happened and all that it starts is kept. So a sender that has no answer sends it again, and a
-//    delivery that came twice is one occurrence.
-// H4 It never throws. What goes wrong here is an answer that makes the sender try again.
+// Receives events over HTTP: a handler of web requests that verifies the sender and records the event.
+// Not its job: a server, the options (`webhook-options.ts`), and the work that an event starts (`service.ts`).
+// webhook-1: At most `bytesMax` of a body is in memory, and the body is parsed only after it is verified.
+// webhook-2: A refused sender does not learn the reason. The trace has it.
+// webhook-3: It answers after the occurrence and its jobs are stored. A sender without an answer sends again, and a
+//    repeated request is the same occurrence.
+// webhook-4: It never throws. An error of the runtime is an answer that makes the sender retry.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { triggerName } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
@@ -20,10 +20,10 @@ const BYTES_MAX = 1_048_576;
 const TOLERANCE_MS = 300_000;
 const KEY_HEADERS = ["webhook-id", "x-github-delivery", "idempotency-key"];
 
-/** What is wrong with a signature, for the trace; undefined when nothing is. */
+/** Returns the problem of a signature for the trace; undefined for a valid signature. */
 type Verify = (body: Uint8Array, request: Request, now: number) => Awaitable<string | undefined>;
 
-/** The handler of a webhook whose options were checked. */
+/** The handler of a webhook with checked options. */
 export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (request: Request) => Promise<Response> {
   const { source, payload: read, key: keyOf, bytesMax = BYTES_MAX } = options;
   const event = triggerName(options.event);
@@ -33,7 +33,7 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
     if (request.method !== "POST") throw new RuntimeError("webhook.method", { method: request.method });
     const bytes = await bodyOf(request, bytesMax);
     const problem = await verify(bytes, request, core.world.now());
-    if (problem !== undefined) throw new RuntimeError("webhook.signature", {}, { cause: problem }); // H2
+    if (problem !== undefined) throw new RuntimeError("webhook.signature", {}, { cause: problem }); // webhook-2
     const body = await readable(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes), "it is not UTF-8");
     const payload = await (read === undefined
       ? readable(() => JSON.parse(body) as Json, "it is not JSON")
@@ -43,8 +43,8 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
       requireWords("key", given);
       return given;
     }, "it has no key that can be used");
-    const told = { key, ...defined({ source }) };
-    const { occurrence, isNew } = await occur(core, core.background.declared(), event, payload, told);
+    const emitOptions = { key, ...defined({ source }) };
+    const { occurrence, isNew } = await occur(core, core.background.declared(), event, payload, emitOptions);
     return answer(isNew ? 202 : 200, { occurrence: occurrence.id, isNew });
   }
 
@@ -54,7 +54,7 @@ export function webhook<P>(open: () => Core, options: WebhookOptions<P>): (reque
       core = open();
       return await take(core, request);
     } catch (error) {
-      const refusal = refusalOf(error); // H4
+      const refusal = refusalOf(error); // webhook-4
       const { status, code } = refusal;
       const because = error instanceof Error && error.cause !== undefined ? `: ${describeThrown(error.cause)}` : "";
       core?.trace("webhook", { event, status, code, problem: `${describeThrown(error)}${because}` });
@@ -81,7 +81,7 @@ const STATUS: { readonly [C in Code]?: number } = {
   "limit.bytes": 413,
 };
 
-/** What the sender is told. A fault of ours is not explained to it. */
+/** The answer for a refused request. Internal errors are not explained to the sender. */
 function refusalOf(error: unknown): { readonly status: number; readonly code: Code; readonly message: string } {
   const status = error instanceof RuntimeError ? STATUS[error.code as Code] : undefined;
   if (error instanceof RuntimeError && status !== undefined)
@@ -90,7 +90,7 @@ function refusalOf(error: unknown): { readonly status: number; readonly code: Co
   return { status: 503, code, message };
 }
 
-// ── Bodies (H1) ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Bodies (webhook-1) ───────────────────────────────────────────────────────────────────────────────────────────────
 
 async function bodyOf(request: Request, max: number): Promise<Uint8Array> {
   const tooLong = (): RuntimeError => new RuntimeError("webhook.bytes", { max });
@@ -100,19 +100,19 @@ async function bodyOf(request: Request, max: number): Promise<Uint8Array> {
   let bytes = 0;
   const reader = (request.body ?? undefined)?.getReader();
   for (;;) {
-    // A sender that goes away in the middle has not sent it.
+    // If the sender disconnects, the body is incomplete.
     const chunk = await readable(async () => (reader === undefined ? undefined : reader.read()), "it was broken off");
     if (chunk?.value === undefined) return Buffer.concat(chunks);
     bytes += chunk.value.byteLength;
     if (bytes > max) {
-      reader?.cancel().catch(() => {}); // Whether the rest comes is nobody's business any more.
+      reader?.cancel().catch(() => {}); // The rest of the body is not needed.
       throw tooLong();
     }
     chunks.push(chunk.value);
   }
 }
 
-/** Runs what reads of the request: what it throws is the request's fault. */
+/** Runs code that reads the request. An error of this code means that the request is invalid. */
 async function readable<T>(run: () => Awaitable<T>, problem: string): Promise<T> {
   try {
     return await run();
@@ -126,7 +126,7 @@ function keyIn({ headers }: Request, body: string): string {
   return given ?? `sha256:${hashOf(body)}`;
 }
 
-// ── Signatures (H2) ─────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Signatures (webhook-2) ───────────────────────────────────────────────────────────────────────────────────────────
 
 function verifierOf({ secret, scheme, verify }: Verification): Verify {
   if (verify !== undefined) return (body, request) => allowed(verify, body, request);
@@ -134,7 +134,7 @@ function verifierOf({ secret, scheme, verify }: Verification): Verify {
 }
 
 type OwnVerify = (body: Uint8Array, request: Request) => Awaitable<boolean>;
-/** What throws while it looks at a request does not let it in. */
+/** If `verify` throws, the request is refused. */
 async function allowed(verify: OwnVerify, body: Uint8Array, request: Request): Promise<string | undefined> {
   try {
     return (await verify(body, request)) === true ? undefined : "`verify` did not return true";
@@ -161,7 +161,7 @@ const byStandard =
     if (!/^\d{1,12}$/.test(sentAt) || Math.abs(now - Number(sentAt) * 1_000) > TOLERANCE_MS)
       return "it was signed more than 5 minutes ago, or by another clock";
     const wanted = createHmac("sha256", key).update(`${id}.${sentAt}.`).update(body).digest();
-    // A sender that changes its secret signs with both.
+    // A sender that changes its secret signs with the old and the new one.
     const isRight = given.split(" ").some((each) => {
       const [, base64] = /^v1,([\w+/]{43}=)$/.exec(each) ?? [];
       return base64 !== undefined && timingSafeEqual(wanted, Buffer.from(base64, "base64"));

@@ -1,5 +1,5 @@
-// The heap that every guest begins with: a new VM in which the prelude has run. It has the same bytes in every thread and
-// process, so images are told against it and nobody keeps it.
+// The heap that every guest starts with: a new VM after the prelude has run. Its bytes are the same in every thread and
+// process, so images are differences from it and it is never stored.
 
 import { QuickJS } from "quickjs-wasi";
 import { optionsOf, type WasmModule } from "./engine.ts";
@@ -9,9 +9,9 @@ import { BRANDS, ENTRIES, type Entry, PRELUDE, PRELUDE_FILE } from "./prelude.ts
 export interface Baseline {
   readonly wasm: WasmModule;
   readonly heap: Heap;
-  /** Where the prelude's functions lie in this heap, and so in all that came of it. */
+  /** The addresses of the prelude's functions in this heap and in every heap made from it. */
   readonly entries: { readonly [entry in Entry]: number };
-  /** Where `undefined` lies, and the numbers that the host answers with: to make them anew would grow the heap. */
+  /** The addresses of `undefined` and of the numbers that the host returns. New ones would grow the heap. */
   readonly nothing: number;
   readonly numbers: readonly number[];
 }

@@ -1,25 +1,25 @@
-// A cell that runs: what it has announced, printed and left open.
+// A running cell: what it has announced, printed and left open.
 
 import type { GuestRead, GuestSleep } from "../sandbox.ts";
 import { columnIn } from "./compile.ts";
 import type { SentCall } from "./message.ts";
 import { type Frame, frameIn } from "./stack.ts";
-import type { Held, Pointer } from "./vm.ts";
+import type { Pointer, ValueHandle } from "./vm.ts";
 
-/** Rejections that are watched at a time. Nearly all of them get a handler a moment later. */
+/** Maximum number of watched rejections. Nearly all of them get a handler a moment later. */
 const WATCHED_MAX = 1000;
 
 export class Cell {
   readonly file: string;
   readonly #text: string;
-  /** The promise of its code, or what the engine threw when it read the code. */
+  /** The promise of its code, or what the engine threw when it parsed the code. */
   code: { readonly promise: Pointer } | { readonly thrown: Pointer } = { promise: 0 };
-  /** The value that it finished with, or what it wants to go on with, as JSON. The first of them counts. */
+  /** The value that it finished with, or the task that it continues with, as JSON. The first one wins. */
   over: { readonly finish: string } | { readonly continues: string } | undefined;
   printed = "";
   steps = 0;
   outputBytes = 0;
-  /** Calls, sleeps and reads together: their numbers count from 0. */
+  /** Calls, sleeps and reads together. Their numbers count from 0. */
   announced = 0;
   readonly rejections = new Rejections();
   readonly #open = new Map<number, "call" | "sleep" | "read" | "forgotten">();
@@ -33,10 +33,10 @@ export class Cell {
     this.#text = text;
   }
 
-  /** The innermost place of a stack that lies in this cell. */
+  /** Returns the innermost stack frame in this cell. */
   placeIn(stack: string): Frame | undefined {
     const frame = frameIn(stack, this.file);
-    if (frame === undefined || frame.line > this.#text.split("\n").length) return undefined; // Code may write a stack itself.
+    if (frame === undefined || frame.line > this.#text.split("\n").length) return undefined; // Guest code may write a stack itself.
     return { line: frame.line, column: columnIn(this.#text, frame.line, frame.column) };
   }
 
@@ -62,7 +62,7 @@ export class Cell {
     this.#sleeps.push({ id, ms });
   }
 
-  /** To its end it is a sleep that nobody clears: code that is over waits for none. */
+  /** Until it ends it counts as a sleep that nothing clears: finished code does not wait for it. */
   read(reads: GuestRead): void {
     const id = this.announced++;
     this.#open.set(id, "read");
@@ -70,14 +70,14 @@ export class Cell {
     this.#sleeps.push({ id, ms: 0, reads });
   }
 
-  /** Nobody waits for this sleep any more. The host does not know, and will still say when it is over. */
+  /** Forgets a sleep that nothing waits for any more. The host still reports its end. */
   forget(id: number): void {
     if (this.#open.get(id) !== "sleep") return;
     this.#open.set(id, "forgotten");
     this.#openSleeps--;
   }
 
-  /** False if nothing with this number waits for an answer, or for the end of a sleep. */
+  /** Returns false if nothing with this number waits for an answer or for the end of a sleep. */
   answer(id: number, isSlept: boolean): boolean {
     const open = this.#open.get(id);
     if (open === undefined || (open === "sleep" || open === "forgotten") !== isSlept) return false;
@@ -86,7 +86,7 @@ export class Cell {
     return this.#open.delete(id);
   }
 
-  /** What came since it was last taken. */
+  /** Returns and clears what the cell has announced and printed. */
   take(): { readonly calls: readonly SentCall[]; readonly sleeps: readonly GuestSleep[]; readonly printed: string } {
     const taken = { calls: this.#calls, sleeps: this.#sleeps, printed: this.printed };
     [this.#calls, this.#sleeps, this.printed] = [[], [], ""];
@@ -94,11 +94,11 @@ export class Cell {
   }
 }
 
-/** Promises that were rejected and have no handler. Each is held, so that no other can come to lie in its place. */
+/** Promises that were rejected without a handler. Each is kept, so that no other value gets its address. */
 class Rejections {
-  readonly #held = new Map<number, { readonly promise: Held; readonly reason: Held }>();
+  readonly #held = new Map<number, { readonly promise: ValueHandle; readonly reason: ValueHandle }>();
 
-  add(promise: Held, reason: Held): void {
+  add(promise: ValueHandle, reason: ValueHandle): void {
     if (this.#held.size < WATCHED_MAX)
       this.#held.set(promise.identity, { promise: promise.dup(), reason: reason.dup() });
   }
@@ -110,8 +110,8 @@ class Rejections {
     this.#held.delete(identity);
   }
 
-  /** Lets all of them go, and tells the first few. */
-  take<Told>(max: number, tell: (reason: Held) => Told): readonly Told[] {
+  /** Releases all of them and describes the first few. */
+  take<Told>(max: number, tell: (reason: ValueHandle) => Told): readonly Told[] {
     const told = [...this.#held.values()].slice(0, max).map(({ reason }) => tell(reason));
     for (const identity of this.#held.keys()) this.handled(identity);
     return told;

@@ -128,7 +128,7 @@ test("P8 the value of a cell is that of its last expression, whatever it declare
   );
 });
 
-test("P8 a class keeps its name, and means itself by it", async () => {
+test("P8 a class keeps its name, also inside itself", async () => {
   const [name, self, kept] = await valuesOf(
     "class K { static #made = 0; static { K.first = new K() } constructor() { K.#made++ } static made() { return K.#made } }\nK.name",
     "const Old = K; Old.first instanceof Old && Old.made() === 1",
@@ -297,7 +297,7 @@ test.each([
   expect(problemsOf(code)).toEqual([{ message, line, column }]);
 });
 
-test("P8 a cell is told of all its misuses at once, in their order", () => {
+test("P8 a refused cell lists all its misuses, in order", () => {
   expect(
     problemsOf("tools = 1;\nconst a = await import('a'), print = 2;\na = 3").map(({ line, column }) => [line, column]),
   ).toEqual([
@@ -345,7 +345,7 @@ test("P8 a cell may be 1 MiB long, and no longer", async () => {
   expect(problemsOf(`${longest} `)).toMatchObject([{ line: 1, column: 1, message: expect.stringContaining("1 MiB") }]);
 });
 
-test("P8 whatever a cell says, compiling it gives a script or problems in its lines", () => {
+test("P8 compiling any text gives a script or problems at lines of the text", () => {
   const words = fc.constantFrom(
     ...PIECES,
     ...BETWEEN,
@@ -448,7 +448,7 @@ test("P8 a call of what is not around the cell is refused, wherever it stands", 
   ]);
 });
 
-test("P8 what is not sure to be wrong is not refused: other scopes, computed names, calls that may be none", () => {
+test("P8 a cell is refused for certain mistakes only: other scopes, computed names and optional calls pass", () => {
   for (const code of [
     "const f = (files) => files.raed()",
     "function f() { files.raed(); var files = { raed() {} }; }",
@@ -461,7 +461,7 @@ test("P8 what is not sure to be wrong is not refused: other scopes, computed nam
     expect(problemsAround(code), code).toEqual([]);
 });
 
-test("P8 names of modules and values are not a cell's to take, but for a function's own", () => {
+test("P8 a cell may not declare names of modules and values, except inside a function", () => {
   for (const [name, what] of [
     ["files", "a module of tools here"],
     ["report", "a read-only value here"],

@@ -1,12 +1,13 @@
-// A TypeScript cell becomes a script for QuickJS: a strict global script with `await` at its top level, whose value is
-// that of its last expression. Types are blanked out, and what the cell declares at its top level becomes global
-// variables, so that later cells see it and may declare it again.
+// Compiles a TypeScript cell to a script for QuickJS: a strict global script with `await` at its top level, whose value
+// is that of its last expression. Types are blanked out. Top-level declarations become global variables, so that later
+// cells see them and may declare them again.
 //
-// C1 The same code gives the same script, in every process: a cell is compiled again when its turn is replayed.
-//    What is around a cell decides only whether it is refused.
-// C2 Lines stay. Columns stay too, except for the rest of a line after `let x;`, after a class that uses its own name, and
-//    after a statement that a class follows on the same line. A class on the first line counts as one that follows.
-// C3 A cell that cannot run is refused before any of it ran, and the places it is told of are those in its own text.
+// compile-1: The same code gives the same script in every process, because a cell is compiled again when its turn is
+// replayed. The surroundings of a cell only decide whether it is refused.
+// compile-2: Line numbers stay. Columns stay too, except for the rest of a line after `let x;`, after a class that uses
+// its own name, and after a statement that a class follows on the same line. A class on the first line counts as one
+// that follows.
+// compile-3: A cell that cannot run is refused before any of it runs. Reported positions are those of its own text.
 
 import { stripTypeScriptTypes } from "node:module";
 import { type ClassDeclaration, type Program, parse, type VariableDeclaration } from "acorn";
@@ -23,7 +24,7 @@ const BYTES_MAX = 1024 * 1024;
 const PROBLEMS_MAX = 10;
 const LINE_BREAK = /\r\n?|\n/;
 
-/** The script of a cell, or why it has none. Throws `code.lost` in a thread that can compile no more. */
+/** Returns the script of a cell, or why it is refused. Throws `code.lost` in a thread that can no longer compile. */
 export function compileCell(code: string, names?: Names): Compiled {
   try {
     const js = strip(plain(code));
@@ -37,11 +38,11 @@ export function compileCell(code: string, names?: Names): Compiled {
   }
 }
 
-/** The column of a place in a cell. QuickJS counts in bytes, and `strip` keeps their number. */
+/** Returns the column of a position in a cell. QuickJS counts bytes, and `strip` keeps their number. */
 export const columnIn = (code: string, line: number, byteColumn: number): number =>
   Buffer.from(lineOf(code, line).line).toString("utf8", 0, byteColumn - 1).length + 1;
 
-/** Thrown by a step of the compilation: the cell ends here. */
+/** Thrown by a compilation step to refuse the cell. */
 class Refusal extends Error implements Misuse {
   readonly offset: number;
   constructor(message: string, offset: number) {
@@ -59,7 +60,7 @@ function refused(code: string, found: readonly Misuse[]): Compiled {
   };
 }
 
-/** The code, without the marks that may stand at the start of a file. All else keeps its place. */
+/** Replaces a byte order mark or a hashbang at the start of the code. All positions stay. Refuses code that cannot be compiled. */
 function plain(code: string): string {
   if (Buffer.byteLength(code) > BYTES_MAX)
     throw new Refusal("The code is longer than 1 MiB. Read data with a tool instead of writing it into the code.", 0);
@@ -72,12 +73,12 @@ function plain(code: string): string {
   return code.replace(/^\uFEFF/, "\u2002").replace(/^#!/, "//");
 }
 
-/** Deeper nesting costs the thread: no person writes it, but a model may repeat itself. */
+/** Deeper nesting breaks the thread. No person writes it, but a model may repeat itself. */
 const DEPTH_MAX = 200;
-/** Strings and comments, whose brackets do not count; then brackets. A template counts with all that is in it. */
+/** Strings and comments, whose brackets do not count; then brackets. A template counts with all its content. */
 const BRACKETS = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/.*|\/\*[\s\S]*?\*\/|([([{])|([)\]}])/g;
 
-/** Where brackets are nested too deeply. Other things nest, too: `strip` finds those, and the thread is spent. */
+/** Returns where brackets are nested too deeply. Other nesting is detected by `strip`, at the cost of the thread. */
 function tooDeepIn(code: string): number | undefined {
   let depth = 0;
   for (const { 1: opens, 2: closes, index } of code.matchAll(BRACKETS)) {
@@ -90,12 +91,12 @@ function tooDeepIn(code: string): number | undefined {
 let spent = false;
 
 /**
- * Whether this thread can compile no more: code that is nested too deeply breaks Node's type stripper for as long as
- * the thread lives. Replace such a thread.
+ * Returns whether this thread can no longer compile: code that is nested too deeply breaks Node's type stripper for the
+ * life of the thread. Replace such a thread.
  */
 export const isSpent = (): boolean => spent;
 
-/** The code with blanks in place of its types. Line breaks and the number of characters and of bytes stay. */
+/** Returns the code with blanks in place of its types. Line breaks and the numbers of characters and bytes stay. */
 function strip(code: string): string {
   if (spent) throw new RuntimeError("code.lost", {});
   try {
@@ -107,7 +108,7 @@ function strip(code: string): string {
   }
 }
 
-/** Does something without the warning that type stripping is experimental. Other warnings come as ever. */
+/** Runs work without the warning that type stripping is experimental. Other warnings pass. */
 function quietly<T>(work: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
@@ -121,8 +122,9 @@ function quietly<T>(work: () => T): T {
 }
 
 /**
- * Where the type stripper found an error. Only its stack tells: `:<line>`, some lines of code, and below the right one
- * `^^^`. An error that spans lines has `  > ` before its first and last line, and one at the end of the code no mark.
+ * Returns where the type stripper found an error. Only its stack contains that: `:<line>`, some lines of code, and
+ * `^^^` below the right one. An error that spans lines has ` > ` before its first and last line; one at the end of the
+ * code has no mark.
  */
 function offsetIn(code: string, error: SyntaxError): number {
   const [head = "", ...shown] = (error.stack ?? "").split("\n");
@@ -134,12 +136,12 @@ function offsetIn(code: string, error: SyntaxError): number {
 }
 
 function lineOf(code: string, number: number): { readonly index: number; readonly line: string } {
-  const parts = code.split(/(\r\n?|\n)/); // Lines, and between them what breaks them.
+  const parts = code.split(/(\r\n?|\n)/); // Lines and their line breaks, alternating.
   const at = 2 * (number - 1);
   return { index: parts.slice(0, at).join("").length, line: parts[at] ?? "" };
 }
 
-/** How many characters of a line fill so many columns of a terminal, as the stripper shows it. */
+/** Returns how many characters of a line fill this many terminal columns, as the stripper counts them. */
 function charsIn(line: string, columns: number): number {
   let [width, length] = [0, 0];
   for (const char of line) {
@@ -160,7 +162,7 @@ function parseScript(js: string): Program {
       sourceType: "script",
       strict: true,
       allowAwaitOutsideFunction: true,
-      allowImportExportEverywhere: true, // `misuses` refuses them, and says it better.
+      allowImportExportEverywhere: true, // `misuses` refuses them with a better message.
       onComment: (_isBlock, _text, start) => {
         if (html < 0 && !js.startsWith("/", start)) html = start;
       },
@@ -175,7 +177,7 @@ function parseScript(js: string): Program {
 
 const TOO_DEEP = "The code is nested too deeply. Split it into smaller parts.";
 
-/** What the parsers' messages mean for a cell. */
+/** Explanations of the parsers' messages. */
 const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/TypeScript enum/, "A cell has no enum. Use an object instead."],
   [/TypeScript namespace|`module` keyword/, "A cell has no namespace. Use an object instead."],
@@ -193,7 +195,7 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
 function explained(message: string): string {
   const known = EXPLAINED.find(([pattern]) => pattern.test(message));
   if (known) return known[1];
-  // Acorn puts the place behind its message, and the stripper may list all that it expected.
+  // Acorn appends the position to its message, and the stripper may append a list of what it expected.
   const [said] = message.replace(/\.?( \(\d+:\d+\))?$/, "").split(/(?<=`)\. /);
   return `Syntax error: ${said}.`;
 }
@@ -253,6 +255,6 @@ function classEdits(js: string, node: ClassDeclaration, endBefore: number): Edit
     usesItself
       ? { at: start, drops: 0, puts: `${name}=` }
       : { at: start, drops: id.end - start, puts: `${name}=class${rest}` },
-    { at: end, drops: 0, puts: ";" }, // Or a bracket on the next line would call the class.
+    { at: end, drops: 0, puts: ";" }, // Otherwise a bracket on the next line would call the class.
   ];
 }

@@ -1,5 +1,5 @@
-// What decides about the bytes of a heap: the engine's build, its limits, and what its guests can see of the world. All
-// of it goes into the engine's id; a heap is only understood by the engine that made it.
+// What determines the bytes of a heap: the engine's build, its limits, and what guests can see of the world. All of it
+// is part of the engine's id, because a heap is only readable by the engine that made it.
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -8,26 +8,26 @@ import { Intrinsics, type QuickJSOptions } from "quickjs-wasi";
 import { PRELUDE } from "./prelude.ts";
 
 /**
- * Raise it when the same segments give other bytes although engine, prelude and limits are the same: when guest.ts does
- * other things to a VM, when compile.ts makes other code of a cell, or when image.ts writes another format.
+ * Increase it when the same segments give other bytes although engine, prelude and limits are the same: when guest.ts
+ * treats a VM differently, compile.ts generates other code, or image.ts writes another format.
  */
 const HEAP_VERSION = 1;
 
-/** What lives in the heap, and so cannot follow the bounds of a cell: a replay may have other bounds. */
+/** Limits inside the heap. They cannot follow the bounds of a cell, because a replay may have other bounds. */
 export const LIMITS = {
-  /** The heap asks for up to 2.4 times as much linear memory: about 230 MB. */
+  /** The heap needs up to 2.4 times as much linear memory: about 230 MB. */
   memoryLimit: 96 * 1024 * 1024,
-  /** Deeper recursion is a RangeError in the guest. More than this can overflow the stack of the thread, a trap. */
+  /** Deeper recursion is a RangeError in the guest. A higher limit can overflow the thread's stack, which is a trap. */
   maxStackSize: 256 * 1024,
 };
 
-/** A compiled module. Neither Node's types nor the language's know of WebAssembly, so what is used of it is said here. */
+/** A compiled module. Neither Node's types nor TypeScript's contain WebAssembly, so the used part is declared here. */
 export type WasmModule = object;
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> };
 
 export interface Engine {
   readonly id: string;
-  /** Compiled once in a process: threads share its code. */
+  /** Compiled once per process. Threads share it. */
   readonly wasm: WasmModule;
 }
 
@@ -44,24 +44,24 @@ async function load(): Promise<Engine> {
   return { id: hash.digest("hex"), wasm: await WebAssembly.compile(bytes) };
 }
 
-/** What a VM needs of its host while it runs. */
+/** What a running VM needs from its host. */
 export interface Callbacks {
-  /** The time in the guest, in milliseconds. */
+  /** The time in the guest, in ms. */
   now(): number;
-  /** About every ten thousand operations. What it throws ends what runs: no guest code can catch it. */
+  /** Called about every ten thousand operations. A throw ends the running code: no guest code can catch it. */
   tick(): void;
   rejected: NonNullable<QuickJSOptions["onUnhandledRejection"]>;
 }
 
-/** The same options make and restore every VM: each of them writes into the heap. */
+/** Every VM is created and restored with the same options, because each of them writes into the heap. */
 export const optionsOf = (wasm: WasmModule, callbacks: Callbacks): QuickJSOptions => ({
   wasm,
   ...LIMITS,
-  // When garbage is collected, and how long things take, would show.
+  // Without these two, because they would show the time of garbage collection and the duration of code.
   intrinsics: Intrinsics.ALL & ~(Intrinsics.PERFORMANCE | Intrinsics.WEAK_REF),
   timezoneOffset: 0,
-  // The engine has errors of its own that code cannot catch, but the constructor of Promise does. What is thrown here
-  // leaves the VM through all of its frames at once; it cannot be used afterwards.
+  // The engine has uncatchable errors, but the constructor of Promise catches them. A throw here leaves the VM through
+  // all its frames at once. The VM cannot be used afterwards.
   interruptHandler: () => {
     callbacks.tick();
     return false;
@@ -76,7 +76,7 @@ export const optionsOf = (wasm: WasmModule, callbacks: Callbacks): QuickJSOption
       new Uint8Array(memory.buffer, at, length).fill(1);
       return DONE;
     },
-    // The engine writes its own notes here. The library would pass them on to the process.
+    // The engine writes diagnostics here. The library would pass them to the process.
     fd_write: (_file: number, vectors: number, count: number, result: number) => {
       const view = new DataView(memory.buffer);
       let written = 0;

@@ -1,13 +1,13 @@
-// Memory of VMs that were closed. V8 sees a few small objects and is in no hurry, though megabytes hang on each of them:
-// dozens of dead VMs would be kept. So it is told to collect them, in a moment when the thread has nothing to do: that
-// takes as long as several guests take to open.
+// Collects the memory of closed VMs. V8 sees a few small objects and is in no hurry, although megabytes depend on each
+// of them, so dozens of dead VMs would stay. An explicit collection when the thread is idle frees them. It takes as
+// long as opening several guests.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Not worth collecting below this. */
+/** Less garbage is not worth a collection. */
 const GARBAGE_BYTES_MIN = 8 * 1024 * 1024;
-/** Collected at once, however busy the thread is. */
+/** More garbage is collected at once, even in a busy thread. */
 const GARBAGE_BYTES_MAX = 64 * 1024 * 1024;
 const IDLE_MS = 50;
 
@@ -15,13 +15,13 @@ let garbageBytes = 0;
 let timer: NodeJS.Timeout | undefined;
 let gc: (() => void) | undefined;
 
-/** Nothing holds on to this much memory any more. */
+/** Reports memory that was released. */
 export function discarded(bytes: number): void {
   garbageBytes += bytes;
   postponeCollecting();
 }
 
-/** The thread has something to do. */
+/** Delays the collection, because the thread has work. */
 export function postponeCollecting(): void {
   if (garbageBytes < GARBAGE_BYTES_MIN) return;
   clearTimeout(timer);
@@ -34,7 +34,7 @@ function collect(): void {
   gc();
 }
 
-/** The flag is the process's: it is on for a moment only. */
+/** Sets the flag only for a moment, because it is process-wide. */
 function collector(): () => void {
   setFlagsFromString("--expose-gc");
   const collector = runInNewContext("gc") as () => void;

@@ -1,10 +1,9 @@
 // One guest: a VM, and the cells that run in it.
 //
-// Invariants
-//  G1. The heap's bytes follow from the heap it was restored from and the segments. So a segment does the same things to
-//      the VM live and on replay; bounds are looked at from outside, and all they can do is to end the guest.
-//  G2. No callback throws into the guest: the library would copy a stack of the host into it.
-//  G3. A guest that was stopped, or whose VM broke, is gone.
+// guest-1: The heap's bytes follow from the restored heap and the segments. So a segment treats the VM the same way
+// live and on replay. Bounds are checked from outside and can only end the guest.
+// guest-2: No callback throws into the guest, because the library would copy a host stack into it.
+// guest-3: A guest that was stopped, or whose VM failed, is gone.
 
 import { createHash } from "node:crypto";
 import { RuntimeError } from "../../model/errors.ts";
@@ -17,7 +16,7 @@ import type { SentCall, SentCell, SentDelivery, SentEnd, SentProgress } from "./
 import { ASK, BRANDS, REPLY } from "./prelude.ts";
 import { withoutPrelude } from "./stack.ts";
 import { namesIn } from "./surface.ts";
-import { type Held, type Pointer, Vm } from "./vm.ts";
+import { type Pointer, type ValueHandle, Vm } from "./vm.ts";
 
 const INPUT_BYTES_MAX = 1024 * 1024;
 const DEPTH_MAX = 500;
@@ -34,9 +33,9 @@ export class GuestVm {
   readonly #baseline: Baseline;
   readonly #deltas: readonly Uint8Array[];
   readonly #bounds: CellBounds;
-  /** False when nobody waits for what it computes. */
+  /** Returns false if nothing waits for the result. */
   readonly #isWanted: () => boolean;
-  /** Undefined before it was restored, and when the guest is gone. */
+  /** Undefined before it is restored, and when the guest is gone. */
   #vm: Vm | undefined;
   #cell: Cell | undefined;
   #now = 0;
@@ -67,7 +66,7 @@ export class GuestVm {
     this.#bounds = bounds;
   }
 
-  /** What the guest holds. */
+  /** The guest's memory. */
   get bytes(): number {
     return this.#vm?.bytes ?? 0;
   }
@@ -139,7 +138,7 @@ export class GuestVm {
       if (this.#stopped === undefined) ending = this.#end(vm, cell);
       this.#checkBounds();
     } catch {
-      // A tick found that a bound was met. Otherwise the WASM trapped, or the VM is not as it should be.
+      // Without a bound from a tick, WASM trapped or the VM is broken.
       this.#stopped ??= "engine";
     }
     const { calls, sleeps, printed } = cell.take();
@@ -151,22 +150,22 @@ export class GuestVm {
     return { calls, sleeps, printed, steps, ...(ending ?? { state: "waiting" }) };
   }
 
-  /** One job at a time: a flood of them ticks too rarely to be stopped by ticks alone. */
+  /** Runs one job at a time: a flood of jobs ticks too rarely for ticks alone to stop it. */
   #drain(vm: Vm): void {
     while (this.#stopped === undefined && vm.runJob()) this.#checkBounds();
   }
 
-  /** Ends the cell if nothing it waits for can come any more. */
+  /** Ends the cell if nothing that it waits for can come any more. */
   #end(vm: Vm, cell: Cell): Ending | undefined {
     const { code } = cell;
     const state = "thrown" in code ? "rejected" : vm.stateOf(code.promise);
-    // What it called is waited for, also after a finish: nobody would know of a call that was never made.
+    // Started calls are awaited even after a finish, because nobody would notice a call that was not made.
     const isOver = cell.openCalls === 0 && (cell.over !== undefined || state !== "pending" || !cell.isWaiting);
     if (!isOver) return undefined;
     vm.enter("end");
     const end = this.#outcome(vm, cell, state);
     const unhandled = this.#unhandled(vm, cell);
-    this.#drain(vm); // Getters of what was thrown may have left jobs: they are this cell's, not the next one's.
+    this.#drain(vm); // Getters of the thrown value may have queued jobs. They belong to this cell.
     const variables = variablesOf(vm);
     vm.free("thrown" in code ? code.thrown : code.promise);
     this.#cell = undefined;
@@ -197,7 +196,7 @@ export class GuestVm {
   }
 
   #unhandled(vm: Vm, cell: Cell): readonly GuestError[] {
-    // What the code throws after `finish` or `continueAs` is not the cell's outcome, so it is told here.
+    // A throw after `finish` or `continueAs` is not the outcome of the cell, so it is reported here.
     if (cell.over === undefined && "promise" in cell.code) cell.rejections.handled(vm.identity(cell.code.promise));
     return cell.rejections.take(UNHANDLED_MAX, (reason) => describe(vm, reason.ptr, cell));
   }
@@ -206,12 +205,12 @@ export class GuestVm {
     return vm.bytes > HASHED_BYTES_MAX ? {} : { heap: hashOfHeap(vm.heap()) };
   }
 
-  #rejected(promise: Held, reason: Held, isHandled: boolean): void {
+  #rejected(promise: ValueHandle, reason: ValueHandle, isHandled: boolean): void {
     if (isHandled) this.#cell?.rejections.handled(promise.identity);
     else this.#cell?.rejections.add(promise, reason);
   }
 
-  /** What the prelude asks for (G2). */
+  /** Handles a request of the prelude (guest-2). */
   #asked([ask, ...values]: readonly Pointer[]): number {
     try {
       const vm = this.#require();
@@ -300,7 +299,7 @@ function variablesOf(vm: Vm): readonly GuestVariable[] {
   return found.map(([name, shown]) => ({ name, shown }));
 }
 
-/** JSON that is nested more deeply than what reads it later can take. */
+/** Returns whether JSON is nested too deeply for its later readers. */
 function isTooDeep(json: string): boolean {
   if (json.length < 2 * DEPTH_MAX) return false;
   let depth = 0;
@@ -326,6 +325,6 @@ function cutBytes(text: string, max: number): string {
   if (Buffer.byteLength(text) <= max) return text;
   const bytes = Buffer.from(text);
   let end = max - Buffer.byteLength("…");
-  while ((bytes[end]! & 0xc0) === 0x80) end--; // Not inside a character.
+  while ((bytes[end]! & 0xc0) === 0x80) end--; // Never splits a character.
   return `${bytes.subarray(0, end).toString("utf8")}…`;
 }

@@ -56,7 +56,7 @@ const commit = fc.record({
   edits: fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), bytes), { maxLength: 5 }),
 });
 
-test("P8 an image gives back every heap, over any changes, growth and chains", () => {
+test("P8 an image restores every heap, over any changes, growth and chains", () => {
   fc.assert(
     fc.property(fc.array(commit, { minLength: 1, maxLength: 40 }), (commits) => {
       const before = hashOfHeap(BASELINE);
@@ -136,7 +136,7 @@ test("P8 deltas are refused that were made against something else", () => {
     expect(() => heapOf(baseline, chain)).toThrow(CORRUPT);
 });
 
-test("P8 memory that begins anywhere in a buffer is kept alike", () => {
+test("P8 memory at any offset of a buffer gives the same image", () => {
   const odd = new Uint8Array(new ArrayBuffer(2 * UNIT + 1), 1);
   odd.set(edited(BASELINE, [3, randomBytes(900)]).memory);
   const kept = new Kept(BASELINE);

@@ -1,15 +1,15 @@
-// Heaps as chains of deltas. All fresh guests have the same memory, the baseline. An image says what to change in it,
-// step by step, so that a turn that changed little adds little.
+// Heaps as chains of deltas. All new guests have the same memory, the baseline. An image contains what to change in it,
+// step by step, so that a turn with few changes adds little.
 //
-// A delta is a header and one zstd stream: which lines of memory changed, and then their bytes. A line that was touched
-// here and there is kept as its exclusive or with the line before, which is mostly zeros. A line that was overwritten is
-// kept as it is, so that zstd finds the copies of a text. Memory beyond the end of the base counts as zeros.
+// A delta is a header and one zstd stream: the numbers of the changed memory lines, then their bytes. A line with
+// scattered changes is stored as its exclusive or with the old line, which is mostly zeros. An overwritten line is
+// stored unchanged, so that zstd finds copies of a text. Memory beyond the end of the base counts as zeros.
 
 import { createHash } from "node:crypto";
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { RuntimeError } from "../../model/errors.ts";
 
-/** All that a QuickJS guest consists of. The length of its memory is a multiple of 64 KiB, and only grows. */
+/** All parts of a QuickJS guest. The length of its memory is a multiple of 64 KiB and only grows. */
 export interface Heap {
   readonly memory: Uint8Array;
   readonly stackPointer: number;
@@ -18,8 +18,8 @@ export interface Heap {
 }
 
 /**
- * The heap of an image, in memory of its own or in what `memoryOf` gives, of which all beyond the baseline must be zeros.
- * Throws `code.damaged` when a delta is damaged, or was made against another heap.
+ * Returns the heap of an image, in new memory or in that of `memoryOf`, which must be zeros beyond the baseline. Throws
+ * `code.damaged` if a delta is damaged or belongs to another heap.
  */
 export function heapOf(
   baseline: Heap,
@@ -41,7 +41,7 @@ export function heapOf(
   return { memory, stackPointer, runtimePtr, contextPtr };
 }
 
-/** How to keep `now`: after the first `keeps` of `deltas`, those that `before` was made from. */
+/** Returns how to store `now`: a delta after the first `keeps` of `deltas`, from which `before` was made. */
 export function nextDelta(
   baseline: Heap,
   deltas: readonly Uint8Array[],
@@ -51,19 +51,19 @@ export function nextDelta(
   const changes = changesOf(before.memory, now.memory);
   if (deltas.length < CHAIN_MAX && !isWasteful(baseline, deltas, now, changes))
     return { keeps: deltas.length, delta: deltaOf(before, sumAfter(baseline, deltas), now, changes) };
-  const keeps = keptOf(deltas.map((delta) => delta.length));
+  const keeps = deltasToKeep(deltas.map((delta) => delta.length));
   const kept = deltas.slice(0, keeps);
   const base = heapOf(baseline, kept);
   return { keeps, delta: deltaOf(base, sumAfter(baseline, kept), now, changesOf(base.memory, now.memory)) };
 }
 
-/** The crc32 of the memory that a chain leads to. */
+/** Returns the crc32 of the memory that a chain leads to. */
 function sumAfter(baseline: Heap, deltas: readonly Uint8Array[]): number {
   const last = deltas.at(-1);
   return last === undefined ? sumOfBaseline(baseline) : headerOf(last).memorySum;
 }
 
-/** Of the one baseline of a thread, which never changes. */
+/** Cached: a thread has one baseline, which never changes. */
 function sumOfBaseline({ memory }: Heap): number {
   let sum = SUMS.get(memory);
   if (sum === undefined) {
@@ -74,29 +74,30 @@ function sumOfBaseline({ memory }: Heap): number {
 }
 const SUMS = new WeakMap<Uint8Array, number>();
 
-/** Tells heaps apart: sha256, in hex. */
+/** Returns the sha256 of a heap in hex. */
 export const hashOfHeap = ({ memory, stackPointer, runtimePtr, contextPtr }: Heap): string =>
   createHash("sha256").update(memory).update(`${stackPointer} ${runtimePtr} ${contextPtr}`).digest("hex");
 
 const CHAIN_MAX = 16;
 
 /**
- * Whether a chain holds much that was overwritten since: half as much again as one delta against the baseline would.
- * Never when little changed now, for which that one would be large.
+ * Returns whether a chain contains much data that was overwritten later: more than half as much again as a single
+ * delta. False if little changed now, because a single delta would be large.
  */
 function isWasteful(baseline: Heap, deltas: readonly Uint8Array[], now: Heap, changes: readonly Change[]): boolean {
   const bodies = deltas.map((delta) => headerOf(delta).bodyLength);
   const largest = 4 * bytesIn(changes);
-  if (bodies.length < 2 || Math.max(...bodies) > largest) return false; // As a rule. To compare all takes longer.
+  if (bodies.length < 2 || Math.max(...bodies) > largest) return false; // Cheap pre-check: a full comparison takes longer.
   const all = bytesIn(changesOf(baseline.memory, now.memory));
   return all < largest && sum(bodies) > 1.5 * all;
 }
 
 /**
- * How many deltas stay when one takes the place of the others. A delta stays that is large against all that follow it:
- * to keep its bytes once more would cost more than it saves. At least a quarter goes, or this would be due again soon.
+ * Returns how many deltas to keep when one replaces the others. A delta that is large compared to all later ones stays,
+ * because storing its bytes again would cost more than it saves. At least a quarter is replaced, or this would be due
+ * again soon.
  */
-function keptOf(sizes: readonly number[]): number {
+function deltasToKeep(sizes: readonly number[]): number {
   for (let keeps = Math.floor(sizes.length * 0.75); keeps > 0; keeps--)
     if (sizes[keeps - 1]! > sum(sizes.slice(keeps)) / 2) return keeps;
   return 0;
@@ -109,11 +110,11 @@ const PAGE = 4096;
 const WORDS = LINE / 4;
 const ZEROS = new Int32Array(PAGE / 4);
 
-/** Lines of memory, one after the other, that changed alike. */
+/** Consecutive lines of memory with the same kind of change. */
 interface Change {
   readonly line: number;
   count: number;
-  /** Kept as they are, not as what differs. */
+  /** Stored unchanged, not as a difference. */
   readonly isWhole: boolean;
 }
 
@@ -124,7 +125,7 @@ function changesOf(base: Uint8Array, now: Uint8Array): Change[] {
   const [baseBytes, nowBytes] = [bytesOf(base), bytesOf(now)];
   const [baseWords, nowWords] = [wordsOf(base), wordsOf(now)];
   for (let at = 0; at < now.length; at += PAGE) {
-    // Most pages are equal, and native code finds that out much faster than the loop below.
+    // Most pages are equal, and native code finds that much faster than the loop below.
     if (at < base.length && nowBytes.compare(baseBytes, at, at + PAGE, at, at + PAGE) === 0) continue;
     const old = at < base.length ? baseWords.subarray(at / 4, (at + PAGE) / 4) : ZEROS;
     for (let start = 0; start < old.length; start += WORDS) {
@@ -143,9 +144,9 @@ function changesOf(base: Uint8Array, now: Uint8Array): Change[] {
 }
 
 // A delta begins with little-endian words: magic, length of memory, stackPointer, runtimePtr, contextPtr, crc32 of
-// memory, crc32 of the memory that it was made against, length of the body before compression, crc32 of all the delta but
-// this word. So a chain is known to be whole and in order without a look at all of its memory. The body follows, compressed:
-// number of changes; for each its first line, and twice the number of lines, plus one if they are whole; the lines.
+// memory, crc32 of the base memory, length of the uncompressed body, crc32 of the rest of the delta. So a chain can be
+// verified without reading all of its memory. The compressed body follows: the number of changes; for each its first
+// line, and twice the number of lines, plus one if they are whole; the lines.
 const MAGIC = 0x32444842; // BHD2, where 2 is the version.
 const HEADER = 36;
 const SUM_AT = HEADER - 4;
@@ -153,7 +154,7 @@ const SUM_AT = HEADER - 4;
 const COMPRESSION = {
   params: {
     [constants.ZSTD_c_compressionLevel]: 1,
-    // A text that was delivered leaves copies as far apart as it is long. Without these zstd looks less far back.
+    // A delivered text leaves copies as far apart as it is long. zstd needs these options to search that far.
     [constants.ZSTD_c_enableLongDistanceMatching]: 1,
     [constants.ZSTD_c_windowLog]: 27,
   },
@@ -190,7 +191,7 @@ interface Header extends Omit<Heap, "memory"> {
   readonly bodyLength: number;
 }
 
-/** Tells damage before a number in the header is used: one wrong bit could ask for gigabytes. */
+/** Detects damage before a number of the header is used: a wrong bit could ask for gigabytes. */
 function unharmed(delta: Uint8Array): Uint8Array {
   const bytes = bytesOf(delta);
   if (bytes.length < HEADER) throw damaged("it is too short");
@@ -222,20 +223,20 @@ function apply(delta: Uint8Array, memory: Uint8Array): void {
   }
 }
 
-/** The exclusive or of what is there and other words. */
+/** Applies the exclusive or of other words. */
 function combine(words: Int32Array, at: number, others: Int32Array): void {
   for (let i = 0; i < others.length; i++) words[at + i]! ^= others[i]!;
 }
 
 const sumOf = (delta: Buffer): number => crc32(delta.subarray(HEADER), crc32(delta.subarray(0, SUM_AT)));
 
-/** What zlib reserves for its output at a time. With less than all of it, the output is copied once more. */
+/** The chunk size of zlib's output. A smaller one would copy the output once more. */
 const chunkFor = (length: number): number => length + 1024;
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array | Int32Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Bytes as words, in the order of this machine: only to compare or combine what is in the same place. */
+/** Returns bytes as words in the machine's order: only to compare or combine equal positions. */
 function wordsOf(bytes: Uint8Array): Int32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
   return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);

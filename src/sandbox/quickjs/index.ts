@@ -1,4 +1,4 @@
-// The QuickJS sandbox: guests are WebAssembly VMs in worker threads. This is the host's side of it.
+// The host side of the QuickJS sandbox. Guests are WebAssembly VMs in worker threads.
 
 import { availableParallelism } from "node:os";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
@@ -17,7 +17,7 @@ import type {
   Surface,
 } from "../sandbox.ts";
 import { engine } from "./engine.ts";
-import type { Asked } from "./lane.ts";
+import type { LaneAnswer } from "./lane.ts";
 import type { Answer, Request, SentCell, SentDelivery, SentProgress } from "./message.ts";
 import { Pool, type Seat } from "./pool.ts";
 
@@ -46,13 +46,13 @@ export type {
 export { RESERVED } from "./names.ts";
 
 export interface QuickjsOptions {
-  /** Threads that guests run in: one for each core unless told, and at most 4. They start when they are needed. */
+  /** Number of guest threads. Default: one per core, at most 4. They start on demand. */
   readonly workers?: number;
 }
 
-/** A replay takes as long as the cell did; this is how much slower the machine may have become. */
+/** A replay takes as long as the cell did. This factor allows for a slower machine. */
 const REPLAY_PATIENCE = 10;
-/** A thread may end while a guest is opened in it, through the fault of another guest. */
+/** A thread may end while a guest opens in it, because of another guest. */
 const OPENINGS_MAX = 3;
 
 /** Runs the code of models in QuickJS, compiled to WebAssembly, in worker threads. */
@@ -60,7 +60,7 @@ export function quickjs(options: QuickjsOptions = {}): Sandbox {
   const workers = options.workers ?? Math.min(4, availableParallelism());
   if (!Number.isInteger(workers) || workers < 1)
     throw new RuntimeError("options.invalid", { option: "workers", problem: "it must be a whole number above 0" });
-  // In the build this code is in a chunk that several entries share, and the worker lies beside it (scripts/entries.mjs).
+  // In the build this code is in a chunk that several entries share, and the worker is beside it (scripts/entries.mjs).
   const entry = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./quickjs-worker.js", import.meta.url);
   return new QuickjsSandbox(new Pool(entry, workers));
 }
@@ -151,8 +151,8 @@ class QuickjsGuest implements Guest {
   }
 }
 
-/** The answer of this kind; throws what the worker says instead. */
-function expect<Kind extends Answer["kind"]>(asked: Asked, kind: Kind): Extract<Answer, { kind: Kind }> {
+/** Returns the answer of this kind. Throws the worker's error for any other. */
+function expect<Kind extends Answer["kind"]>(asked: LaneAnswer, kind: Kind): Extract<Answer, { kind: Kind }> {
   if (asked.kind === kind) return asked as Extract<Answer, { kind: Kind }>;
   if (asked.kind === "ended") throw new RuntimeError("code.lost", {});
   if (asked.kind !== "failed") throw new Error(`The worker answered with ${asked.kind}, not ${kind}.`);
@@ -170,7 +170,7 @@ function sentCell(given: GuestCell): SentCell {
   };
 }
 
-/** One surface serves many cells, and may name a thousand tools. */
+/** Caches the JSON of a surface: one serves many cells and may name a thousand tools. */
 function surfaceText(surface: Surface): string {
   let text = SURFACES.get(surface);
   if (text === undefined) {

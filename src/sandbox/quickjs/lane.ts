@@ -1,29 +1,29 @@
-// One worker thread and the requests to it. It is sent one at a time, so it is known which guest runs when it does not
-// answer: native code cannot be interrupted, and the only way out is to end the thread.
+// One worker thread and its requests. It receives one at a time, so that the running guest is known if it does not
+// answer. Native code cannot be interrupted, so the only remedy is to end the thread.
 
 import { Worker } from "node:worker_threads";
 import { RuntimeError } from "../../model/errors.ts";
-import type { Answer, Given, Request } from "./message.ts";
+import type { Answer, Request, WorkerInput } from "./message.ts";
 
-/** Deep recursion in a guest needs this much: with 4 MB it could overflow the thread's stack, and trap. */
+/** Deep recursion in a guest needs this stack. With 4 MB it could overflow the thread's stack and trap. */
 const STACK_MB = 16;
 const HEAP_MB = 512;
 
-/** Why a lane ended: a request took too long, the thread died, or nobody needs it. */
+/** Why a lane ended: a request took too long, the thread died, or it was closed. */
 export type Ended = "late" | "died" | "closed";
-/** What comes of a request. `ended` says that it was the one that ran when the lane ended. */
-export type Asked = Answer | { readonly kind: "ended"; readonly by: Ended };
+/** The result of a request. `ended`: it was running when the lane ended. */
+export type LaneAnswer = Answer | { readonly kind: "ended"; readonly by: Ended };
 
 interface Waiting {
   readonly request: Request;
   readonly patienceMs: number;
-  readonly resolve: (asked: Asked) => void;
+  readonly resolve: (asked: LaneAnswer) => void;
   readonly reject: (error: Error) => void;
 }
 
 export class Lane {
   readonly #worker: Worker;
-  readonly #unwanted: Given["unwanted"];
+  readonly #unwanted: WorkerInput["unwanted"];
   readonly #onEnd: (lane: Lane) => void;
   readonly #queue: Waiting[] = [];
   #running: Waiting | undefined;
@@ -33,12 +33,13 @@ export class Lane {
   #hasEnded = false;
   #fault: Error | undefined;
 
-  constructor(entry: URL, wasm: Given["wasm"], onEnd: (lane: Lane) => void) {
+  constructor(entry: URL, wasm: WorkerInput["wasm"], onEnd: (lane: Lane) => void) {
     this.#onEnd = onEnd;
     this.#unwanted = new Int32Array(new SharedArrayBuffer(4)).fill(-1);
-    // Nothing of the process comes in. What Node writes in there goes nowhere; to read it would keep the process alive.
+    // The thread gets nothing from the process. Its output is discarded, because reading it would keep the process
+    // alive.
     this.#worker = new Worker(entry, {
-      workerData: { wasm, unwanted: this.#unwanted } satisfies Given,
+      workerData: { wasm, unwanted: this.#unwanted } satisfies WorkerInput,
       argv: [],
       execArgv: ["--no-warnings"],
       env: {},
@@ -54,13 +55,13 @@ export class Lane {
     this.#worker.on("exit", () => this.#end("died"));
   }
 
-  /** Requests that were not answered yet. */
+  /** The number of unanswered requests. */
   get load(): number {
     return this.#queue.length + (this.#running === undefined ? 0 : 1);
   }
 
-  /** Rejects with `code.lost` if the lane ended before it was this request's turn. */
-  ask(request: Request, patienceMs: number): Promise<Asked> {
+  /** Rejects with `code.lost` if the lane ends before this request runs. */
+  ask(request: Request, patienceMs: number): Promise<LaneAnswer> {
     if (this.#hasEnded) return Promise.reject(new RuntimeError("code.lost", {}));
     return new Promise((resolve, reject) => {
       this.#queue.push({ request, patienceMs, resolve, reject });
@@ -68,17 +69,17 @@ export class Lane {
     });
   }
 
-  /** Whether something was asked of this guest that is not answered yet. */
+  /** Returns whether this guest has unanswered requests. */
   isAsked(guest: number): boolean {
     return this.#running?.request.guest === guest || this.#queue.some(({ request }) => request.guest === guest);
   }
 
-  /** The next answer to anything, or the end of the lane. */
+  /** Resolves at the next answer, or at the end of the lane. */
   answered(): Promise<void> {
     return this.#hasEnded ? Promise.resolve() : new Promise((resolve) => this.#watching.push(resolve));
   }
 
-  /** Nobody waits for this guest any more: it stops computing, and what was asked of it is not begun. */
+  /** Cancels the requests of a guest: it stops computing, and queued ones are dropped. */
   forget(guest: number): void {
     if (this.#running?.request.guest === guest) Atomics.store(this.#unwanted, 0, guest);
     for (const waiting of this.#queue.splice(0))
@@ -86,14 +87,14 @@ export class Lane {
       else this.#queue.push(waiting);
   }
 
-  /** Ends the thread, and with it what runs there. */
+  /** Ends the thread and everything in it. */
   async close(): Promise<void> {
     this.#end("closed");
     await this.#worker.terminate();
   }
 
   #sendNext(): void {
-    // A process that waits for nothing but an idle thread may end.
+    // An idle thread must not keep the process alive.
     if (this.load > 0) this.#worker.ref();
     else this.#worker.unref();
     if (!this.#isReady || this.#running !== undefined) return;
@@ -104,7 +105,7 @@ export class Lane {
     try {
       this.#worker.postMessage(next.request);
     } catch (error) {
-      this.#settle().reject(error as Error); // It holds something that cannot be copied.
+      this.#settle().reject(error as Error); // The request contains a value that cannot be copied.
       this.#sendNext();
     }
   }
@@ -117,7 +118,7 @@ export class Lane {
     else this.#sendNext();
   }
 
-  /** The request that runs, which has its answer now. */
+  /** Removes and returns the running request, which now has its answer. */
   #settle(): Waiting {
     const running = this.#running;
     if (running === undefined) throw new Error("The worker answered a request that nobody made.");
@@ -137,7 +138,8 @@ export class Lane {
     this.#tell();
     this.#onEnd(this);
     if (this.#running !== undefined) this.#settle().resolve({ kind: "ended", by });
-    // A thread that never came up would not come up the next time either: it must not look like a guest to rebuild.
+    // A thread that never started would not start the next time either. The error must not look like a guest to
+    // rebuild.
     const error =
       this.#isReady || by === "closed"
         ? new RuntimeError("code.lost", {})

@@ -1,5 +1,5 @@
-// What the host and a worker say to each other: one request at a time, and one answer to each. JSON crosses as text, which
-// is faster than a copy of its objects and keeps every key as it is.
+// Messages between the host and a worker: one request at a time, with one answer each. JSON is sent as text, which is
+// faster than copying objects and keeps every key unchanged.
 
 import type { Code } from "../../model/errors.ts";
 import type {
@@ -16,10 +16,10 @@ import type {
 } from "../sandbox.ts";
 import type { WasmModule } from "./engine.ts";
 
-/** What a worker is given when it starts. */
-export interface Given {
+/** What a worker receives at its start. */
+export interface WorkerInput {
   readonly wasm: WasmModule;
-  /** One number, which both sides see at once: the guest that nobody wants any more, while it computes; else -1. */
+  /** A number in shared memory: the computing guest that is no longer wanted; otherwise -1. */
   readonly unwanted: Int32Array<SharedArrayBuffer>;
 }
 
@@ -31,7 +31,7 @@ export type Request = { readonly guest: number } & (
   | { readonly kind: "close" }
 );
 
-/** A cell, with its surroundings and its surface as JSON text; no surroundings are an empty text. */
+/** A cell, with its surroundings and its surface as JSON text. Empty text: no surroundings. */
 export type SentCell = Omit<GuestCell, keyof Surroundings | "surface"> & {
   readonly around: string;
   readonly surface?: string;
@@ -44,7 +44,7 @@ export type SentDelivery = Delivery extends infer Each
     : Each
   : never;
 
-/** `bytes` is what the guest holds then. After an answer that `isLast` the worker must be replaced. */
+/** `bytes` is the guest's memory after the request. After an answer with `isLast` the worker must be replaced. */
 export type Answer = { readonly isLast?: true } & (
   | { readonly kind: "ready" }
   | { readonly kind: "opened"; readonly bytes: number }

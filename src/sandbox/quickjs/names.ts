@@ -1,31 +1,33 @@
-// What a cell says wrongly although it can be parsed: it imports, takes a name that is not free, assigns to a constant, or
-// calls a tool that is not there. QuickJS would notice too late or never: the constants of a cell become variables.
+// Finds misuses in a parsed cell: imports, used names, assignments to constants, and calls of missing tools. QuickJS
+// would report them too late or never, because constants of a cell become variables.
 
 import type { AnyNode, CallExpression, Identifier, Program } from "acorn";
 import { CODE_NAMES } from "../../model/tool-path.ts";
 import type { Names } from "./surface.ts";
 
-/** Names that a cell may not declare at its top level nor assign to. A function may have variables by these names. */
+/**
+ * Names that a cell may neither declare at its top level nor assign to. A function may have variables with these names.
+ */
 export const RESERVED = CODE_NAMES;
 
-/** What those of them are whose names a model may well choose for something else. */
+/** What the reserved names mean that a model is likely to choose for something else. */
 const MEANING: { readonly [name: string]: string } = {
   history: "what was said so far",
   seed: "the value that a task begins with",
   continueAs: "how to go on with another task",
 };
 
-/** What is wrong, and where in the code. */
+/** A message, and its position in the code. */
 export interface Misuse {
   readonly message: string;
   readonly offset: number;
 }
 
-/** Where names are declared. The one without an `outer` is the cell's top level. */
+/** A scope of declared names. The one without an `outer` is the cell's top level. */
 class Scope {
   readonly names = new Set<string>();
   readonly outer: Scope | undefined;
-  /** Where a `var` in it is declared. */
+  /** The scope that a `var` in this one is declared in. */
   readonly hoist: Scope;
 
   constructor(kind: "top" | "function" | "block", outer?: Scope) {
@@ -33,7 +35,7 @@ class Scope {
     this.hoist = kind === "block" ? (outer?.hoist ?? this) : this;
   }
 
-  /** The innermost scope around that declares a name; the top level for a name that none of them declares. */
+  /** Returns the innermost scope that declares a name; the top level if none does. */
   declaring(name: string): Scope {
     return this.outer && !this.names.has(name) ? this.outer.declaring(name) : this;
   }
@@ -41,7 +43,7 @@ class Scope {
 
 export const NO_MODULES = "A cell has no import and no export. Everything it can use is global.";
 
-/** All misuses of a cell, in their order. Without `names`, what is around the cell is not looked at. */
+/** Returns all misuses of a cell, in order. Without `names`, the surroundings are not checked. */
 export function misuses(program: Program, names?: Names): Misuse[] {
   const found: Misuse[] = [];
   const top = new Scope("top");
@@ -66,10 +68,10 @@ export function misuses(program: Program, names?: Names): Misuse[] {
   };
 
   visit(program, top);
-  // Only now is every declaration known: a function may assign to what is declared below it.
+  // Checked last, because a function may assign to a variable that is declared below it.
   for (const { id, scope } of assigned) {
     if (scope.declaring(id.name) !== top) continue;
-    const meaning = top.names.has(id.name) ? undefined : meaningOf(id.name); // A declaration was refused already.
+    const meaning = top.names.has(id.name) ? undefined : meaningOf(id.name); // The declaration was already refused.
     if (meaning !== undefined) refuse(id, `\`${id.name}\` is ${meaning}. Choose another name.`);
     else if (RESERVED.has(id.name)) refuse(id, `\`${id.name}\` cannot be assigned to. Choose another name.`);
     if (constants.has(id.name)) refuse(id, `\`${id.name}\` is a constant. Declare it with \`let\` to assign to it.`);
@@ -127,7 +129,7 @@ export function misuses(program: Program, names?: Names): Misuse[] {
     for (const child of childrenOf(node)) visit(child, inner);
   }
 
-  /** The scope of what a node consists of. */
+  /** Returns the scope inside a node. */
   function inside(node: AnyNode, scope: Scope): Scope {
     switch (node.type) {
       case "FunctionDeclaration":
@@ -168,14 +170,16 @@ interface Called {
   readonly property: Identifier;
 }
 
-/** Of `files.read(…)`: `files` and `read`. What is called only if it is there (`?.`) may well not be. */
+/**
+ * For `files.read(…)` returns `files` and `read`. Ignores optional calls (`?.`), because their target may be missing.
+ */
 function calledBy({ callee, optional }: CallExpression): Called | undefined {
   if (callee.type !== "MemberExpression" || callee.computed || callee.optional || optional) return undefined;
   const { object, property } = callee;
   return object.type === "Identifier" && property.type === "Identifier" ? { object, property } : undefined;
 }
 
-/** The variables in a pattern, of a declaration or of an assignment. */
+/** Returns the variables in a pattern of a declaration or an assignment. */
 function* bound(pattern: AnyNode): Generator<Identifier> {
   switch (pattern.type) {
     case "Identifier":
@@ -196,14 +200,14 @@ function* bound(pattern: AnyNode): Generator<Identifier> {
   }
 }
 
-/** Whether a name is used in a node. The names of properties do not count. */
+/** Returns whether a node uses a name. Property names do not count. */
 export const isMentioned = (name: string, node: AnyNode): boolean =>
   (node.type === "Identifier" && node.name === name) || childrenOf(node).some((child) => isMentioned(name, child));
 
 const isNode = (value: unknown): value is AnyNode =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
-/** The nodes that a node consists of, without the plain names of properties. */
+/** Returns the child nodes, without plain property names. */
 function childrenOf(node: AnyNode): AnyNode[] {
   const children: AnyNode[] = [];
   const isPlain = "computed" in node && !node.computed;

@@ -1,19 +1,19 @@
-// Where guests run: a few worker threads, started when they are needed. A new guest goes to the one that has least to do.
+// The worker threads that guests run in, started on demand. A new guest goes to the least busy one.
 
 import { type Engine, engine } from "./engine.ts";
 import { Lane } from "./lane.ts";
 import type { Request } from "./message.ts";
 
 /**
- * What the guests of one thread may hold together. Beyond it those are given up that nobody asks anything of, first the
- * ones that were not used for longest: their code waits for calls. While all are at work a new one waits for room.
+ * The maximum memory of the guests of one thread together. Beyond it, idle guests are evicted, the least recently used
+ * first: their code waits for calls. While all are busy, a new guest waits.
  */
 const LANE_BYTES_MAX = 512 * 1024 * 1024;
 const LANE_GUESTS_MAX = 256;
-/** For what runs no code of a guest. */
+/** The time limit of requests that run no guest code. */
 const CHORE_MS = 60_000;
 
-/** A guest's place in a lane. Its owner learns that it was given up by `isLost`. */
+/** A guest's position in a lane. `isLost`: the guest was evicted. */
 export interface Seat {
   readonly id: number;
   readonly lane: Lane;
@@ -24,7 +24,7 @@ export interface Seat {
 export class Pool {
   readonly #entry: URL;
   readonly #lanesMax: number;
-  /** The seats of each lane, those last that were used last. */
+  /** The seats of each lane, the most recently used last. */
   readonly #lanes = new Map<Lane, Set<Seat>>();
   #guests = 0;
 
@@ -46,12 +46,12 @@ export class Pool {
     }
   }
 
-  /** Asks the worker of this seat something that runs no code of the guest. */
+  /** Sends a request that runs no guest code. */
   chore(seat: Seat, request: Request): ReturnType<Lane["ask"]> {
     return seat.lane.ask(request, CHORE_MS);
   }
 
-  /** The guest was used, and holds so much now. */
+  /** Records that the guest was used, and its memory. */
   used(seat: Seat, bytes: number): void {
     seat.bytes = bytes;
     const seats = this.#lanes.get(seat.lane);
@@ -61,7 +61,7 @@ export class Pool {
     this.#makeRoom(seat.lane, 0, seat);
   }
 
-  /** Gives up guests until there is room for so many more; false when too many are at work. */
+  /** Evicts guests until this much memory is free. Returns false if too many are busy. */
   #makeRoom(lane: Lane, more: number, but?: Seat): boolean {
     const seats = this.#lanes.get(lane) ?? new Set();
     let held = 0;
@@ -77,7 +77,7 @@ export class Pool {
     return isRoom();
   }
 
-  /** Gives up a guest. */
+  /** Releases a guest's seat. */
   leave(seat: Seat): void {
     if (seat.isLost) return;
     seat.isLost = true;

@@ -1,10 +1,10 @@
-// Part of the prelude: what a cell has around it. Modules of tools, `history`, read-only values, and what is too large to
-// come with the cell: a lazy value, which is read when code awaits it. It must hold to the rules in prelude.ts.
+// Part of the prelude: the surroundings of a cell. Modules of tools, `history`, read-only values, and lazy values,
+// which are too large to send with the cell and are read when code awaits them. It must follow the rules in prelude.ts.
 //
-// What is around a cell is told when it begins, and is the same whenever the cell is replayed. So is what reads bring.
+// Surroundings are sent when a cell starts and are the same in each replay. So are the results of reads.
 
 /**
- * Uses `announce`, `failed`, `toolsOf`, `isRunning` and the captured intrinsics of the prelude, and gives it `surround`,
+ * Uses `announce`, `failed`, `toolsOf`, `isRunning` and the captured intrinsics of the prelude. Defines `surround`,
  * `leave`, `search`, `frozen`, `givenText` and `variables`.
  */
 export const AROUND = String.raw`

@@ -1,8 +1,8 @@
-// Part of the prelude: texts of values and errors, for people and models. Getters and proxies are not asked, but for the
-// fields of an error. It must hold to the rules in prelude.ts.
+// Part of the prelude: texts of values and errors for people and models. Getters and proxies are not run, except for
+// the fields of an error. It must follow the rules in prelude.ts.
 
 /**
- * Uses `host`, `ASK`, `BRANDS`, `givenText` and the captured intrinsics of the prelude, and gives it `inspect`, `brief`,
+ * Uses `host`, `ASK`, `BRANDS`, `givenText` and the captured intrinsics of the prelude. Defines `inspect`, `brief`,
  * `describe` and `stackOf`.
  */
 export const INSPECT = String.raw`

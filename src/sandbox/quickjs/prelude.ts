@@ -1,21 +1,22 @@
-// The guest's own half: JavaScript that runs in a VM before any cell, and gives cells `tools`, `print`, `finish`, `sleep`,
-// timers, and what is around them. It shares its realm with code that may have changed every intrinsic, so what runs after the first cell holds
-// to these rules:
-//  1. Only captured intrinsics, called through `apply`. No for-of, spread, array patterns, `push` or methods of values.
-//  2. Its records and lists have no prototype, so that no setter of the guest is met.
-//  3. No function of the host or of this text comes into the hands of a cell, but those that are meant for it.
+// The guest's half: JavaScript that runs in a VM before any cell and defines `tools`, `print`, `finish`, `sleep`,
+// timers, and the surroundings. It shares its realm with code that may have changed every intrinsic. So what runs after
+// the first cell follows these rules:
+// prelude-1: Only captured intrinsics, called through `apply`. No for-of, spread, array patterns, `push` or methods of
+// values.
+// prelude-2: Its records and lists have no prototype, so that no setter of the guest runs.
+// prelude-3: A cell never gets a function of the host or of this text, except the public ones.
 
 import { AROUND } from "./prelude-around.ts";
 import { INSPECT } from "./prelude-inspect.ts";
 
-/** The prelude's name in stacks: its frames are left out of what people read. */
+/** The prelude's file name in stacks. Its frames are removed before people read a stack. */
 export const PRELUDE_FILE = "<bowline>";
 
-/** What the prelude asks the host for: the first argument of its one host function. */
+/** The requests of the prelude: the first argument of its one host function. */
 export const ASK = { call: 0, sleep: 1, clear: 2, print: 3, finish: 4, brand: 5, continues: 6, read: 7 } as const;
-/** What the host answers. It never throws: the library would copy the host's stack into the guest. */
+/** The host's replies. It never throws, because the library would copy the host's stack into the guest. */
 export const REPLY = { done: 0, stop: 1, tooLong: 2, noMemory: 3, tooDeep: 4 } as const;
-/** Which kind of object a value is, as the engine sees it; no code of the guest can change that. */
+/** The kinds of objects as the engine sees them. No guest code can change them. */
 export const BRANDS = [
   "",
   "proxy",

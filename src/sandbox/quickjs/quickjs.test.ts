@@ -48,7 +48,7 @@ describe("threads", () => {
       }
     }, 2));
 
-  test("P8 a native loop ends with its thread; other guests there are lost, and come back from their segments", () =>
+  test("P8 a native loop ends with its thread; other guests of the thread are rebuilt from their segments", () =>
     alone(async (sandbox) => {
       const [other, endless] = [await sandbox.open(undefined, BOUNDS), await sandbox.open(undefined, SHORT)];
       const cell = { code: "let n = await tools.a(); n * 2", file: "c", seed: "", at: 0, acceptFinish: false };
@@ -66,7 +66,7 @@ describe("threads", () => {
       });
     }));
 
-  test("P8 a replay that does not end is the engine's fault", () =>
+  test("P8 a replay that does not end is reported as the engine's fault", () =>
     alone((sandbox) =>
       inGuest(
         sandbox,
@@ -104,7 +104,7 @@ describe("threads", () => {
     await pool.close();
   });
 
-  test("P8 what nobody waits for any more is interrupted, and not begun where it is in the queue", () =>
+  test("P8 a forgotten request is interrupted, or not started if it is queued", () =>
     alone(async (sandbox) => {
       const bounds = { ...BOUNDS, stepsMax: 1e9, segmentMs: 1e6 };
       const guests = [await sandbox.open(undefined, bounds), await sandbox.open(undefined, bounds)];
@@ -127,7 +127,7 @@ describe("threads", () => {
       await inGuest(sandbox, async (next) => assert.equal(await resultOf(next, "1 + 1"), "2"));
     }));
 
-  test("P8 a thread that cannot start is told as it is, not as a guest to rebuild", async () => {
+  test("P8 a thread that cannot start has its own error, not that of a guest to rebuild", async () => {
     const pool = new Pool(new URL("./missing.ts", import.meta.url), 1);
     const seat = await pool.seat();
     await refused("code.stopped", () => pool.chore(seat, { kind: "image", guest: seat.id }));
@@ -154,7 +154,7 @@ describe("heaps", () => {
     await inGuest(shared, async (guest) => assert.equal(await resultOf(guest, "n"), "1"), image);
   });
 
-  test("P8 a guest that was opened empty and one from an image of it go on alike", async () => {
+  test("P8 a guest and one restored from its image behave the same", async () => {
     const code = "class A { #x = 1; up() { return ++this.#x; } }; var a = new A(); a.up()";
     const [image, empty] = await inGuest(shared, async (guest) => {
       const first = await imageOf(guest);

@@ -1,4 +1,4 @@
-// Reads the stacks that the engine writes: one frame a line, the innermost first, as `    at name (file:line:column)`.
+// Parses the engine's stacks: one frame per line, the innermost first, as ` at name (file:line:column)`.
 
 import { PRELUDE_FILE } from "./prelude.ts";
 
@@ -7,7 +7,7 @@ export interface Frame {
   readonly column: number;
 }
 
-/** The innermost frame that lies in this file. Its column counts bytes. */
+/** Returns the innermost frame in this file. Its column counts bytes. */
 export function frameIn(stack: string, file: string): Frame | undefined {
   for (const text of stack.split("\n")) {
     const place = /(?:\(|^\s*at )([^()]*):(\d+):(\d+)\)?$/.exec(text);
@@ -16,7 +16,10 @@ export function frameIn(stack: string, file: string): Frame | undefined {
   return undefined;
 }
 
-/** The guest's own frames. Native ones that the prelude called (`Promise`, `stringify`) go with the prelude. */
+/**
+ * Returns the guest's own frames. Native frames that the prelude called (`Promise`, `stringify`) are removed with the
+ * prelude.
+ */
 export function withoutPrelude(stack: string): string {
   const kept: string[] = [];
   let isPrelude = false;

@@ -1,10 +1,9 @@
-// What a cell can name of what is around it, as the compiler asks for it: which names are taken, and which calls mean a
-// tool that is there.
+// The names in a cell's surroundings, for the compiler: which names are used, and which calls reach an existing tool.
 
 import { nearest } from "../../model/known.ts";
 import type { Surface } from "../sandbox.ts";
 
-/** `tools.search(…)` is there whatever tools there are. */
+/** `tools.search(…)` always exists. */
 const SEARCH = "search";
 
 export class Names {
@@ -18,13 +17,15 @@ export class Names {
     this.#values = new Set(names);
   }
 
-  /** What a name stands for, which a cell may not take for its own; undefined when it is free. */
+  /** Returns the meaning of a name that a cell may not use; undefined if it is free. */
   meaningOf(name: string): string | undefined {
     if (this.#values.has(name)) return "a read-only value here";
     return this.#modules.has(name) ? "a module of tools here" : undefined;
   }
 
-  /** What is wrong with the call of `object.property`; undefined when nothing is, or the object is none of these. */
+  /**
+   * Returns what is wrong with a call of `object.property`; undefined if it is right or the object is not known here.
+   */
   missing(object: string, property: string): string | undefined {
     if (object === "tools") {
       if (property === SEARCH || this.#tools.has(property)) return undefined;
@@ -41,7 +42,7 @@ const absent = (path: string, meant: string | undefined, of: string): string =>
 
 let last: { readonly text: string; readonly names: Names } | undefined;
 
-/** From a surface as JSON. Cells of one session have the same again and again, so the latest is kept. */
+/** Parses a surface. The latest one is cached, because the cells of a session usually share it. */
 export function namesIn(text: string): Names {
   if (last?.text !== text) last = { text, names: new Names(JSON.parse(text) as Surface) };
   return last.names;

@@ -1,8 +1,8 @@
-// One VM, restored from a heap. Values of the guest are pointers here, and nobody looks into one: to read a property would
-// run the guest's getters. Texts come from the prelude.
+// One VM, restored from a heap. Guest values are pointers here and are never inspected, because reading a property
+// would run the guest's getters. The prelude makes texts of them.
 //
-// The library's own `evalCode`, `callFunction` and `executePendingJobs` are not used: they read what was thrown, and run
-// all jobs at once. What they would do is done here with the functions below them, which 3.6.2 of the library types.
+// The library's `evalCode`, `callFunction` and `executePendingJobs` are not used: they read thrown values and run all
+// jobs at once. This file calls the functions below them, which the library types as of 3.6.2.
 
 import { EvalFlags, JSValueHandle, QuickJS } from "quickjs-wasi";
 import type { Baseline } from "./baseline.ts";
@@ -10,13 +10,13 @@ import { type Callbacks, LIMITS, optionsOf } from "./engine.ts";
 import { type Heap, heapOf } from "./image.ts";
 import type { BRANDS, Entry } from "./prelude.ts";
 
-/** Where a value of the guest lies. */
+/** The address of a guest value. */
 export type Pointer = number;
-/** A value that is kept until it is let go. */
-export type Held = JSValueHandle;
+/** A guest value that stays until it is released. */
+export type ValueHandle = JSValueHandle;
 
 export interface Host extends Callbacks {
-  /** What the prelude asks the host for. Answers one of the baseline's numbers, and never throws. */
+  /** Handles a request of the prelude. Returns one of the baseline's numbers and never throws. */
   asks(values: readonly Pointer[]): number;
 }
 
@@ -46,7 +46,7 @@ export class Vm {
     return this.#exports.memory.buffer.byteLength;
   }
 
-  /** A view, not a copy: valid until the VM runs again. */
+  /** Returns a view, not a copy: valid until the VM runs again. */
   heap(): Heap {
     return {
       memory: new Uint8Array(this.#exports.memory.buffer),
@@ -56,7 +56,7 @@ export class Vm {
     };
   }
 
-  /** Runs a script up to its first `await`. What it throws later rejects the promise. */
+  /** Runs a script up to its first `await`. A later throw rejects the promise. */
   evaluate(js: string, file: string): { readonly promise: Pointer } | { readonly thrown: Pointer } {
     const code = this.#library._writeString(js);
     const name = this.#library._writeString(file);
@@ -68,7 +68,7 @@ export class Vm {
     return { thrown: this.#exports.qjs_get_exception() };
   }
 
-  /** Runs one job. False if there is none. */
+  /** Runs one job. Returns false if there is none. */
   runJob(): boolean {
     if (this.#exports.qjs_is_job_pending() === 0) return false;
     if (this.#exports.qjs_execute_pending_job() < 0) this.#forgetException();
@@ -86,7 +86,7 @@ export class Vm {
     for (const each of handles) each.dispose();
   }
 
-  /** Calls a function of the prelude with values of the guest. The text that it returns; undefined if it gave none. */
+  /** Calls a function of the prelude with guest values. Returns its text; undefined if it returned none. */
   read(entry: Entry, ...values: readonly Pointer[]): string | undefined {
     const result = this.#call(entry, values);
     if (result === undefined) return undefined;
@@ -95,7 +95,7 @@ export class Vm {
     return text;
   }
 
-  /** Undefined if it threw: it ran out of memory or stack, or was interrupted. */
+  /** Returns undefined if it threw: it ran out of memory or stack, or was interrupted. */
   #call(entry: Entry, values: readonly Pointer[]): Pointer | undefined {
     const list = this.#exports.wasm_malloc(Math.max(1, values.length) * 4);
     const view = new DataView(this.#exports.memory.buffer);
@@ -113,7 +113,10 @@ export class Vm {
     this.free(this.#exports.qjs_get_exception());
   }
 
-  /** A string that the prelude made: it is well formed. Undefined if the guest has no memory left to copy it. */
+  /**
+   * Reads a string that the prelude made, which is well formed. Returns undefined if the guest has no memory left to
+   * copy it.
+   */
   text(pointer: Pointer): string | undefined {
     const length = this.#exports.wasm_malloc(4);
     const start = this.#exports.qjs_get_string_len(pointer, length);
@@ -132,7 +135,7 @@ export class Vm {
     return this.#exports.qjs_get_float64(pointer);
   }
 
-  /** Which object a value is, whatever points to it. */
+  /** Returns the identity of an object, which does not depend on the pointer. */
   identity(pointer: Pointer): number {
     return this.#exports.qjs_get_value_ptr(pointer);
   }
@@ -159,7 +162,7 @@ export class Vm {
   }
 }
 
-/** Makes the heap of an image in the memory of a VM that has the baseline: a large one is not copied once more. */
+/** Builds the heap of an image in the memory of a VM with the baseline, so that a large one is not copied again. */
 function fill(exports: Exports, baseline: Heap, deltas: readonly Uint8Array[]): void {
   const { memory } = exports;
   const heap = heapOf(baseline, deltas, (length) => {
@@ -167,7 +170,7 @@ function fill(exports: Exports, baseline: Heap, deltas: readonly Uint8Array[]): 
     if (missing > 0) memory.grow(missing / WASM_PAGE);
     return new Uint8Array(memory.buffer);
   });
-  // What the library does when it restores a heap, in its order: each of these writes into the heap.
+  // The steps of the library when it restores a heap, in its order, because each of them writes into the heap.
   exports.qjs_set_runtime_and_context(heap.runtimePtr, heap.contextPtr);
   exports.__stack_pointer.value = heap.stackPointer;
   exports.qjs_set_memory_limit(LIMITS.memoryLimit);

@@ -1,5 +1,5 @@
-// The thread that guests run in: a request in, an answer out, one at a time. What it is given to start with is in
-// `workerData`; nothing else of the process is known here.
+// The thread that guests run in: one request at a time, with one answer each. `workerData` contains its start values.
+// Nothing else of the process is accessible here.
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { RuntimeError } from "../../model/errors.ts";
@@ -7,19 +7,19 @@ import { makeBaseline } from "./baseline.ts";
 import { isSpent } from "./compile.ts";
 import { discarded, postponeCollecting } from "./garbage.ts";
 import { GuestVm } from "./guest.ts";
-import type { Answer, Given, Request } from "./message.ts";
+import type { Answer, Request, WorkerInput } from "./message.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file is the entry of a worker.");
 
-const { wasm, unwanted } = workerData as Given;
+const { wasm, unwanted } = workerData as WorkerInput;
 const baseline = await makeBaseline(wasm);
 const guests = new Map<number, GuestVm>();
 
 port.on("message", (request: Request) => void serve(request));
 port.postMessage({ kind: "ready" } satisfies Answer);
 
-/** How long the thread looks for the next request before it rests: to be woken takes longer than most tools do. */
+/** How long the thread polls for the next request before it sleeps: waking it takes longer than most tools do. */
 const LOOK_MS = 0.3;
 
 async function serve(first: Request): Promise<void> {
@@ -80,7 +80,7 @@ function close(id: number): void {
 
 function imageOf(guest: GuestVm): Answer {
   const { keeps, delta } = guest.image();
-  // In memory of its own: a transfer takes all that lies in the same buffer.
+  // A copy in a separate buffer, because a transfer takes the whole buffer.
   return { kind: "image", keeps, delta: new Uint8Array(delta) };
 }
 

@@ -1,4 +1,4 @@
-import type { CellProgress, CellSegment } from "bowline";
+import type { CellProgress, CellSegment } from "bowline/protocol";
 import { breakExecutor } from "../code.ts";
 import { overExecutor } from "./over.ts";
 

@@ -1,4 +1,5 @@
-import type { CodeExecutor, Json, Store } from "bowline";
+import type { Json, Store } from "bowline";
+import type { CodeExecutor } from "bowline/protocol";
 
 /** The same store, with some of its methods replaced. */
 export const over = (store: Store, own: Partial<Store>): Store => replaced(store, own);

@@ -14,7 +14,7 @@ export default {
   open(at) {
     note("open", at.name);
     mkdirSync(folderOf(at), { recursive: true });
-    return { store: sqlite(join(folderOf(at), "own.db"), { strength: "process" }), host: journal() };
+    return { store: sqlite(join(folderOf(at), "own.db"), { durability: "process" }), host: journal() };
   },
   async look(at, read, during) {
     note("look", at.name, during);

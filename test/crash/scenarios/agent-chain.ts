@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { ask, createRuntime, definePlugin, defineTool, hasCode, type Provider, type Runtime } from "bowline";
+import { createRuntime, definePlugin, defineTool, hasCode, type Runtime } from "bowline";
+import { ask } from "bowline/plugin";
 import { subagents } from "bowline/plugins/subagents";
+import type { Provider } from "bowline/provider";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 import { over } from "../mutants/over.ts";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, type Provider } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import type { Provider } from "bowline/provider";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 
 const mark = (body: string) => ({ kind: "plugin", type: "mark", body }) as const;

@@ -1,4 +1,5 @@
-import { ask, createRuntime, definePlugin, defineTool, hasCode } from "bowline";
+import { createRuntime, definePlugin, defineTool, hasCode } from "bowline";
+import { ask } from "bowline/plugin";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 
 const careful = definePlugin({

@@ -1,4 +1,5 @@
-import { ask, createRuntime, definePlugin, defineTool, deny } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ask, deny } from "bowline/plugin";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 import { answer, resting } from "../resting.ts";

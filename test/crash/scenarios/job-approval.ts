@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ask } from "bowline/plugin";
 import { defineScenario, recited } from "bowline/testing";
 import { z } from "zod";
 import { asked } from "../jobs.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, type Jobs } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import type { Jobs } from "bowline/plugin";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 import { allOver } from "../jobs.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, type Provider, ProviderFailure, type SessionEvent } from "bowline";
+import { createRuntime, type SessionEvent } from "bowline";
+import { type Provider, ProviderFailure } from "bowline/provider";
 import { defineScenario, recited, says } from "bowline/testing";
 
 /** A model that breaks off in the middle of its first word and is asked again; what was shown is taken back. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool, type Provider } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import type { Provider } from "bowline/provider";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 
 /** Hooks and tools that ask a model themselves, and do things once in a turn: what is noted is not done again. */

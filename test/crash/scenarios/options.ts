@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, createSession, definePlugin } from "bowline";
+import { createRuntime, definePlugin } from "bowline";
+import { createSession } from "bowline/plugin";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 

@@ -1,4 +1,5 @@
-import { answer, createRuntime, definePlugin } from "bowline";
+import { createRuntime, definePlugin } from "bowline";
+import { answer } from "bowline/plugin";
 import { defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 

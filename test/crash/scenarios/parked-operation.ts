@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ask } from "bowline/plugin";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 import { answer, resting } from "../resting.ts";

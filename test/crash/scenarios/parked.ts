@@ -1,4 +1,5 @@
-import { ask, createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { ask } from "bowline/plugin";
 import { calls, defineScenario, recited, says } from "bowline/testing";
 import { answer, resting } from "../resting.ts";
 

@@ -1,4 +1,5 @@
-import { createRuntime, definePlugin, defineTool, emitEvent } from "bowline";
+import { createRuntime, definePlugin, defineTool } from "bowline";
+import { emitEvent } from "bowline/plugin";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 

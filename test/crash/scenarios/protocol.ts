@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, type ProtocolDriver } from "bowline";
+import { createRuntime, definePlugin } from "bowline";
+import type { ProtocolDriver } from "bowline/protocol";
 import { defineScenario, recited, says } from "bowline/testing";
 
 const driver: ProtocolDriver = {

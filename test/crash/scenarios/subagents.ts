@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, type ModelRequest, type Provider } from "bowline";
+import { createRuntime, defineTool } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
+import type { ModelRequest, Provider } from "bowline/provider";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 
 /** Who is told what: by the words that its conversation begins with. */

@@ -1,4 +1,5 @@
-import { ask, createRuntime, defer, definePlugin, defineTool } from "bowline";
+import { createRuntime, defer, definePlugin, defineTool } from "bowline";
+import { ask } from "bowline/plugin";
 import { both, calls, defineScenario, recited, says } from "bowline/testing";
 import { z } from "zod";
 import { answer, resting } from "../resting.ts";

@@ -4,15 +4,15 @@ import { ToolCall } from "../../model/tool.js";
 type Awaitable<T> = T | PromiseLike<T>;
 type Verdict = "allow" | "ask" | "deny";
 /**
- * How far an answer reaches that somebody wants to be remembered: to calls with the same `arguments`, to all calls of the
- * `tool`, or to `nothing`. In each case the reason for asking must be the same too.
+ * For which later calls a remembered answer counts: calls with the same `arguments`, all calls of the `tool`, or
+ * `nothing`. The reason for asking must be the same too.
  */
 type Reach = "arguments" | "tool" | "nothing";
-/** What is to become of a call. */
+/** The decision about a call. */
 interface ApprovalDecision {
-  /** `allow` runs the call, `ask` asks somebody, `deny` refuses it. */
+  /** `allow` runs the call, `ask` asks a person, `deny` refuses it. */
   readonly verdict: Verdict;
-  /** Shown to whoever is asked, or told to the model when the call is denied. */
+  /** The reason. The person who is asked reads it, or the model if the call is denied. */
   readonly reason?: string | undefined;
   /** How long to wait for an answer, in milliseconds; then the call is denied. Default: `waitMs` of the plugin. */
   readonly waitMs?: number | undefined;
@@ -48,7 +48,7 @@ type Decide = (asked: Asked) => Awaitable<Verdict | ApprovalDecision | undefined
 interface ApprovalsOptions {
   /** The policy as data. The first rule that is for a call decides. */
   readonly rules?: readonly ApprovalRule[] | undefined;
-  /** What becomes of calls that no rule is for: `allow`, `ask` or `deny`. Default `allow`. */
+  /** The decision for calls without a matching rule: `allow`, `ask` or `deny`. Default `allow`. */
   readonly otherwise?: Verdict | undefined;
   /**
    * The policy as a function, beside the rules: the stricter of both counts. Not for options of one session, which are

@@ -1,5 +1,5 @@
 import "../../sandbox/quickjs/index.js";
-import "./kept.js";
+import "./state.js";
 import { Extension } from "../../kernel/extension.js";
 import { Json } from "../../model/json.js";
 type Values = {

@@ -1,14 +1,14 @@
 import { ToolSchema } from "../../model/schema.js";
 /** A task that the model may start. */
 interface TaskOffer {
-  /** What the task does and what comes of it. The model reads it to choose. */
+  /** What the task does and returns. The model reads it to choose a task. */
   readonly description?: string | undefined;
   /**
-   * What the model may pass, an object; it is shown this, and held to it besides what the task itself checks. Default: the
-   * model is told nothing, for a plugin cannot read the schemas of another.
+   * The schema of the model's input, an object. The model sees it, and its input must fit it and the task's own schema.
+   * Default: the model sees no schema, because a plugin cannot read the schemas of another plugin.
    */
   readonly input?: ToolSchema | undefined;
-  /** The signals that such a job takes, each with the schema of its payload; the model is shown them. Default: none. */
+  /** The signals of such a job, each with the schema of its payload. The model sees them. Default: none. */
   readonly signals?: {
     readonly [name: string]: ToolSchema;
   } | undefined;
@@ -16,18 +16,18 @@ interface TaskOffer {
   readonly isElsewhere?: boolean | undefined;
 }
 interface JobsOptions {
-  /** How long `jobs_wait` waits at most, in milliseconds. Default 7 days: a job may wait for a person. */
+  /** The longest wait of `jobs_wait`, in milliseconds. Default 7 days, because a job can wait for a person. */
   readonly timeoutMs?: number | undefined;
   /**
-   * The tasks that the model may start, by their whole names, such as `acme/reports.write`: it then has `jobs_start` and
-   * `jobs_signal`. Default: none, and neither tool.
+   * The tasks that the model can start, by full name, such as `acme/reports.write`. With tasks the model has the tools
+   * `jobs_start` and `jobs_signal`. Default: none.
    */
   readonly tasks?: readonly string[] | {
     readonly [name: string]: TaskOffer;
   } | undefined;
   /**
-   * How the model hears of the end of a job that it starts, where it does not say: `notify` waits until it next acts, `wake`
-   * opens a turn, `none` leaves it to `jobs_wait`. Default `notify`.
+   * The default for how the end of a job reaches the model. `notify` waits until the model next acts, `wake` opens a
+   * turn, `none` leaves it to `jobs_wait`. Default `notify`.
    */
   readonly wake?: "none" | "notify" | "wake" | undefined;
 }

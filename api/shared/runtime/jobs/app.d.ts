@@ -2,21 +2,21 @@ import { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kernel/ser
 import { JobRecord } from "../../model/job.js";
 import { Json } from "../../model/json.js";
 interface AppJobs {
-  /** The jobs of one session, with all that can be done to them. */
+  /** The full service for the jobs of one session. */
   of(session: string): Jobs;
-  /** Lists jobs of all sessions, or of one, in the order in which they were begun. */
+  /** Lists jobs of all sessions, or of one, in the order in which they started. */
   list(filter?: JobsFilter & {
     readonly session?: string | undefined;
   }): Promise<readonly JobRecord[]>;
   /** Throws `job.unknown`. */
   get(id: string): Promise<JobRecord>;
-  /** As `Jobs.cancel`, of whatever session. */
+  /** As `Jobs.cancel`, for a job of any session. */
   cancel(id: string, reason?: string): Promise<JobRecord>;
-  /** As `Jobs.signal`, of whatever session. */
+  /** As `Jobs.signal`, for a job of any session. */
   signal(id: string, name: string, payload?: Json, options?: {
     readonly key?: string | undefined;
   }): Promise<void>;
-  /** As `Jobs.await`, for one job of whatever session. */
+  /** As `Jobs.await`, for one job of any session. */
   await(id: string, options?: Omit<AwaitJobsOptions, "need">): Promise<JobRecord>;
   /** Jobs of all sessions that changed after a cursor, each once. */
   changes(after?: string, options?: {

@@ -20,6 +20,11 @@ interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   readonly id: Promise<TurnId>;
   /** Settles after the commit and its `lifecycle` hooks. Rejects when the input was refused or the turn is lost. */
   result(): Promise<TurnResult<Value>>;
+  /**
+   * Waits as `result()` does, and resolves with the text of the answer. The value of a finished turn is a string as it
+   * is, or JSON. Throws `turn.unanswered` when the turn was stopped or failed; its `details` are the result.
+   */
+  text(): Promise<string>;
   /** Asks the turn to end; `result()` then says how it ended. */
   cancel(reason?: string): Promise<CancelAnswer>;
 }

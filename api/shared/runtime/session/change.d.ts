@@ -3,7 +3,7 @@ type Compacted = {
   readonly kind: "compacted";
   readonly frame: NodeId;
 } |
-/** No plugin compacts, or there is nothing to compact. */
+/** No plugin compacts, there is nothing to compact, or no plugin's result is smaller. */
 {
   readonly kind: "nothing";
 };

@@ -1,7 +1,9 @@
 import { Any, OutputOf, ToolSchema } from "../../model/schema.js";
-import { AppendNode, AppendOptions, Appended, Complete, Jobs } from "../../kernel/services.js";
+import { AppendNode, AppendOptions, Appended, Jobs } from "../../kernel/services.js";
 import { CancelAnswer } from "../../model/outcome.js";
+import { CompactOptions } from "../../kernel/directive.js";
 import { Compacted } from "./change.js";
+import { Complete } from "../../kernel/complete.js";
 import {
   ConfigPatch,
   InputArgs,
@@ -16,6 +18,7 @@ import { ForkOptions } from "./make.js";
 import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../../model/input.js";
 import { InputId, JobId, SessionId, TurnId } from "../../model/ids.js";
+import { InstalledHooks } from "../../kernel/hook-runner.js";
 import { Json } from "../../model/json.js";
 import { Monitors } from "../../kernel/monitor.js";
 import { ObserveOptions } from "../readers/readers.js";
@@ -23,6 +26,7 @@ import { OperationOptions, Receipt } from "./operate.js";
 import { Plugin } from "../../kernel/plugin.js";
 import { Point } from "../../kernel/point.js";
 import { PromptPart } from "../../model/prompt.js";
+import { SavedStates } from "../../kernel/created.js";
 import { SessionConfig } from "../../model/config.js";
 import { SessionEvent } from "../../model/event.js";
 import { SessionTools } from "../toolset/tools.js";
@@ -128,7 +132,7 @@ interface Session extends AsyncDisposable {
   /** Nodes of all frames, newest first. */
   history(page?: HistoryPage): Promise<readonly Node[]>;
   /** Begins a new frame with a shorter conversation; answers `nothing` when no plugin compacts. */
-  compact(): Promise<Compacted>;
+  compact(options?: CompactOptions): Promise<Compacted>;
   /** Calls a plugin's query at once; it changes nothing. Throws `operation.unknown` if the plugin is not installed. */
   query<Ops, N extends NamesOf<Ops, "query">>(plugin: Plugin<Ops>, name: N, ...args: InputArgs<InputFor<Ops, N>, OperationOptions>): Promise<OutputFor<Ops, N>>;
   /** Calls a plugin's command between turns; its state changes and events are committed together. */
@@ -138,6 +142,8 @@ interface Session extends AsyncDisposable {
   /** Calls an operation by its wire name, `plugin.operation`, without types. */
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
+  /** Returns which plugins handle each hook in this session. A hook that nobody handles has an empty list. */
+  hooks(): InstalledHooks;
   contributed<Out>(point: Point<Any, Out>): Out;
   /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
   readonly triggers: Triggers;
@@ -152,9 +158,11 @@ interface Session extends AsyncDisposable {
   /** Gives the protocol an extension for the session, between turns. Throws `protocol.extension` if it takes none. */
   extend(value: ExtensionValue): Promise<void>;
   readonly tools: SessionTools;
+  /** Returns the plugin states as last committed, to begin another session with: `sessions.create({ states })`. */
+  states(): Promise<SavedStates>;
   /** Creates a session over the same history. Default: at the head. */
   fork(options?: ForkOptions): Promise<Session>;
   /** Closes this handle; turns go on. */
   close(): Promise<void>;
 }
-export { Session, SessionInputs, TurnOptions };
+export { Session, TurnOptions };

@@ -1,34 +1,37 @@
-import { Availability, ToolListing, ToolState } from "../../model/tool.js";
+import { Availability, ToolListOptions, ToolListing, ToolState } from "../../model/tool.js";
 import { ToolDeclaration } from "../../model/request.js";
 import { ToolProvider } from "../../kernel/tool.js";
 /** Which tools a session has. Changes are stored with the session and count from its next turn on. */
 interface SessionTools {
-  /** Lists all tools, also those that are off and those whose source is gone. */
-  list(): Promise<readonly ToolListing[]>;
-  /** Gives a tool with its input schema, loading it if necessary; undefined when it is off or unknown. */
+  /**
+   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
+   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   */
+  list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
+  /** Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is off or unknown. */
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /**
-   * Sets how far tools are open to the model: `off`, `searchable`, `callable` or `documented`, or with `null` back to
-   * their default. Gives the new generation.
+   * Sets the availability of tools to `off`, `searchable`, `callable` or `documented`, or with `null` to their default.
+   * Returns the new generation.
    */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
-   * Adds a provider's tools while this session is open here; a turn that runs has them from its next round on. Choices
-   * for them stay stored for when they come back.
+   * Adds a provider's tools while this session is open here. A running turn has them from its next round on. Choices
+   * for them stay stored and count again when the provider is added again.
    */
   add(provider: ToolProvider): Promise<{
     remove(): Promise<void>;
   }>;
   /**
-   * Lists the session's providers again, also those that did not say that they changed, and loads their tools anew.
-   * Returns the generation of the tools. A turn that runs keeps the tools it began with.
+   * Lists all providers of the session again and loads their tools again, also without a reported change. Returns the
+   * generation of the tools. A running turn keeps its tools.
    */
   refresh(): Promise<number>;
-  /** Gives the choices as data, to edit and `apply`, or to `restore` elsewhere. */
+  /** Returns the choices as data, to edit and `apply`, or to `restore` in another session. */
   export(): Promise<ToolState>;
   /** Applies an edited export. Throws `tool.generation` when the tools have changed since. */
   apply(state: ToolState): Promise<ToolState>;
-  /** Takes over a state from before or elsewhere. Choices for tools that are missing now are kept as orphans. */
+  /** Applies an older state or a state of another session. Choices for missing tools are kept as orphans. */
   restore(state: ToolState): Promise<{
     readonly state: ToolState;
     readonly orphans: readonly string[];

@@ -9,13 +9,13 @@ interface AppTriggers {
   declared(): readonly TriggerDeclaration[];
   /** The subscriptions of all sessions, by session and id. */
   list(): Promise<readonly Subscription[]>;
-  /** As `Triggers.emit`: says that an event has happened. */
+  /** Records an event, as `Triggers.emit`. */
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
-  /** What has happened, newest first, and what it started. */
+  /** All occurrences, newest first, with the work that they started. */
   occurrences(filter?: Omit<OccurrencesFilter, "subscription">): Promise<readonly Occurrence[]>;
   /**
-   * Makes a handler of web requests that verifies each and says that the event has happened. It answers when that is kept,
-   * with 202, or with 200 when it was known by its key; it never throws.
+   * Makes a handler of web requests. It verifies each request and records the event. It answers 202 when the event is
+   * stored, or 200 if an event with the same key is already stored. It never throws.
    */
   webhook<P = Json>(options: WebhookOptions<P>): (request: Request) => Promise<Response>;
 }

@@ -1,7 +1,7 @@
 import "./names.js";
 import { Sandbox } from "../sandbox.js";
 interface QuickjsOptions {
-  /** Threads that guests run in: one for each core unless told, and at most 4. They start when they are needed. */
+  /** Number of guest threads. Default: one per core, at most 4. They start on demand. */
   readonly workers?: number;
 }
 /** Runs the code of models in QuickJS, compiled to WebAssembly, in worker threads. */

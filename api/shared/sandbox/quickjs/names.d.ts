@@ -1,4 +1,6 @@
 import "acorn";
-/** Names that a cell may not declare at its top level nor assign to. A function may have variables by these names. */
+/**
+ * Names that a cell may neither declare at its top level nor assign to. A function may have variables with these names.
+ */
 declare const RESERVED: ReadonlySet<string>;
 export { RESERVED };

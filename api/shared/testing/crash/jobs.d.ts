@@ -1,5 +1,5 @@
 import { Json } from "../../model/json.js";
-/** A job as it is compared: no times, and not how many processes it took. */
+/** A job as it is compared: without times and the number of its processes. */
 interface PictureOfJob {
   readonly session: string;
   readonly label: string;
@@ -10,14 +10,14 @@ interface PictureOfJob {
   readonly input?: Json;
   readonly result?: Json;
   readonly error?: string;
-  /** What was recorded of its work, by name and in the order of the names. */
+  /** The recorded steps, sorted by name. */
   readonly steps: readonly {
     readonly name: string;
     readonly value: Json;
   }[];
-  /** What others sent, in its order: signals, answers, sessions that it was handed over to. */
+  /** Events from outside, in order: signals, answers, sessions that it was handed over to. */
   readonly sent: readonly string[];
-  /** How often its session was told something. */
+  /** How often it woke its session. */
   readonly wakes: number;
 }
 export { PictureOfJob };

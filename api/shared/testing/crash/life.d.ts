@@ -3,30 +3,30 @@ import { Store } from "../../stores/store.js";
 import { TrialPlace } from "./places/place.js";
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 interface CrashWorld {
-  /** Give both to `createRuntime`: the process is killed at their boundaries. */
+  /** Pass both to `createRuntime`: the process is killed at their boundaries. */
   readonly store: Store;
   readonly host: EffectHost;
   /** 1 in the first process, 2 after the first kill, and so on. */
   readonly life: number;
-  /** 0; 1 in a second process that runs beside the first. */
+  /** 0; 1 in a second, concurrent process. */
   readonly worker: number;
-  /** A folder that this trial alone has, in all its lives: for what the scenario itself keeps. */
+  /** A folder of this trial, the same in all its lives, for data of the scenario. */
   readonly folder: string;
   /**
-   * Records something that was done in the outer world. `check` gets the records of all lives. What a step of a job does
-   * says so: `{ job: job.id, step: "pay" }` inside of `once("pay", …)`. Once that is recorded it must not run again.
+   * Records an act on the outer world. `check` gets the records of all lives. An act of a job's step passes `{ job:
+   * job.id, step: "pay" }` inside `once("pay", …)`. Once that step is recorded the act must not repeat.
    */
   act(what: string, of?: {
     readonly job: string;
     readonly step: string;
   }): void;
 }
-/** What one process of a trial is to do. */
+/** The instructions for one process of a trial. */
 interface Orders {
-  /** The name or the address of the place, and what the trial has there. */
+  /** The name or the URL of the place, and the trial's data there. */
   readonly place: string;
   readonly at: TrialPlace;
-  /** What the scenario has for itself. */
+  /** The scenario's folder. */
   readonly folder: string;
   readonly ledger: string;
   readonly life: number;
@@ -36,16 +36,16 @@ interface Orders {
     readonly place: string;
     readonly turn?: string;
   };
-  /** Stops the process at the n-th boundary, until it is continued from outside. */
+  /** Suspends the process at the n-th boundary, until it is continued from outside. */
   readonly stopAt?: number;
-  /** Begins when this many processes are ready, so that they run beside each other. */
+  /** Waits until this many processes are ready, so that they run concurrently. */
   readonly together?: number;
-  /** Makes the clock run faster from this moment on, so that leases lapse sooner; the same in all lives of a trial. */
+  /** Makes the clock run faster from this moment on, so that leases expire sooner; the same in all lives of a trial. */
   readonly clock?: {
     readonly from: number;
     readonly speed: number;
   };
-  /** The address of a module that wraps the store and the host. */
+  /** The URL of a module that wraps the store and the host. */
   readonly around?: string;
 }
 export { CrashWorld, Orders };

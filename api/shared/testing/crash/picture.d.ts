@@ -2,25 +2,25 @@ import { Json } from "../../model/json.js";
 import { NodeBody } from "../../model/node.js";
 import { PictureOfJob } from "./jobs.js";
 import { PictureOfOccurrence, PictureOfSubscription } from "./triggers.js";
-/** All that a store holds, without what differs from run to run: ids are numbered, times and node ids left out. */
+/** The content of a store, without what differs from run to run: ids are numbered, times and node ids omitted. */
 interface Picture {
   readonly sessions: {
     readonly [id: string]: PictureOfSession;
   };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
   readonly outcomes: readonly Json[];
-  /** All jobs that are there, in the order in which they were begun. */
+  /** All jobs, in the order of their start. */
   readonly jobs: readonly PictureOfJob[];
-  /** By session and id. */
+  /** Sorted by session and id. */
   readonly subscriptions: readonly PictureOfSubscription[];
-  /** What has happened, in that order. */
+  /** All occurrences, in order. */
   readonly occurrences: readonly PictureOfOccurrence[];
 }
 interface PictureOfSession {
   readonly parentId?: string;
   /** Oldest first. */
   readonly messages: readonly PictureOfMessage[];
-  /** Nodes that are no messages: of plugins, and where frames begin. Oldest first. */
+  /** Nodes other than messages: those of plugins, and starts of frames. Oldest first. */
   readonly nodes: readonly PictureOfNode[];
   readonly plugins: {
     readonly [id: string]: {
@@ -29,9 +29,9 @@ interface PictureOfSession {
     };
   };
   readonly turns: number;
-  /** What its turns waited for, and how that was answered: a line for each such fact, in the order of their words. */
+  /** The waits of its turns and their answers: one line per fact, sorted. */
   readonly waits: readonly string[];
-  /** Usage without the calls of unknown cost, because a call that was killed is one. */
+  /** Usage without calls of unknown cost, because a killed call is one. */
   readonly usage: Json;
 }
 type PictureOfNode = Exclude<NodeBody, {
@@ -39,7 +39,7 @@ type PictureOfNode = Exclude<NodeBody, {
 }>;
 interface PictureOfMessage {
   readonly role: string;
-  /** All text of the message, tool results included. */
+  /** All text of the message, including tool results. */
   readonly text: string;
   readonly parts: readonly Json[];
   readonly origin?: Json;

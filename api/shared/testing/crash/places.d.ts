@@ -1,5 +1,5 @@
 import { Place } from "./places/place.js";
-/** The places that the kit knows by name. A place of your own may be made of one, with another host for example. */
+/** The places of the kit by name. Your own place may extend one, for example with another host. */
 declare const places: {
   readonly sqlite: Place;
   readonly amnesiac: Place;

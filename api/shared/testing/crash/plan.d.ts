@@ -1,38 +1,38 @@
-/** What is done to a scenario: one process for each kill, and one more to finish. */
+/** What happens to a scenario: one process for each kill, and one more to finish. */
 type Trial =
 /** Kills the process at these boundaries, one life after the other. */
 {
   readonly kind: "kills";
   readonly at: readonly number[];
 } |
-/** Kills the process whenever it comes to this boundary, until the runtime gives the turn up. */
+/** Kills the process each time it reaches this boundary, until the runtime abandons the turn. */
 {
   readonly kind: "loop";
   readonly place: string;
 } |
-/** Stops the process until its lease has lapsed and another process has done the work, then continues it. */
+/** Suspends the process until its lease has expired and another process has done the work, then continues it. */
 {
   readonly kind: "stop";
   readonly at: number;
 } |
-/** Runs two processes beside each other, and kills the first at this boundary and starts it again. */
+/** Runs two processes concurrently, kills the first at this boundary and starts it again. */
 {
   readonly kind: "pair";
   readonly at: number;
 };
-/** How many trials there are of each kind. */
+/** The number of trials of each kind. */
 interface Amounts {
-  /** Trials with one kill, each at another boundary. Default `all` boundaries. */
+  /** Trials with one kill, each at another boundary. Default: `all` boundaries. */
   readonly kills: "all" | number;
-  /** Trials with a second kill in the process after the first. Default 0. */
+  /** Trials with a second kill in the process after the first. Default: 0. */
   readonly doubles: number;
-  /** Trials with three kills. Default 0. */
+  /** Trials with three kills. Default: 0. */
   readonly triples: number;
-  /** Trials that kill every process at the same outward effect. Default 0. */
+  /** Trials that kill every process at the same outward effect. Default: 0. */
   readonly loops: "all" | number;
-  /** Trials that stop a process until its lease has lapsed. Default 0. */
+  /** Trials that suspend a process until its lease has expired. Default: 0. */
   readonly stops: "all" | number;
-  /** Trials with two processes at the same time. Default 0. */
+  /** Trials with two concurrent processes. Default: 0. */
   readonly pairs: "all" | number;
 }
 export { Amounts, Trial };

@@ -1,8 +1,8 @@
 import { Provider } from "../../providers/provider.js";
 import { Reply } from "../../../providers/scripted.js";
 /**
- * A model that finds its place by the conversation: it gives the first reply where there is none yet, the second where
- * there is one, and so on. So it goes on after a restart, which `scripted` does not.
+ * A model that finds its place in the conversation: its first reply if there is none yet, its second after one, and so
+ * on. So it continues after a restart, which `scripted` does not.
  */
 declare const recited: (...replies: readonly Reply[]) => Provider;
 export { recited };

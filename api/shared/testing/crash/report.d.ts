@@ -6,7 +6,7 @@ interface Violation {
   readonly problem: string;
   /** The trial; `crashTest(scenario, { trials: [trial] })` runs it again. Absent for the run without a kill. */
   readonly trial?: Trial;
-  /** The boundaries at which processes were killed or stopped. */
+  /** The boundaries at which processes were killed or suspended. */
   readonly places: readonly string[];
 }
 /** The report's line for one scenario. */
@@ -23,11 +23,11 @@ declare class CrashReport {
   readonly rows: readonly CrashRow[];
   readonly violations: readonly Violation[];
   constructor(rows: readonly CrashRow[], violations: readonly Violation[]);
-  /** How many processes were killed in all. */
+  /** The number of all killed processes. */
   get kills(): number;
   get lost(): number;
   get repeated(): number;
-  /** A table of scenarios, the violations, and the sum. */
+  /** Returns a table of scenarios, the violations, and the sum. */
   toString(): string;
 }
 export { CrashReport, CrashRow, Violation };

@@ -7,10 +7,10 @@ interface PictureOfSubscription {
   readonly isEnabled: boolean;
 }
 interface PictureOfOccurrence {
-  /** `event:<name>`, or `subscription:<session>/<id>` for what only that one waits for. */
+  /** `event:<name>`, or `subscription:<session>/<id>` for a source with a single subscription. */
   readonly source: string;
   readonly payload: Json;
-  /** To whom, as `<session>/<subscription>`, and the state of the job that it is; none where nothing was started. */
+  /** The receiver as `<session>/<subscription>`, and the state of the started job; none if no job was started. */
   readonly deliveries: readonly (readonly [to: string, state: string])[];
 }
 export { PictureOfOccurrence, PictureOfSubscription };

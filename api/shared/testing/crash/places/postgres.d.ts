@@ -1,11 +1,10 @@
 import { Place } from "./place.js";
 /**
- * A PostgreSQL database and the journal host: each trial has a schema of its own, named after it. For the default export
- * of a module, which every process loads for itself: take the URL from the environment, for example. Needs the package
- * `pg`.
+ * A PostgreSQL database and the journal host. Each trial has a schema with its name. Use it in the default export of a
+ * module, which every process loads, and take the URL from the environment, for example. It needs the package `pg`.
  *
- * Leases go by the clock of the server, as they do outside of tests, but where the kit hastens the clock of the processes:
- * there a lease that lapsed for them would hold on the server for twenty times as long.
+ * Leases use the server's clock as in production, except where the kit speeds up the clock of the processes: there an
+ * expired lease would stay valid on the server for twenty times as long.
  */
 declare const postgresPlace: (url: string) => Place;
 export { postgresPlace };

@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { RuntimeError } from "../index.ts";
+import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
+import { type Io, UsageError } from "./io.ts";
+
+/** The file in which conversations are kept. */
+export interface DatabaseFile {
+  readonly path: string;
+  /** The path as a user would write it in the working directory. */
+  readonly shown: string;
+  /** Whether the path is the default. Only then is a missing folder made: a named one is most likely mistyped. */
+  readonly isDefault: boolean;
+}
+
+export const MEMORY = ":memory:";
+const DEFAULT = join(".bowline", "agent.db");
+
+const chosenBy = ({ env }: Pick<Io, "env">, given: string | undefined): string | undefined =>
+  given ?? (env.BOWLINE_DB || undefined);
+
+/** The address of a Postgres database, where `--db` or else BOWLINE_DB names one. */
+export function addressOf(io: Pick<Io, "env">, given: string | undefined): string | undefined {
+  const chosen = chosenBy(io, given);
+  return chosen !== undefined && /^postgres(ql)?:\/\//.test(chosen) ? chosen : undefined;
+}
+
+/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. */
+export function databaseFileOf(io: Pick<Io, "cwd" | "env">, given?: string): DatabaseFile {
+  const { cwd } = io;
+  if (addressOf(io, given) !== undefined)
+    throw new UsageError(
+      "Only bowline doctor looks at Postgres; the other commands open SQLite files.",
+      "Give your own runtime on Postgres with --app <file>.",
+    );
+  const chosen = chosenBy(io, given);
+  if (chosen === MEMORY || chosen === "") return { path: chosen, shown: chosen, isDefault: false };
+  const path = resolve(cwd, chosen ?? DEFAULT);
+  const near = relative(cwd, path);
+  return { path, shown: near.startsWith("..") ? path : near, isDefault: chosen === undefined };
+}
+
+/** Opens a file that must be there: only looking at a store must not create it. */
+export function openExisting(place: DatabaseFile): SqliteStore {
+  const { path } = place;
+  if (!isThere(place)) throw new RuntimeError("store.path", { path, problem: "there is no such file" });
+  return sqlite(path);
+}
+
+export const isThere = ({ path }: DatabaseFile): boolean => path === MEMORY || existsSync(path);
+
+export function openStore(place: DatabaseFile): SqliteStore {
+  if (place.isDefault) makeFolder(dirname(place.path), place.path);
+  return sqlite(place.path);
+}
+
+/** Creates the folder for its owner alone, with a .gitignore: conversations do not belong in a repository. */
+function makeFolder(folder: string, path: string): void {
+  try {
+    const created = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (created !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (["EACCES", "EPERM", "EROFS"].includes(code))
+      throw new RuntimeError("store.readonly", { path }, { cause: error });
+    const problem = code === "EEXIST" ? `${folder} is not a folder` : message;
+    throw new RuntimeError("store.path", { path, problem }, { cause: error });
+  }
+}

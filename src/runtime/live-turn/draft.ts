@@ -1,0 +1,61 @@
+// What the hooks and tools of one open effect have requested. It becomes durable with the effect's answer. An effect that
+// fails or is abandoned drops it.
+// draft-1 The answer waits for `storing`: the bytes and sessions that it refers to exist before it is recorded.
+// draft-2 All attempts of a call have one place, and each attempt has a separate draft, so that the requests of a failed
+//         attempt are not made twice.
+import type { EffectName, InputId, WaitKey } from "../../model/ids.ts";
+import type { Deferral } from "../../model/tool.ts";
+import type { Spent } from "../../model/usage.ts";
+import type { Effect } from "../../turn/effect.ts";
+import type { Appending } from "../../turn/event.ts";
+import type { Spawning } from "../jobs/job-worker.ts";
+
+/** Nodes to append; `from` is their index in the turn's log, where it is known. */
+export type DraftAppend = Appending & { readonly from?: number };
+
+export interface NewWait {
+  readonly key: WaitKey;
+  readonly until: number;
+}
+
+export class EffectDraft {
+  appends: DraftAppend[] = [];
+  /** Jobs that begin with the answer. */
+  spawns: Spawning[] = [];
+  /** Inputs whose nodes are among the appends. */
+  taken: InputId[] = [];
+  /** What others paid while the turn was open, in inputs that the effect takes. */
+  spent: Spent[] = [];
+  /** What the call is about to wait for: one thing in each attempt. Its key exists once it was made answerable. */
+  deferral: { readonly deferral: Deferral; readonly wait?: NewWait } | undefined = undefined;
+  #claims = 0;
+  #storing: PromiseLike<void>[] | undefined;
+
+  /** The number of the next claim of inputs: a rerun of the effect claims the same ones under the same number. */
+  nextClaim(): number {
+    return this.#claims++;
+  }
+
+  /** draft-1: an attachment that is being stored, or a session that is being created. */
+  store(stored: PromiseLike<void>): void {
+    stored.then(undefined, () => {}); // Nobody waits for it when the effect fails before its answer.
+    this.#storing ??= [];
+    this.#storing.push(stored);
+  }
+
+  /** Settles when all of them are stored; undefined when there are none. */
+  get stored(): Promise<unknown> | undefined {
+    return this.#storing && Promise.all(this.#storing);
+  }
+
+  /** The tool failed: nothing is appended or begun. Its output may still name what is being stored. */
+  withdraw(): void {
+    this.appends = [];
+    this.spawns = [];
+    this.taken = [];
+    this.spent = [];
+  }
+}
+
+/** draft-2 */
+export const placeOf = (effect: Effect): EffectName => (effect.kind === "call" ? effect.position : effect.name);

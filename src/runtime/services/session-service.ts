@@ -1,0 +1,88 @@
+// What the services for jobs, monitors and triggers of a session have in common.
+import { unwaited } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { hashOf } from "../../model/hash.ts";
+import { asSessionId, type SessionId } from "../../model/ids.ts";
+import type { StoredSession } from "../../stores/store.ts";
+import type { Core } from "../core.ts";
+import { lineOf, requireStored } from "./reading.ts";
+import type { ServiceContext } from "./service-context.ts";
+
+/** Who calls a service: which plugin, in which turn, operation or job, and for which session. */
+export interface CallerPlace {
+  readonly core: Core;
+  /** The session that the service is for: that of `site`, or another one. */
+  readonly sessionId: SessionId;
+  /** The calling plugin. `app` for the app. */
+  readonly plugin: string;
+  /** Absent for calls of the app, which reach every session. */
+  readonly site?: ServiceContext;
+}
+
+/**
+ * Which plugins reach jobs and monitors of sessions other than their own and its descendants, by the ids of the plugins.
+ * `app` stands for the tools of the app.
+ */
+export interface SessionAccess {
+  /** Plugins that reach all sessions of their tree: the root of their session and all its descendants. Default: none. */
+  readonly tree?: readonly string[] | undefined;
+  /** Plugins that reach every session. Default: none. */
+  readonly all?: readonly string[] | undefined;
+}
+
+/** The same place, for another session. Throws `session.unknown` for an id that is no text. */
+export function placeFor(place: Omit<CallerPlace, "sessionId">, session: string): CallerPlace {
+  if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
+  return { ...place, sessionId: asSessionId(session) };
+}
+
+/** Whether the service is for a session other than the one that asks. */
+export const isOfOther = ({ site, sessionId }: CallerPlace): boolean =>
+  site !== undefined && site.sessionId !== sessionId;
+
+/** A new id. A rerun of a turn, a task or a named operation gets the same id. */
+export function freshId({ core, site, plugin }: CallerPlace, prefix: string, kind: string, length = 26): string {
+  const key = site?.nextKey(plugin, "background");
+  return key === undefined ? core.world.id(prefix) : `${prefix}_${hashOf(`${kind}/${key}`).slice(0, length)}`;
+}
+
+/** Throws `session.unknown`, and `session.foreign` where `sessionAccess` does not let the plugin reach the session. */
+export async function requireAccess({ core, sessionId, plugin, site }: CallerPlace): Promise<void> {
+  if (site === undefined || site.sessionId === sessionId) return;
+  const { id } = await requireStored(core, sessionId);
+  const { all, tree } = core.sessionAccess;
+  if (all?.includes(plugin) === true) return;
+  const { session } = site;
+  const line = await lineOf(core, id);
+  if (line.includes(session.id)) return;
+  if (tree?.includes(plugin) === true && line.at(-1) === (session.ancestors.at(-1) ?? session.id)) return;
+  throw new RuntimeError("session.foreign", { id, from: session.id, plugin });
+}
+
+export abstract class SessionService {
+  protected readonly place: CallerPlace;
+
+  constructor(place: CallerPlace) {
+    this.place = place;
+  }
+
+  protected get core(): Core {
+    return this.place.core;
+  }
+  protected get session(): SessionId {
+    return this.place.sessionId;
+  }
+
+  /** Makes a call. A call for another session needs access first. */
+  protected call<T>(run: () => Promise<T>): Promise<T> {
+    if (!isOfOther(this.place)) return unwaited(run);
+    return unwaited(async () => {
+      await requireAccess(this.place);
+      return run();
+    });
+  }
+
+  protected requireStored(): Promise<StoredSession> {
+    return requireStored(this.core, this.session);
+  }
+}
