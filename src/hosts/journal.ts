@@ -137,6 +137,7 @@ class JournalRun extends LocalRun {
       at: world.now(),
       step: STEP_VERSION,
       generation: this.turn.lease.generation,
+      by: this.turn.lease.owner.process,
       ...(this.turn.isFault === true ? { isFault: true } : {}),
     };
     this.#unwritten.push(resumed);

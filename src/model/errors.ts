@@ -212,6 +212,16 @@ const ERRORS = {
       "Take the id from `await turn.id`, from the answer of session.send(), or from an event.",
     ),
 
+  /** The timeline or the journal of a turn is requested, and its journal is not kept. */
+  "turn.no-journal": (d: { turnId: string; problem: string }) =>
+    said(
+      `There is no journal of turn ${d.turnId}: ${d.problem}.`,
+      "Check `hasJournal` of the turn first. `keepJournals` of createRuntime decides how long journals are kept.",
+    ),
+  /** `metadata` of an input is no JSON object, or it is too large. */
+  "metadata.invalid": (d: { problem: string }) =>
+    said(`Invalid metadata: ${d.problem}.`, 'Pass a JSON object of at most 8 KB, for example { userId: "u-1" }.'),
+
   // Plugins and hooks
   /** `plugins` has two plugins with one id. */
   "plugin.duplicate": (d: { plugin: string }) =>

@@ -41,6 +41,7 @@ const RUNTIME: Known<RuntimeOptions> = {
   limits: true,
   budget: true,
   prices: true,
+  keepJournals: true,
   recover: true,
   probe: true,
   world: true,

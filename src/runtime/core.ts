@@ -23,6 +23,7 @@ import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
 import type { RemotePreviews } from "./readers/live.ts";
 import type { Readers } from "./readers/readers.ts";
+import type { JournalBounds } from "./records/keep-journals.ts";
 import type { SessionAccess } from "./services/session-service.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { SessionWatcher } from "./session/session-watcher.ts";
@@ -37,6 +38,8 @@ export interface Core {
   readonly world: World;
   readonly owner: Owner;
   readonly limits: Limits;
+  /** How long journals of ended turns are kept; undefined if they are not. */
+  readonly keepsJournals: JournalBounds | undefined;
   readonly prices: PriceTable;
   /** The default settings of sessions. */
   readonly config: SessionConfig;

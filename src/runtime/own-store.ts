@@ -20,6 +20,7 @@ type GroupName = {
  * them. Members that are not part of `Store` stay as they are, because they may refer to each other in circles.
  */
 const GROUPS: { readonly [K in GroupName]: true } = {
+  turns: true,
   inputs: true,
   waits: true,
   blobs: true,

@@ -19,7 +19,7 @@ import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import type { InjectedMessage, InjectOptions } from "../model/input.ts";
-import { defined, ownJson } from "../model/json.ts";
+import { defined, describeThrown, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
@@ -51,7 +51,10 @@ import { type Core, Models, overran, tracer } from "./core.ts";
 import type { AppJobs } from "./jobs/app.ts";
 import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
+import { Poller } from "./poller.ts";
 import { Readers } from "./readers/readers.ts";
+import { checkedKeepJournals, type KeepJournals, SWEEP_MS } from "./records/keep-journals.ts";
+import type { Turns } from "./records/turns.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import type { SessionAccess } from "./services/session-service.ts";
 import { cancel, INJECT, takeFirstInput } from "./services/sessions.ts";
@@ -93,6 +96,11 @@ export type RuntimeOptions = {
   readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
   readonly budget?: Budget | undefined;
+  /**
+   * How long the journals of ended turns are kept, so that `turns.timeline` can show them. Default: 7 days, 200 turns of a
+   * session, 1 GiB in all. `false`: not at all.
+   */
+  readonly keepJournals?: KeepJournals | false | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
   /**
@@ -142,6 +150,8 @@ export interface Runtime extends AsyncDisposable {
     /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
     delete(id: string): Promise<void>;
   };
+  /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
+  readonly turns: Turns;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
@@ -268,6 +278,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     world,
     owner: { id: world.id("own"), process: processName() },
     limits,
+    keepsJournals: checkedKeepJournals(options.keepJournals),
     prices,
     config: ownJson({ model: modelName, instructions, settings, budget }) as unknown as SessionConfig,
     recovers: options.recover === undefined || options.recover === "auto",
@@ -305,6 +316,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const runtime = new RuntimeHandle(core, closing, hints);
   hints.start();
   if (store.isDurable && core.recovers) core.watcher.start();
+  if (core.runs && core.keepsJournals !== undefined) runtime.sweepJournals();
   return runtime;
 }
 
@@ -320,6 +332,10 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   readonly #hints: HintListener;
   readonly #closed = Promise.withResolvers<void>();
+  readonly #sweeps = new Poller(
+    () => this.#core.world,
+    () => this.#sweepJournals(),
+  );
 
   constructor(core: Core, closing: AbortController, hints: HintListener) {
     this.#hints = hints;
@@ -397,6 +413,19 @@ class RuntimeHandle implements Runtime {
     },
   };
 
+  readonly turns: Turns = {
+    list: async (page) => (await this.#turns()).list(page),
+    get: async (id) => (await this.#turns()).get(id),
+    timeline: async (id) => (await this.#turns()).timeline(id),
+    journal: async (id) => (await this.#turns()).journal(id),
+  };
+
+  async #turns(): Promise<Turns> {
+    this.#open();
+    const { turnsOf } = await import("./records/turns.ts");
+    return turnsOf(() => this.#open());
+  }
+
   readonly waits: Waits = waitsOf(() => this.#open());
   readonly jobs: AppJobs = appJobs(() => this.#open());
   readonly monitors = appMonitors(() => this.#open());
@@ -427,6 +456,21 @@ class RuntimeHandle implements Runtime {
     }
   }
 
+  /** Removes expired journals from time to time. */
+  sweepJournals(): void {
+    this.#sweeps.soonest(SWEEP_MS.first);
+  }
+
+  async #sweepJournals(): Promise<void> {
+    try {
+      const { sweepJournals } = await import("./records/journals.ts");
+      await sweepJournals(this.#core);
+    } catch (error) {
+      this.#core.trace("journals.sweep", { problem: describeThrown(error) });
+    }
+    this.#sweeps.soonest(SWEEP_MS.next);
+  }
+
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #open(): Core {
@@ -446,6 +490,7 @@ class RuntimeHandle implements Runtime {
     const { door, background, readers, live, sessions, listings, plugins, store, trace, watcher } = this.#core;
     door.isClosed = true;
     this.#hints.close();
+    this.#sweeps.close();
     readers.close();
     live?.close();
     await Promise.all([background.close(graceMs), sessions.close(graceMs)]);

@@ -8,6 +8,7 @@ import type { CancelRequest } from "../model/outcome.ts";
 import type { Usage } from "../model/usage.ts";
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import type { TurnEvent } from "../turn/event.ts";
+import type { KeptJournal } from "./rows/codec.ts";
 import type { Ended } from "./rows/ended.ts";
 import { type Awaits, type Moves, OVER } from "./rows/job.ts";
 import { SCHEDULE, type SubscriptionBody } from "./rows/trigger.ts";
@@ -250,10 +251,10 @@ export interface TurnRow {
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
-  /** The input or the append; null once the turn has ended. */
-  readonly input?: InputContent | SessionChange | null;
+  /** The input or the append. Once the turn has ended: its journal, or null if none is kept. */
+  readonly input?: InputContent | SessionChange | KeptJournal | null;
 }
-export type InputContent = Pick<NewInput, "message" | "at" | "wants">;
+export type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
 export const TURN = table<TurnRow>()(
   "turn",
   {
@@ -265,6 +266,7 @@ export const TURN = table<TurnRow>()(
   {
     id: { on: ["id"] },
     session: { on: ["session"] },
+    all: { on: [], by: ["n"] },
     inputKey: { on: ["session", "key"], only: { key: SET, state: { not: WITHDRAWN } } },
     withdrawn: { on: ["session", "key"], only: { key: SET, state: WITHDRAWN } },
     input: { on: ["session", "inputId"] },

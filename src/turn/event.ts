@@ -50,6 +50,10 @@ export interface Opened {
   readonly merges?: true;
   /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
+  /** The caller's notes about the input. */
+  readonly metadata?: JsonObject;
+  /** When the input was accepted, if the turn had to wait for another one. */
+  readonly acceptedAt?: number;
   readonly generation: number;
 }
 
@@ -175,6 +179,8 @@ export type Answer = Answered &
         readonly attempts?: readonly Attempt[];
         /** The model that was called instead of the session's. */
         readonly model?: string;
+        /** The time from the start of the last attempt to its first output. Omitted if it took no measurable time. */
+        readonly firstMs?: number;
       }
     | { readonly kind: "responded"; readonly parts?: readonly Part[] }
     | { readonly kind: "gated"; readonly verdicts: readonly Verdict[]; readonly abort?: Abort }
@@ -271,6 +277,8 @@ export type TurnEvent =
       readonly generation: number;
       /** The process had abandoned the turn because its store failed. That is not a crash, however often it happens. */
       readonly isFault?: true;
+      /** The process that resumed the turn. */
+      readonly by?: string;
     }
   | Applied
   | { readonly kind: "cancelled"; readonly at: number; readonly requestId: string; readonly reason: string };

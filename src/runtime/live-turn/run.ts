@@ -27,6 +27,7 @@ import { isLeft, parkTurn, quietMs } from "./park.ts";
 import { updatePending } from "./pending.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
+import { withRecord } from "./record.ts";
 import type { CommittedTurn } from "./release.ts";
 import { LiveTurn } from "./turn.ts";
 
@@ -114,6 +115,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           }
           const before = live.state;
           if (event.kind === "resolved" && !isPast) await live.show.answeredBy(event);
+          live.events?.push(event);
           const { phase } = before;
           if (phase.kind === "working" && phase.work.cell !== undefined && "effect" in event)
             (await live.code()).took(before, event);
@@ -121,7 +123,8 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           if (isPast) live.show.previewEarlier(before, event);
         }
         if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
-        const turn = endedTurn(live);
+        const ended = withRecord(live, endedTurn(live), live.events);
+        const turn = isThenable(ended) ? await ended : ended;
         const answer = live.run.commit(turn);
         const committed = isThenable(answer) ? await answer : answer;
         if (!("reopen" in committed)) done = { kind: "committed", live, turn, committed };
@@ -258,7 +261,7 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   const { salvagedTurn } = await import("./salvaged.ts");
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
-    const turn = salvagedTurn(live, error, cancel, journal);
+    const turn = await withRecord(live, salvagedTurn(live, error, cancel, journal), journal ?? live.events);
     const done = await live.run.commit(turn);
     if (!("reopen" in done)) return { kind: "committed", live, turn, committed: done, isSalvaged: true };
     for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;

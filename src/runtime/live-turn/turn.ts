@@ -62,6 +62,8 @@ export class LiveTurn implements Dispatch {
   /** How many events were folded, `opened` included, and when the last of them happened. */
   folded = 1;
   lastAt: number;
+  /** All events so far, if the journal is kept after the end. */
+  readonly events: TurnEvent[] | undefined;
   /** What the folded events of earlier runs were prepared with. */
   past: PastPreparation | undefined = undefined;
   run!: TurnRun;
@@ -114,6 +116,7 @@ export class LiveTurn implements Dispatch {
     if ((shown ?? recalled) !== undefined) this.show.resume(this);
     this.isResumed = isResumed === true;
     this.lastAt = opened.at;
+    this.events = this.core.keepsJournals === undefined ? undefined : [opened];
     this.conversation = new Conversation(this, snapshot.transcript);
   }
 
@@ -139,6 +142,7 @@ export class LiveTurn implements Dispatch {
   /** Folds an event that is already recorded, of an operation or of mail that prevented a commit. */
   fold(event: TurnEvent): void {
     this.folded++;
+    this.events?.push(event);
     if (event.kind === "applied") {
       if (event.changes !== undefined) this.states.replay(event.changes, NO_VERSIONS);
       if (event.config !== undefined) this.session.snapshot.configured(event.config);

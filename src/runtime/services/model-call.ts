@@ -57,7 +57,12 @@ export interface ModelCall {
 }
 
 export type ModelAnswer =
-  | { readonly kind: "replied"; readonly reply: Reply; readonly attempts?: readonly Attempt[] }
+  | {
+      readonly kind: "replied";
+      readonly reply: Reply;
+      readonly attempts?: readonly Attempt[];
+      readonly firstMs?: number;
+    }
   | {
       readonly kind: "failed";
       readonly failure: ProviderFailure | HookStop;
@@ -95,11 +100,14 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
     try {
       const reply = await stream.open();
       stream.close();
-      if (unknown === NO_USAGE && attempts.length === 0) return { kind: "replied", reply };
+      const firstMs = (stream.firstAt ?? startedAt) - startedAt;
+      const first = firstMs > 0 ? { firstMs } : {};
+      if (unknown === NO_USAGE && attempts.length === 0) return { kind: "replied", reply, ...first };
       const whole = { ...reply, usage: addUsage(reply.usage, unknown) };
-      if (attempts.length === 0) return { kind: "replied", reply: whole };
+      if (attempts.length === 0) return { kind: "replied", reply: whole, ...first };
       return {
         kind: "replied",
+        ...first,
         reply: whole,
         attempts: [...attempts, { startedAt, ms: world.now() - startedAt }],
       };

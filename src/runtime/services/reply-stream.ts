@@ -112,6 +112,8 @@ export class ReplyStream {
   #isAborted = false;
   #saying: Extract<ModelPart, { delta: string }> | undefined;
   hasShown = false;
+  /** When the first output came. */
+  firstAt: number | undefined;
 
   constructor(call: ModelCall, number: number) {
     this.#call = call;
@@ -153,6 +155,7 @@ export class ReplyStream {
         if (done !== true) leave(parts); // reply-1
         break;
       }
+      if (!this.#hasBegun) this.firstAt = this.#call.world.now();
       this.#hasBegun = true;
       silence.beat();
       if (Array.isArray(part)) {

@@ -30,7 +30,7 @@ import type { SessionEvent } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asTurnId, type InputId, type JobId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { Input } from "../../model/input.ts";
-import { defined, frozen, isObject, type Json, ownJson } from "../../model/json.ts";
+import { defined, frozen, isObject, type Json, type JsonObject, ownJson } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { textOf } from "../../model/message.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -67,6 +67,11 @@ export interface TurnOptions {
   readonly prompt?: readonly PromptPart[] | undefined;
   /** Input for plugins and the protocol, each checked by the plugin that declares it: `[urgency.of({ level: 2 })]`. */
   readonly extensions?: readonly ExtensionValue[] | undefined;
+  /**
+   * The app's notes about the turn, for example a user id or a `traceparent`: JSON of at most 8 KB. Records and telemetry
+   * show them, and the model does not see them. A repeat with the same key may have others.
+   */
+  readonly metadata?: JsonObject | undefined;
 }
 
 /** Options of `session.send`. */
@@ -75,6 +80,8 @@ export interface SendOptions {
   readonly key?: string | undefined;
   /** Where a running turn takes the input. Default: `boundary`. */
   readonly at?: "boundary" | "next-turn" | undefined;
+  /** Notes about the turn that the input opens, as in `TurnOptions`. */
+  readonly metadata?: JsonObject | undefined;
 }
 /** An input that is sent later. */
 export interface LaterInput {
@@ -224,7 +231,7 @@ export class SessionHandle implements Session {
       if (signal !== undefined && typeof signal?.addEventListener !== "function")
         throw new RuntimeError("input.invalid", { problem: "`signal` must be an AbortSignal" });
       const { check, wants } = options === NO_OPTIONS ? NO_WANTS : wantsOf(session, options);
-      const accepting = newInput(session.core, session.id, input, key, "turn", wants);
+      const accepting = newInput(session.core, session.id, input, key, "turn", wants, options.metadata);
       const isCancelled = signal === undefined ? undefined : () => (signal.aborted ? reasonOf(signal) : undefined);
       const attach = typeof input === "string" ? undefined : attaching(session.core, input);
       accept(session, accepting, attach, handle, check, isCancelled).catch((error: unknown) => handle.failed(error));
@@ -240,7 +247,8 @@ export class SessionHandle implements Session {
     const { key, place } = sendingOf("session.send", options);
     const { core, id } = session;
     const attach = typeof input === "string" ? undefined : attaching(core, input);
-    return { turnId: await accept(session, newInput(core, id, input, key, place), attach) };
+    const made = newInput(core, id, input, key, place, undefined, options.metadata);
+    return { turnId: await accept(session, made, attach) };
   }
 
   async sendAt(time: Date | number, input: Input, options: SendOptions = {}): Promise<LaterInput> {
@@ -253,7 +261,7 @@ export class SessionHandle implements Session {
         problem: "it must be a date, or a time in milliseconds",
       });
     const { core, id, composition } = session;
-    const made = await newInput(core, id, input, key, place);
+    const made = await newInput(core, id, input, key, place, undefined, options.metadata);
     if (!composition.hooks.has.input) return sendLater(core, made, until);
     const [later, admitNext] = await inInputOrder(session, () =>
       sendLater(core, made, until, () => applyInputHooks(session, made)),
@@ -446,8 +454,10 @@ const NO_WANTS: Wants = {};
 type TypedOptions = TurnOptions & { readonly output?: ToolSchema };
 const NO_OPTIONS: TypedOptions = {};
 
-const TURN: Known<TypedOptions> = { key: true, signal: true, prompt: true, extensions: true, output: true };
-const SEND: Known<SendOptions> = { key: true, at: true };
+const TURN: Known<TypedOptions> = {
+  ...{ key: true, signal: true, prompt: true, extensions: true, metadata: true, output: true },
+};
+const SEND: Known<SendOptions> = { key: true, at: true, metadata: true };
 const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
 const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 const COMPACT: Known<CompactOptions> = { instructions: true };

@@ -1,11 +1,11 @@
 import type { GivenInput } from "../../kernel/hooks.ts";
-import type { Awaitable } from "../../model/awaitable.ts";
+import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import { asInputId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
 import type { InjectedMessage, Input } from "../../model/input.ts";
-import { bytesOver, isObject } from "../../model/json.ts";
+import { bytesOver, isObject, type JsonObject, storable } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import type { NewInput, Standing, TurnWants } from "../../stores/store.ts";
@@ -28,8 +28,14 @@ export function newInput(
   key: string | undefined,
   place: NewInput["place"],
   wants?: TurnWants,
+  metadata?: JsonObject,
 ): Awaitable<NewInput> {
   if (key !== undefined) requireKey("key", key);
+  if (metadata !== undefined) {
+    const notes = checkedMetadata(metadata);
+    const noted = newInput(core, sessionId, input, key, place, wants);
+    return andThen(noted, (made) => ({ ...made, metadata: notes }));
+  }
   if (typeof input !== "string")
     return ofParts(core, input).then((message) => made(core, sessionId, message, key, place, wants));
   if (input.trim() === "") throw new RuntimeError("input.invalid", { problem: "the text is empty" });
@@ -37,6 +43,22 @@ export function newInput(
   const bytes = bytesOver(input, max);
   if (bytes !== undefined) throw new RuntimeError("limit.bytes", { what: "The input", bytes, max });
   return made(core, sessionId, { role: "user", parts: [{ kind: "text", text: input }] }, key, place, wants);
+}
+
+const METADATA_MAX = 8_192;
+
+/** Returns a copy of the metadata. Throws `metadata.invalid`. */
+export function checkedMetadata(given: unknown): JsonObject {
+  const wrong = (problem: string): never => {
+    throw new RuntimeError("metadata.invalid", { problem });
+  };
+  if (!isObject(given) || Array.isArray(given)) return wrong("it is not an object");
+  const metadata = storable(given);
+  if (metadata === undefined) return wrong("it is not JSON");
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  return bytes > METADATA_MAX
+    ? wrong(`it has ${bytes} bytes, and the limit is ${METADATA_MAX}`)
+    : (metadata as JsonObject);
 }
 
 const MESSAGE: Known<InjectedMessage> = { role: true, parts: true };
@@ -119,6 +141,9 @@ export async function applyInputHooks(session: LiveSession, input: NewInput): Pr
   return parts === given ? input : { ...input, message: await ofParts(core, parts) };
 }
 
+/** An input that opens its turn within this time did not wait. */
+const WAITED_MS = 100;
+
 /** The first event of a turn. It records everything that a resumed turn must not read from a newer configuration. */
 export function openedFor(
   session: LiveSession,
@@ -131,9 +156,10 @@ export function openedFor(
   const effective = effectiveConfig(core, config);
   const own = plugins[PROTOCOL] === undefined ? undefined : ofProtocol(plugins)?.options;
   const { id, version } = slot.driver;
+  const at = core.world.now();
   return {
     kind: "opened",
-    at: core.world.now(),
+    at,
     sessionId: input.sessionId,
     turnId: input.turnId,
     inputId: input.id,
@@ -147,6 +173,8 @@ export function openedFor(
     ...(options === undefined ? {} : { options }),
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
     ...(hasInjected === true ? { takes: true } : {}),
+    ...(input.metadata === undefined ? {} : { metadata: input.metadata }),
+    ...(at - input.at < WAITED_MS ? {} : { acceptedAt: input.at }),
     ...input.wants,
   };
 }

@@ -1,6 +1,7 @@
 import { mergePrompt, renderPrompt, type Section } from "../../kernel/prompt.ts";
 import type { Services } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -71,6 +72,7 @@ export class Artifacts {
   readonly #template: readonly Section[] | undefined;
   readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
   readonly #prompts = new Map<string, Prompt>();
+  readonly #settings = new Map<string, Put>();
 
   constructor(store: Store, template: readonly Section[] | undefined) {
     this.#store = store;
@@ -110,6 +112,16 @@ export class Artifacts {
   /** Stores a text that a turn is about to name. */
   keep(text: string, lease: Lease): Promise<Put> {
     return this.#put({ hash: hashOf(text), sweeps: NEVER }, text, lease);
+  }
+
+  /** Stores what the journals of many turns have in common. No promise if that was done before. */
+  setting(setting: object, lease: Lease): Awaitable<Put> {
+    const text = JSON.stringify(setting);
+    const known = this.#settings.get(text) ?? { hash: hashOf(text), sweeps: NEVER };
+    if (isFresh(known, lease)) return known;
+    if (this.#settings.size >= KEPT) this.#settings.clear();
+    this.#settings.set(text, known);
+    return this.#put(known, text, lease);
   }
 
   async prompt(parts: readonly PromptPart[], tools: readonly string[], lease: Lease): Promise<Prompt> {

@@ -1,5 +1,6 @@
 import { nodeId } from "../../model/ids.ts";
 import { addUsage, NO_USAGE, type Spent } from "../../model/usage.ts";
+import { contentOf } from "../rows/codec.ts";
 import { committedOf, type Ended } from "../rows/ended.ts";
 import type { Fast, Key } from "../rules/port.ts";
 import { type Appended, type EndedTurn, LEASE_MS, type Lease, type Mail, type PendingInput } from "../store.ts";
@@ -84,7 +85,7 @@ export function fastWays(port: MemoryPort): Fast {
 
     accept(input, owner, opening) {
       if (port.isClosed) port.requireOpen();
-      const { id: inputId, turnId: id, key = null, place, hash, message, at, wants } = input;
+      const { id: inputId, turnId: id, key = null, place, hash, message, at } = input;
       const cell = sessionIds.get(input.sessionId);
       if (cell === undefined || cell.row.turn !== null || opening === undefined || place !== "turn") return undefined;
       const session: Writable<SessionRow> = cell.row;
@@ -112,7 +113,7 @@ export function fastWays(port: MemoryPort): Fast {
         done: null,
         cancel: null,
         ended: null,
-        input: wants === undefined ? { message, at } : { message, at, wants },
+        input: contentOf(input),
       };
       turns.put(turn.n, turn);
       port.addFact(lists, "accepted", turn.n);
@@ -168,7 +169,7 @@ export function fastWays(port: MemoryPort): Fast {
       const tip = session.head === null ? undefined : segments.cells.get(session.head)!.row;
       const head = tip === undefined ? undefined : nodeId(tip.name, session.headIndex!);
       if (head !== ended.base || !isPlain(session, turn, ended)) return undefined;
-      const { at, outcome, usage, entries, plugins, spent } = ended;
+      const { at, outcome, usage, entries, plugins, spent, summary, journal } = ended;
       const { n, revision: before } = session;
       const revision = before + 1;
       const segment: SegmentRow = {
@@ -195,8 +196,9 @@ export function fastWays(port: MemoryPort): Fast {
         lists.ledger = booked(lists.ledger, n, spent[nth]!, done + nth / spent.length);
       const kept: Ended = { at, outcome, usage, size: entries.length, revision };
       turn.done = done; // No index contains these columns.
-      turn.ended = kept;
-      turn.input = null;
+      turn.ended =
+        summary === undefined ? kept : { ...kept, summary, ...(journal === undefined ? {} : { journal: 0 }) };
+      turn.input = journal ?? null;
       lists.journal = undefined;
       const cell = sessions.cells.get(n)!;
       sessions.relist(cell, false);

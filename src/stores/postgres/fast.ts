@@ -3,6 +3,7 @@ import { type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import { addUsage, type Usage } from "../../model/usage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import {
+  contentOf,
   decodeUsage,
   type EncodedUsage,
   encodeEntries,
@@ -14,6 +15,7 @@ import {
   keyText,
 } from "../rows/codec.ts";
 import { committedOf, type Ended, encodeEnded, storedOutcome } from "../rows/ended.ts";
+import { packJournal } from "../rows/kept-journal.ts";
 import type { LatestStates } from "../rows/latest-states.ts";
 import { isProvenDead } from "../rows/process.ts";
 import { changedStates } from "../rows/states.ts";
@@ -238,16 +240,19 @@ export class FastTurns implements Fast {
 
   async #commit(known: Memo, run: Run, lease: Lease, turn: EndedTurn): Promise<Committed | undefined> {
     const { row, tip } = known;
-    const { entries, turnId, at, outcome } = turn;
+    const { entries, turnId, at, outcome, summary, journal } = turn;
     const own = { name: turnId, depth: (tip?.depth ?? -1) + 1 };
     const usage = addUsage(known.usage, turn.usage);
     const revision = row.revision + 1;
+    const record = journal && JSON.stringify(packJournal(journal.setting, journal.events, entries));
     const ended: Ended = {
       at,
       outcome: storedOutcome(outcome, entries),
       usage: turn.usage,
       size: entries.length,
       revision,
+      ...(summary === undefined ? {} : { summary }),
+      ...(record === undefined ? {} : { journal: record.length }),
     };
     const states = changedStates(known.plugins, turn.plugins);
     const text = JSON.stringify(encodeUsage(usage));
@@ -260,7 +265,7 @@ export class FastTurns implements Fast {
       states.map(([plugin]) => keyText(plugin)),
       states.map(([, body]) => body),
       ...bookValues(turn.spent),
-      ...[this.#db.channel, factHint(row.id), lease.owner.id],
+      ...[this.#db.channel, factHint(row.id), lease.owner.id, record ?? null],
     );
     if (found === undefined) return undefined;
     const moved = { revision, turns: row.turns + 1, head: run.turn, head_index: entries.length - 1, usage: text };
@@ -311,8 +316,9 @@ interface SessionLookRow {
 const LOOK = `SELECT turn, waiting, owner, process, wake, until - ${clock(2)} AS "forMs" FROM @session WHERE id = $1`;
 
 const INPUT_COLUMNS = "id, input_id, state, aside, key, hash, input";
-function inputColumns({ id, turnId, key, place, hash, message, at, wants }: NewInput): readonly Value[] {
-  const said = encodeInput(wants === undefined ? { message, at } : { message, at, wants });
+function inputColumns(input: NewInput): readonly Value[] {
+  const { id, turnId, key, place, hash } = input;
+  const said = encodeInput(contentOf(input));
   const kept = key === undefined ? null : keyText(key);
   return [turnId, id, TAKEN, place === "turn" ? 0 : 1, kept, hash, JSON.stringify(said)];
 }
@@ -371,6 +377,6 @@ const COMMIT = `WITH s AS (
   l AS (${bookStatement("s.n", "s,", LEDGER_FROM)}),
   j AS (DELETE FROM @journal WHERE session = (SELECT n FROM s)),
   f AS (${NEXT_FACT} AND EXISTS (SELECT 1 FROM s) RETURNING value),
-  t AS (UPDATE @turn t SET done = f.value, ended = $13, input = NULL FROM s, f WHERE t.n = $2),
+  t AS (UPDATE @turn t SET done = f.value, ended = $13, input = $${HINT_FROM + 3} FROM s, f WHERE t.n = $2),
   a AS (INSERT INTO @fact SELECT f.value, s.n, ${FACTS.indexOf("ended")}, $2 FROM s, f)
   SELECT f.value AS done, pg_notify($${HINT_FROM}, $${HINT_FROM + 1}) FROM s, f`;

@@ -1,4 +1,4 @@
-import { type CallId, type EffectName, type InputId, nodeId } from "../../model/ids.ts";
+import { type BlobHash, type CallId, type EffectName, type InputId, nodeId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type {
@@ -185,6 +185,7 @@ type EncodedEvent =
       finish: Reply["finish"],
       usage: EncodedUsage,
       route: string,
+      firstMs?: number,
     ]
   | readonly [tag: number, passed: number, effect: EffectName, value: Json]
   | readonly [tag: number, passed: number, effect: EffectName]
@@ -203,9 +204,12 @@ export function encodeEvents(events: readonly TurnEvent[]): readonly EncodedEven
 
 function encodeEvent(event: TurnEvent, passed: number): EncodedEvent {
   if (!Number.isSafeInteger(passed)) return event;
-  if (event.kind === "replied" && has(event, 4) && has(event.reply, 4)) {
+  if (event.kind === "replied" && has(event, event.firstMs === undefined ? 4 : 5) && has(event.reply, 4)) {
     const { parts, finish, usage, route } = event.reply;
-    return [REPLIED, passed, event.effect, encodeParts(parts, NOTHING_ASKED), finish, encodeUsage(usage), route];
+    const { effect, firstMs } = event;
+    const [said, spent] = [encodeParts(parts, NOTHING_ASKED), encodeUsage(usage)];
+    if (firstMs === undefined) return [REPLIED, passed, effect, said, finish, spent, route];
+    return [REPLIED, passed, effect, said, finish, spent, route, firstMs];
   }
   if (event.kind === "returned" && has(event, 4)) {
     const { output } = event;
@@ -223,25 +227,47 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
     at += passed;
     if (tag === BOUNDED) return { kind: "bounded", at, effect };
     if (tag === RETURNED) return { kind: "returned", output: { kind: "value", value: each[3] as Json }, at, effect };
-    const [, , , parts, finish, usage, route] = each as Extract<EncodedEvent, { readonly length: 7 }>;
+    const [, , , parts, finish, usage, route, firstMs] = each as Extract<EncodedEvent, { readonly length: 7 | 8 }>;
     const reply = { parts: decodeParts(parts, NOTHING_ASKED), finish, usage: decodeUsage(usage), route };
-    return { kind: "replied", reply, at, effect };
+    return firstMs === undefined
+      ? { kind: "replied", reply, at, effect }
+      : { kind: "replied", reply, at, effect, firstMs };
   });
 }
 
+/**
+ * The journal of an ended turn as a row contains it. Most of its text is also in the nodes of the turn, and such a text
+ * is stored as its position there.
+ *
+ * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`, `~=`
+ * and a number for a value whose JSON is a text of the nodes, and `~` and a number for a text of the nodes.
+ */
+export type KeptJournal = { readonly setting: BlobHash } & (
+  | { readonly packed: Json }
+  /** A store that keeps values by reference shares them anyway. */
+  | { readonly events: readonly TurnEvent[] }
+);
+
 // ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
-type Said = Pick<NewInput, "message" | "at" | "wants">;
-export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said;
+type Said = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said | KeptJournal;
 
-export function encodeInput(input: Said): EncodedInput {
+/** Returns what the row of an input contains of it. */
+export function contentOf({ message, at, wants, metadata }: NewInput): Said {
+  if (wants === undefined && metadata === undefined) return { message, at };
+  return { message, at, ...(wants === undefined ? {} : { wants }), ...(metadata === undefined ? {} : { metadata }) };
+}
+
+export function encodeInput(input: Said | KeptJournal): EncodedInput {
+  if ("setting" in input) return input;
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
   return isPlain ? [at, encodeParts(message.parts, NOTHING_ASKED)] : input;
 }
 
-export function decodeInput(encoded: EncodedInput): Said {
-  if (!isEncoded<Exclude<EncodedInput, Said>>(encoded)) return encoded;
+export function decodeInput(encoded: EncodedInput): Said | KeptJournal {
+  if (!isEncoded<Exclude<EncodedInput, Said | KeptJournal>>(encoded)) return encoded;
   const [at, parts] = encoded;
   return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }

@@ -4,7 +4,7 @@ import { type Message, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Usage } from "../../model/usage.ts";
-import type { Committed, EndedTurn, PluginSnapshots } from "../store.ts";
+import type { Committed, EndedTurn, PluginSnapshots, TurnSummary } from "../store.ts";
 import { decodeUsage, type EncodedUsage, encodeUsage } from "./codec.ts";
 import { corrupt } from "./faults.ts";
 
@@ -22,6 +22,9 @@ export interface Ended {
   readonly branch?: NodeId;
   /** Only for a turn that became a branch, because its states never were the session's. */
   readonly plugins?: PluginSnapshots;
+  readonly summary?: TurnSummary;
+  /** The size of the kept journal, if one is kept. */
+  readonly journal?: number;
 }
 /** An answer whose text is that of one of the turn's own nodes, so that it is stored once. */
 interface AnswerByNode {
@@ -29,16 +32,27 @@ interface AnswerByNode {
   readonly node: number;
 }
 
-/** An array is the common end: an answer that is one of the nodes, on the path, to only the turn's own input. */
+/**
+ * An array is the common end: an answer that is one of the nodes, on the path, to only the turn's own input. An early
+ * version stored no summary.
+ */
 export type EncodedEnded =
   | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
+  | readonly [
+      ...[at: number, node: number, usage: EncodedUsage, size: number, revision: number],
+      ...[ms: number, rounds: number, model: string, journal: number],
+    ]
   | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
 
 export function encodeEnded(ended: Ended): EncodedEnded {
-  const { at, outcome, size, revision } = ended;
+  const { at, outcome, size, revision, summary, journal } = ended;
   const usage = encodeUsage(ended.usage);
-  const isPlain = outcome.kind === "told" && Object.keys(ended).length === 5;
-  return isPlain ? [at, outcome.node, usage, size, revision] : { ...ended, usage };
+  const fields = Object.keys(ended).length;
+  if (outcome.kind === "told" && fields === 5) return [at, outcome.node, usage, size, revision];
+  const isPlain = outcome.kind === "told" && fields === 7 && summary !== undefined && journal !== undefined;
+  if (!isPlain || Object.keys(summary).length !== 3) return { ...ended, usage };
+  const { startedAt, rounds, model } = summary;
+  return [at, outcome.node, usage, size, revision, at - startedAt, rounds, model, journal];
 }
 
 export function decodeEnded(encoded: EncodedEnded): Ended {
@@ -46,8 +60,11 @@ export function decodeEnded(encoded: EncodedEnded): Ended {
     const ended = encoded as Exclude<EncodedEnded, readonly unknown[]>;
     return { ...ended, usage: decodeUsage(ended.usage) };
   }
-  const [at, node, usage, size, revision] = encoded as Extract<EncodedEnded, readonly unknown[]>;
-  return { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
+  const [at, node, usage, size, revision, ...about] = encoded as Extract<EncodedEnded, readonly unknown[]>;
+  const ended: Ended = { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
+  if (about.length === 0) return ended;
+  const [ms, rounds, model, journal] = about;
+  return { ...ended, summary: { startedAt: at - ms, model, rounds }, journal };
 }
 
 export function outcomeIn(row: { readonly id: string }, { outcome }: Ended, entries: readonly Entry[]): TurnOutcome {

@@ -1,8 +1,10 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { type InputId, nodeId } from "../../model/ids.ts";
 import { addUsage } from "../../model/usage.ts";
+import type { KeptJournal } from "../rows/codec.ts";
 import { committedOf, type Ended, storedOutcome } from "../rows/ended.ts";
 import { leaseLost } from "../rows/faults.ts";
+import { packJournal } from "../rows/kept-journal.ts";
 import type { CommitAnswer, Committed, EndedTurn, Lease } from "../store.ts";
 import {
   ATTEMPT,
@@ -68,8 +70,9 @@ function* end(db: Port, session: SessionRow, turn: TurnRow, ended: EndedTurn): R
   // Facts are numbered last: their counter is the last lock, and every other writer waits for it.
   const done = yield* db.fact(n, "ended", turn.n);
   const next = yield* move(db, session, tip, turn, done);
-  const kept = storedEndOf(ended, next.kept, turn.inputId);
-  db.update(TURN, turn, { done, ended: kept, input: null });
+  const journal = journalOf(ended);
+  const kept = storedEndOf(ended, next.kept, turn.inputId, journal);
+  db.update(TURN, turn, { done, ended: kept, input: journal ?? null });
   yield* applyAppends(db, next.session, appends);
   db.hint({ kind: "session", sessionId: session.id, what: "fact" });
   return committedOf({ id: turn.id, done }, kept);
@@ -124,8 +127,12 @@ function* readForBranch(db: Port, { entries, base, plugins }: EndedTurn): Rule<M
   };
 }
 
-function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId): Ended {
-  const { at, outcome, usage, inputs, entries } = ended;
+/** Returns the journal as the row of the turn keeps it. */
+const journalOf = ({ journal, entries }: EndedTurn): KeptJournal | undefined =>
+  journal && packJournal(journal.setting, journal.events, entries);
+
+function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId, journal: KeptJournal | undefined): Ended {
+  const { at, outcome, usage, inputs, entries, summary } = ended;
   const isOwnInput = inputs.length === 1 && inputs[0] === own;
   return {
     at,
@@ -134,6 +141,8 @@ function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId): Ended {
     size: entries.length,
     ...(isOwnInput ? {} : { inputs }),
     ...kept,
+    ...(summary === undefined ? {} : { summary }),
+    ...(journal === undefined ? {} : { journal: JSON.stringify(journal).length }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asInputId, asTurnId, type InputId, type SessionId } from "../../model/ids.ts";
-import { keyText } from "../rows/codec.ts";
+import { contentOf, keyText } from "../rows/codec.ts";
 import { corrupt } from "../rows/faults.ts";
 import type { InputRef, NewInput, PendingAppend, PendingInput, SessionChange, Withdrawal } from "../store.ts";
 import {
@@ -28,9 +28,9 @@ const PLACES: readonly NewInput["place"][] = ["turn", "boundary", "injected"];
 const UNCLAIMED = { claim: null, boundary: null, endedBy: null, done: null, cancel: null, ended: null };
 
 export const addInput = (db: Port, session: number, input: NewInput, state: number) => {
-  const { id: inputId, turnId: id, key = null, place, hash, message, at, wants } = input;
-  const said: InputContent = wants === undefined ? { message, at } : { message, at, wants };
-  const row = { session, id, inputId, state, aside: PLACES.indexOf(place), key, hash, ...UNCLAIMED, input: said };
+  const { id: inputId, turnId: id, key = null, place, hash } = input;
+  const said = { state, aside: PLACES.indexOf(place), key, hash, ...UNCLAIMED, input: contentOf(input) };
+  const row = { session, id, inputId, ...said };
   return db.add(TURN, row);
 };
 

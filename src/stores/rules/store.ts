@@ -81,6 +81,7 @@ import {
   putSubscription,
   removeSubscription,
 } from "./triggers.ts";
+import { forgetJournals, getTurn, keptJournal, listTurns } from "./turns.ts";
 import { getWait, listWaits } from "./waits.ts";
 
 /** The caller announces the write to others. */
@@ -229,6 +230,13 @@ export class RuleStore<E extends Engine = Engine> implements Store {
   terminal(turn: TurnId) {
     return this.engine.read((db) => terminal(db, turn));
   }
+
+  readonly turns: Store["turns"] = {
+    list: (page) => this.engine.read((db) => listTurns(db, within(page))),
+    get: (turn) => this.engine.read((db) => getTurn(db, turn)),
+    journal: (turn) => this.engine.read((db) => keptJournal(db, turn)),
+    forget: (turns) => this.engine.write((db) => forgetJournals(db, turns)),
+  };
 
   readonly inputs: Store["inputs"] = {
     list: (session) => this.engine.read((db) => listInputs(db, session)),

@@ -2,8 +2,17 @@ import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import { type EffectName, nodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { addUsage } from "../../model/usage.ts";
 import type { TurnEvent } from "../../turn/event.ts";
-import { encodeEntries, encodeEvents, encodeInput, encodeOpened, encodeUsage, keyText } from "../rows/codec.ts";
+import {
+  contentOf,
+  encodeEntries,
+  encodeEvents,
+  encodeInput,
+  encodeOpened,
+  encodeUsage,
+  keyText,
+} from "../rows/codec.ts";
 import { committedOf, type Ended, encodeEnded, storedOutcome } from "../rows/ended.ts";
+import { packJournal } from "../rows/kept-journal.ts";
 import type { LatestStates } from "../rows/latest-states.ts";
 import { isProvenDead } from "../rows/process.ts";
 import { changedStates } from "../rows/states.ts";
@@ -128,7 +137,7 @@ export class FastTurns implements Fast {
 
   #accept(input: NewInput, owner: Owner, opening: Opening): Receipt | undefined {
     const db = this.#db;
-    const { id: inputId, turnId, sessionId, key, place, hash, message, at, wants } = input;
+    const { id: inputId, turnId, sessionId, key, place, hash } = input;
     const session = db.row<IdleRow>(IDLE, sessionId);
     if (session === undefined || session.turn !== null || session.has_waiting === 1) return undefined;
     const { n, revision, sweeps } = session;
@@ -141,7 +150,7 @@ export class FastTurns implements Fast {
 
     const turn = session.latest + 1;
     const aside = place === "turn" ? 0 : 1;
-    const said = seal(encodeInput(wants === undefined ? { message, at } : { message, at, wants }), turn);
+    const said = seal(encodeInput(contentOf(input)), turn);
     const identity = [turn, n, turnId, inputId, aside, kept, hash];
     const sum = sumOf(identity) + sumOf([TAKEN, null, null, null, null, null, null, sumIn(said)]);
     try {
@@ -154,7 +163,7 @@ export class FastTurns implements Fast {
     db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", k, seal([encodeOpened(opened, input)], k + turn));
     const held = { generation, turn, owner: owner.id, process: owner.process };
     const { leaseMs: heldMs } = db;
-    db.run(HOLD, generation, turn, owner.id, owner.process, at + heldMs, sealOf({ ...memo.row, ...held }), n);
+    db.run(HOLD, generation, turn, owner.id, owner.process, input.at + heldMs, sealOf({ ...memo.row, ...held }), n);
     const plain = { sessionId, turnId, generation, owner, heldMs, revision };
     this.#seen.delete(turnId);
     this.#see(turnId, { session: n, turn, sessionId, generation, length: 1 });
@@ -256,7 +265,7 @@ export class FastTurns implements Fast {
     if (row === undefined || row.done !== null || row.ended_by !== null || row.cancel !== null) return undefined;
     const { n, id, session: of, latest } = row;
     const isHeld = row.open === n && row.generation === lease.generation && row.owner === lease.owner.id;
-    const { at, outcome, usage, inputs, entries, base, plugins, spent } = turn;
+    const { at, outcome, usage, inputs, entries, base, plugins, spent, summary, journal } = turn;
     const isOfOwnInput = inputs.length === 1 && inputs[0] === row.input_id;
     if (!isHeld || row.sessionId !== lease.sessionId || row.has_more === 1) return undefined;
     const memo = this.#memos.at(of, row.revision);
@@ -289,6 +298,7 @@ export class FastTurns implements Fast {
     db.run(KEEP, revision, turns, segment, index, text, sealOf(after), rows + states.length, of);
     const kept = isEmpty ? { revision, head: head ?? null } : { revision };
     const settled = isOfOwnInput ? {} : { inputs };
+    const record = journal === undefined ? null : seal(packJournal(journal.setting, journal.events, entries), n);
     const ended: Ended = {
       at,
       outcome: storedOutcome(outcome, entries),
@@ -296,11 +306,13 @@ export class FastTurns implements Fast {
       size: entries.length,
       ...settled,
       ...kept,
+      ...(summary === undefined ? {} : { summary }),
+      ...(record === null ? {} : { journal: record.length }),
     };
     const end = seal(encodeEnded(ended), n);
     const open = [row.state, null, null, null];
     const before = sumOf([...open, null, null, null, sumIn(row.input)]);
-    db.run(END, done, end, sumOf([...open, done, null, sumIn(end), null]) - before, n);
+    db.run(END, done, end, record, sumOf([...open, done, null, sumIn(end), sumIn(record)]) - before, n);
     db.run("DELETE FROM journal WHERE k >= ? AND k < ?", of * SEQS, (of + 1) * SEQS);
     this.#states.moved(of, session.revision, revision, plugins);
     this.#memos.remember({ ...memo, row: after, usage: used, tip: isEmpty ? tip : own, plugins });
@@ -404,4 +416,4 @@ const LAY = `INSERT INTO segment (n, session, revision, depth, parent, parent_in
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?)`;
 const KEEP = `UPDATE session SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?,
   own_rows = own_rows + ?, turn = NULL, owner = NULL, process = NULL, until = 0 WHERE n = ?`;
-const END = "UPDATE turn SET done = ?, ended = ?, input = NULL, seal = seal + ? WHERE n = ?";
+const END = "UPDATE turn SET done = ?, ended = ?, input = ?, seal = seal + ? WHERE n = ?";
