@@ -8,6 +8,7 @@ import { Input } from "./shared/model/input.js";
 import { JobRecord } from "./shared/model/job.js";
 import { Json } from "./shared/model/json.js";
 import { JsonSchema, described } from "./shared/model/schema.js";
+import { KeepJournals } from "./shared/runtime/records/keep-journals.js";
 import { Message } from "./shared/model/message.js";
 import { Model, ModelResolver } from "./shared/providers/provider.js";
 import { ModelSettings } from "./shared/model/request.js";
@@ -16,6 +17,7 @@ import { Plugin, definePlugin } from "./shared/kernel/plugin.js";
 import { PriceTable, Usage } from "./shared/model/usage.js";
 import { PromptPart } from "./shared/model/prompt.js";
 import { Receipt } from "./shared/runtime/session/operate.js";
+import { RecordedWait, TimelineItem, TurnDetails, TurnRecord, TurnTimeline } from "./shared/model/turn-record.js";
 import { Runtime, RuntimeOptions, SessionSummary } from "./shared/runtime/runtime.js";
 import { Session, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionEvent, TurnProgress } from "./shared/model/event.js";
@@ -27,6 +29,7 @@ import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { Trigger, defineTrigger } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import { TurnOutcome } from "./shared/model/outcome.js";
+import { TurnsPage } from "./shared/runtime/records/turns.js";
 import { WebhookOptions } from "./shared/runtime/triggers/webhook-options.js";
 import { World } from "./shared/model/world.js";
 import { defineTool, defineToolProvider } from "./shared/tools/define.js";
@@ -46,6 +49,7 @@ export {
   type JobRecord,
   type Json,
   type JsonSchema,
+  type KeepJournals,
   type Limits,
   type Message,
   type Model,
@@ -58,6 +62,7 @@ export {
   type PriceTable,
   type PromptPart,
   type Receipt,
+  type RecordedWait,
   type Runtime,
   RuntimeError,
   type RuntimeOptions,
@@ -68,6 +73,7 @@ export {
   type SessionSummary,
   type SessionView,
   type Store,
+  type TimelineItem,
   type Tool,
   type ToolContext,
   ToolError,
@@ -76,11 +82,15 @@ export {
   type TraceSink,
   type Trigger,
   type Turn,
+  type TurnDetails,
   type TurnId,
   type TurnOptions,
   type TurnOutcome,
   type TurnProgress,
+  type TurnRecord,
   type TurnResult,
+  type TurnTimeline,
+  type TurnsPage,
   type Usage,
   type WaitId,
   type WebhookOptions,

@@ -29,8 +29,11 @@ export type { Input } from "./model/input.ts";
 export type { Json } from "./model/json.ts";
 export type { Message } from "./model/message.ts";
 export type { TurnOutcome } from "./model/outcome.ts";
+export type { RecordedWait, TimelineItem, TurnDetails, TurnRecord, TurnTimeline } from "./model/turn-record.ts";
 export type { SessionView } from "./model/view.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
+export type { KeepJournals } from "./runtime/records/keep-journals.ts";
+export type { TurnsPage } from "./runtime/records/turns.ts";
 export type { Session, TurnOptions } from "./runtime/session/handle.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 

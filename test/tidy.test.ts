@@ -51,7 +51,8 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
  * `session: LiveSession` instead of declaring the five methods of it that it happens to use.
  */
 const ROOMS: Record<string, readonly string[]> = {
-  runtime: ["background", "session", "live-turn", "services", "toolset", "readers", "core"],
+  runtime: ["records", "background", "session", "live-turn", "services", "toolset", "readers", "core"],
+  records: ["session", "services", "core"],
   background: ["triggers", "monitors", "jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   triggers: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   monitors: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],

@@ -218,7 +218,7 @@ const ERRORS = {
       `There is no journal of turn ${d.turnId}: ${d.problem}.`,
       "Check `hasJournal` of the turn first. `keepJournals` of createRuntime decides how long journals are kept.",
     ),
-  /** `metadata` of an input is no JSON object, or it is too large. */
+  /** `metadata` of an input is not a JSON object, or it is too large. */
   "metadata.invalid": (d: { problem: string }) =>
     said(`Invalid metadata: ${d.problem}.`, 'Pass a JSON object of at most 8 KB, for example { userId: "u-1" }.'),
 

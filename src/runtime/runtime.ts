@@ -19,7 +19,7 @@ import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
 import type { InjectedMessage, InjectOptions } from "../model/input.ts";
-import { defined, describeThrown, ownJson } from "../model/json.ts";
+import { defined, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
@@ -51,9 +51,8 @@ import { type Core, Models, overran, tracer } from "./core.ts";
 import type { AppJobs } from "./jobs/app.ts";
 import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
-import { Poller } from "./poller.ts";
 import { Readers } from "./readers/readers.ts";
-import { checkedKeepJournals, type KeepJournals, SWEEP_MS } from "./records/keep-journals.ts";
+import { checkedKeepJournals, JournalSweeper, type KeepJournals } from "./records/keep-journals.ts";
 import type { Turns } from "./records/turns.ts";
 import { requireStored, snapshot } from "./services/reading.ts";
 import type { SessionAccess } from "./services/session-service.ts";
@@ -316,7 +315,6 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   const runtime = new RuntimeHandle(core, closing, hints);
   hints.start();
   if (store.isDurable && core.recovers) core.watcher.start();
-  if (core.runs && core.keepsJournals !== undefined) runtime.sweepJournals();
   return runtime;
 }
 
@@ -332,15 +330,14 @@ class RuntimeHandle implements Runtime {
   readonly #closing: AbortController;
   readonly #hints: HintListener;
   readonly #closed = Promise.withResolvers<void>();
-  readonly #sweeps = new Poller(
-    () => this.#core.world,
-    () => this.#sweepJournals(),
-  );
+  readonly #journals: JournalSweeper;
 
   constructor(core: Core, closing: AbortController, hints: HintListener) {
     this.#hints = hints;
     this.#core = core;
     this.#closing = closing;
+    this.#journals = new JournalSweeper(core);
+    this.#journals.start();
   }
 
   async session(id?: string, options?: SessionOptions): Promise<Session> {
@@ -456,21 +453,6 @@ class RuntimeHandle implements Runtime {
     }
   }
 
-  /** Removes expired journals from time to time. */
-  sweepJournals(): void {
-    this.#sweeps.soonest(SWEEP_MS.first);
-  }
-
-  async #sweepJournals(): Promise<void> {
-    try {
-      const { sweepJournals } = await import("./records/journals.ts");
-      await sweepJournals(this.#core);
-    } catch (error) {
-      this.#core.trace("journals.sweep", { problem: describeThrown(error) });
-    }
-    this.#sweeps.soonest(SWEEP_MS.next);
-  }
-
   // ── Closing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #open(): Core {
@@ -490,7 +472,7 @@ class RuntimeHandle implements Runtime {
     const { door, background, readers, live, sessions, listings, plugins, store, trace, watcher } = this.#core;
     door.isClosed = true;
     this.#hints.close();
-    this.#sweeps.close();
+    this.#journals.close();
     readers.close();
     live?.close();
     await Promise.all([background.close(graceMs), sessions.close(graceMs)]);

@@ -507,10 +507,10 @@ export interface TurnSummary {
   readonly metadata?: JsonObject;
 }
 
-/** The events of a turn, the first one without the fields that are in the blob `setting`. */
+/** The events of a turn. If there is a `setting`, the first event lacks the fields that this blob contains. */
 export interface TurnJournal {
   /** The blob with the fields of the first event that most turns of a process have in common, as JSON. */
-  readonly setting: BlobHash;
+  readonly setting?: BlobHash;
   readonly events: readonly TurnEvent[];
 }
 

@@ -119,6 +119,15 @@ declare const ERRORS: {
   readonly "turn.unknown": (d: {
     turnId: string;
   }) => Said;
+  /** The timeline or the journal of a turn is requested, and its journal is not kept. */
+  readonly "turn.no-journal": (d: {
+    turnId: string;
+    problem: string;
+  }) => Said;
+  /** `metadata` of an input is not a JSON object, or it is too large. */
+  readonly "metadata.invalid": (d: {
+    problem: string;
+  }) => Said;
   /** `plugins` has two plugins with one id. */
   readonly "plugin.duplicate": (d: {
     plugin: string;

@@ -8,6 +8,7 @@ import { EffectHost } from "../hosts/host.js";
 import { ForkOptions } from "./session/make.js";
 import { InjectOptions, InjectedMessage } from "../model/input.js";
 import { InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
+import { KeepJournals } from "./records/keep-journals.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
@@ -25,6 +26,7 @@ import { SessionAccess } from "./services/session-service.js";
 import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
+import { Turns } from "./records/turns.js";
 import { Waits } from "./waits.js";
 import { World } from "../model/world.js";
 /** Options of `createRuntime`. Only `store` and `model` are required. */
@@ -53,6 +55,11 @@ type RuntimeOptions = {
   readonly limits?: Optional<Limits> | undefined;
   /** How much may be spent, unless a session has its own budget. Default: no bound. */
   readonly budget?: Budget | undefined;
+  /**
+   * How long the journals of ended turns are kept, so that `turns.timeline` can show them. Default: 7 days, 200 turns of a
+   * session, 1 GiB in all. `false`: not at all.
+   */
+  readonly keepJournals?: KeepJournals | false | undefined;
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
   /**
@@ -106,6 +113,8 @@ interface Runtime extends AsyncDisposable {
     /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
     delete(id: string): Promise<void>;
   };
+  /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
+  readonly turns: Turns;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */

@@ -89,6 +89,8 @@ interface NewInput {
   readonly place: "boundary" | "turn" | "injected";
   /** What the caller wants from the opened turn besides an answer. */
   readonly wants?: TurnWants;
+  /** The caller's notes about the input. They are not part of its content. */
+  readonly metadata?: JsonObject;
   /** The hash of the caller's content. The same key with another hash is `input.conflict`. */
   readonly hash: string;
   readonly at: number;
@@ -485,6 +487,51 @@ interface EndedTurn {
   readonly config?: Partial<SessionConfig>;
   /** Jobs that no append has started: the commit starts them. */
   readonly spawns?: readonly JobSpawn[];
+  readonly summary?: TurnSummary;
+  /** The journal, if it is to be kept after the end of the turn. */
+  readonly journal?: TurnJournal;
+}
+/** What lists of turns show and the nodes of the turn do not contain. */
+interface TurnSummary {
+  /** When its input was accepted, if the turn had to wait for another one. */
+  readonly acceptedAt?: number;
+  /** When the turn was opened. */
+  readonly startedAt: number;
+  readonly model: string;
+  readonly rounds: number;
+  /** How often another process resumed it. Omitted if never. */
+  readonly resumes?: number;
+  /** What its nested calls and its calls of other models cost. Omitted if the turn only called its own model. */
+  readonly spent?: readonly Spent[];
+  readonly metadata?: JsonObject;
+}
+/** The events of a turn. If there is a `setting`, the first event lacks the fields that this blob contains. */
+interface TurnJournal {
+  /** The blob with the fields of the first event that most turns of a process have in common, as JSON. */
+  readonly setting?: BlobHash;
+  readonly events: readonly TurnEvent[];
+}
+/** A turn in a list, open or ended. */
+interface StoredTurn {
+  readonly sessionId: SessionId;
+  readonly turnId: TurnId;
+  readonly state: "waiting" | "open" | "parked" | "ended";
+  /** The position in the list. */
+  readonly cursor: string;
+  /** The open turn's lease: whether another process can take the turn over. */
+  readonly isOrphan?: true;
+  /** Only for an ended turn. */
+  readonly end?: {
+    readonly at: number;
+    /** How it ended; `terminal` returns all of the outcome. `code` is that of a stopped or failed turn. */
+    readonly outcome: TurnOutcome["kind"];
+    readonly code?: string;
+    readonly usage: Usage;
+    /** Omitted for a turn that an early version ended. */
+    readonly summary?: TurnSummary;
+    /** The size of its kept journal; omitted if none is kept. Zero if the store does not count. */
+    readonly journalBytes?: number;
+  };
 }
 /** A job that starts with another write. */
 interface JobSpawn {
@@ -760,6 +807,23 @@ interface Store {
    * end of that turn, as in `cancel`.
    */
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
+  /** Turns as records: open ones, and ended ones as long as their session exists. */
+  readonly turns: {
+    /** Returns turns, the latest accepted first. `before`: the cursor of the last turn of the previous page. */
+    list(page: {
+      readonly session?: SessionId;
+      readonly before?: string;
+      readonly max: number;
+    }): Awaitable<readonly StoredTurn[]>;
+    get(turn: TurnId): Awaitable<StoredTurn | undefined>;
+    /**
+     * Returns the kept journal of an ended turn; undefined if none is kept. Throws `store.corrupt` if it is damaged,
+     * which nothing else notices.
+     */
+    journal(turn: TurnId): Awaitable<TurnJournal | undefined>;
+    /** Removes kept journals. The turns and their nodes stay. Returns how many there were. */
+    forget(turns: readonly TurnId[]): Awaitable<number>;
+  };
   readonly inputs: {
     /** Returns waiting inputs, oldest first. */
     list(session: SessionId): Awaitable<readonly PendingInput[]>;
@@ -1036,4 +1100,5 @@ export {
   Store,
   StoredSession,
   Terminal,
+  TurnSummary,
 };

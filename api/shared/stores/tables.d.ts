@@ -6,6 +6,7 @@ import { Entry } from "../model/node.js";
 import { JobEvent } from "../model/job.js";
 import { JobLine, NewInput, PluginSnapshot, SessionChange, SessionOptions } from "./store.js";
 import { Json } from "../model/json.js";
+import { KeptJournal } from "./rows/codec.js";
 import { SessionConfig } from "../model/config.js";
 import { SubscriptionBody } from "./rows/trigger.js";
 import { TurnEvent } from "../turn/event.js";
@@ -151,11 +152,11 @@ interface TurnRow {
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
-  /** The input or the append; null once the turn has ended. */
-  readonly input?: InputContent | SessionChange | null;
+  /** The input or the append. Once the turn has ended: its journal, or null if none is kept. */
+  readonly input?: InputContent | SessionChange | KeptJournal | null;
 }
-type InputContent = Pick<NewInput, "message" | "at" | "wants">;
-declare const TURN: Table<TurnRow, "append" | "aside" | "boundary" | "claim" | "free" | "id" | "injected" | "input" | "inputKey" | "opens" | "ready" | "session" | "waiting" | "withdrawn">;
+type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+declare const TURN: Table<TurnRow, "all" | "append" | "aside" | "boundary" | "claim" | "free" | "id" | "injected" | "input" | "inputKey" | "opens" | "ready" | "session" | "waiting" | "withdrawn">;
 /** Events of a session's open turn that were written together. */
 interface JournalRow {
   readonly session: number;

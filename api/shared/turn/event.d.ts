@@ -61,6 +61,10 @@ interface Opened {
   readonly merges?: true;
   /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
+  /** The caller's notes about the input. */
+  readonly metadata?: JsonObject;
+  /** When the input was accepted, if the turn had to wait for another one. */
+  readonly acceptedAt?: number;
   readonly generation: number;
 }
 /** Stages without a hook in this turn. The machine skips them, and the journal does not contain them. */
@@ -196,6 +200,8 @@ type Answer = Answered & ({
   readonly attempts?: readonly Attempt[];
   /** The model that was called instead of the session's. */
   readonly model?: string;
+  /** The time from the start of the last attempt to its first output. Omitted if it took no measurable time. */
+  readonly firstMs?: number;
 } | {
   readonly kind: "responded";
   readonly parts?: readonly Part[];
@@ -305,6 +311,8 @@ type TurnEvent = Opened | Answer | {
   readonly generation: number;
   /** The process had abandoned the turn because its store failed. That is not a crash, however often it happens. */
   readonly isFault?: true;
+  /** The process that resumed the turn. */
+  readonly by?: string;
 } | Applied | {
   readonly kind: "cancelled";
   readonly at: number;

@@ -8,6 +8,7 @@ import { itemsOf } from "../../turn/log.ts";
 import type { Salvaged } from "../../turn/salvage.ts";
 import { partsOf } from "../services/graph.ts";
 import { LATEST, type LatestUsage, permissionsOf } from "../services/reading.ts";
+import { recordOf } from "./record.ts";
 import type { LiveTurn } from "./turn.ts";
 
 /** Everything that the commit of a turn stores. */
@@ -59,6 +60,7 @@ export function whole(
   const { head } = snapshot.stored;
   const plugins = live.states.snapshots(state.changes);
   // Also if only an earlier plugin read it: otherwise it would be out of date when a plugin reads it again.
+  const spent = ledgerOf(live, state);
   const keepsUsage = composition.readsUsage || plugins[LATEST] !== undefined;
   return {
     turnId: live.turnId,
@@ -67,11 +69,12 @@ export function whole(
     entries,
     plugins: keepsUsage && latest !== undefined && state.asks > 0 ? withLatest(latest, plugins) : plugins,
     usage: state.spent.length === 0 ? state.usage : addUsage(state.usage, totalOf(state.spent)),
-    spent: ledgerOf(live, state),
+    spent,
     inputs: state.inputs,
     ...(head === undefined ? {} : { base: head }),
     ...(cancel === undefined ? {} : { cancel }),
     ...(state.placed === undefined && state.applied === undefined ? {} : partsIn(live.turnId, state)),
     ...(state.config === undefined ? {} : { config: state.config }),
+    ...recordOf(live, spent),
   };
 }

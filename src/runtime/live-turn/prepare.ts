@@ -24,7 +24,7 @@ import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type LatestUsage, latestOf } from "../services/reading.ts";
 import type { ServiceContext } from "../services/service-context.ts";
-import { type Artifact, NO_PARTS, type Put } from "../toolset/artifacts.ts";
+import { type Artifact, isFresh, NO_PARTS, type Put } from "../toolset/artifacts.ts";
 import { requestOf } from "./ask.ts";
 import { carryOut, NOTHING } from "./directives.ts";
 import type { Stages } from "./memo.ts";
@@ -46,6 +46,11 @@ function remembered(live: LiveTurn): PreparedBody | undefined {
     return undefined;
   const known = core.plain.ofConfig(opened.config, live.lease);
   if (known === undefined) return undefined;
+  if (core.keepsJournals !== undefined) {
+    const setting = core.artifacts.setting(opened);
+    if (!isFresh(setting, live.lease)) return undefined;
+    live.setting = setting.hash;
+  }
   const { artifact, prompt } = known;
   live.artifact = artifact;
   live.prompt = prompt;
@@ -57,6 +62,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { toolset } = session;
   const memo = opened.prompt === undefined && session.isPlain ? core.plain : session.memo;
   const site = once(() => live.context(scope, effect.name));
+  await keepSetting(live);
   await toolset.refresh();
   toolset.begin();
   const { prompt: context, hasTools, undo } = await transformContext(live, site);
@@ -127,6 +133,12 @@ function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact)
   }
 }
 
+/** prepare-3. The commit stores the journal, which refers to it. */
+async function keepSetting(live: LiveTurn): Promise<void> {
+  const { core, opened, lease } = live;
+  if (core.keepsJournals !== undefined) live.setting = await core.artifacts.keepSetting(opened, lease);
+}
+
 /** prepare-3 */
 const keepJson = ({ core, lease }: LiveTurn, value: unknown): Promise<Put> =>
   core.artifacts.keep(JSON.stringify(value), lease);
@@ -136,6 +148,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   const { core, session, past: recorded } = live;
   if (recorded === undefined) return;
   live.tail = recorded.tail ?? "";
+  await keepSetting(live);
   const text = async (hash: BlobHash): Promise<string> => {
     const data = await core.store.blobs.get(hash);
     if (data === undefined) throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is missing" });

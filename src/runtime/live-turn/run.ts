@@ -27,7 +27,6 @@ import { isLeft, parkTurn, quietMs } from "./park.ts";
 import { updatePending } from "./pending.ts";
 import { perform } from "./perform.ts";
 import { recallPrepared } from "./prepare.ts";
-import { withRecord } from "./record.ts";
 import type { CommittedTurn } from "./release.ts";
 import { LiveTurn } from "./turn.ts";
 
@@ -123,8 +122,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           if (isPast) live.show.previewEarlier(before, event);
         }
         if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
-        const ended = withRecord(live, endedTurn(live), live.events);
-        const turn = isThenable(ended) ? await ended : ended;
+        const turn = endedTurn(live);
         const answer = live.run.commit(turn);
         const committed = isThenable(answer) ? await answer : answer;
         if (!("reopen" in committed)) done = { kind: "committed", live, turn, committed };
@@ -261,7 +259,7 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   const { salvagedTurn } = await import("./salvaged.ts");
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
-    const turn = await withRecord(live, salvagedTurn(live, error, cancel, journal), journal ?? live.events);
+    const turn = salvagedTurn(live, error, cancel, journal);
     const done = await live.run.commit(turn);
     if (!("reopen" in done)) return { kind: "committed", live, turn, committed: done, isSalvaged: true };
     for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;
@@ -278,6 +276,7 @@ async function wholeJournal(live: LiveTurn): Promise<readonly TurnEvent[]> {
       // A plugin that cannot use the recorded state keeps its earlier state.
     }
   }
+  if (live.events !== undefined) live.events = [...journal];
   return journal;
 }
 

@@ -102,7 +102,7 @@ export class TurnShow extends PreviewWriter implements CallShow {
     this.previews.add(event);
     if (this.publisher !== undefined) this.publisher.add(event);
     for (let index = 0; index < handles.length; index++) handles[index]?.feed.push(event);
-    if (!core.readers.isEmpty) core.readers.preview(session, event);
+    if (core.readers.count > 0) core.readers.preview(session, event);
     if (session.ancestors.length > 0) session.notifyParent(event);
   }
 

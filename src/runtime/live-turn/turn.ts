@@ -6,7 +6,14 @@ import type { Conflict } from "../../kernel/tool-gates.ts";
 import { describe, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { PreviewKey } from "../../model/event.ts";
 import { hashOf } from "../../model/hash.ts";
-import { asWaitKey, type EffectName, type SessionId, type TurnId, type WaitKey } from "../../model/ids.ts";
+import {
+  asWaitKey,
+  type BlobHash,
+  type EffectName,
+  type SessionId,
+  type TurnId,
+  type WaitKey,
+} from "../../model/ids.ts";
 import { defined, describeThrown, type Json, type JsonObject } from "../../model/json.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Attachment } from "../../model/message.ts";
@@ -63,7 +70,9 @@ export class LiveTurn implements Dispatch {
   folded = 1;
   lastAt: number;
   /** All events so far, if the journal is kept after the end. */
-  readonly events: TurnEvent[] | undefined;
+  events: TurnEvent[] | undefined;
+  /** The blob with the fields of `opened` that many turns have in common. */
+  setting: BlobHash | undefined;
   /** What the folded events of earlier runs were prepared with. */
   past: PastPreparation | undefined = undefined;
   run!: TurnRun;

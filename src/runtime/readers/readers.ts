@@ -38,7 +38,8 @@ export class Readers {
   readonly #trees = new Map<SessionId, Set<SessionReader>>();
   /** When this process last stored a fact in a session. */
   readonly #movedAt = new Map<SessionId, number>();
-  #count = 0;
+  /** How many readers there are. A field, because each preview of each turn reads it. */
+  count = 0;
   #waiting = 0;
   readonly #poller = new Poller(
     () => REAL_CLOCK,
@@ -63,9 +64,6 @@ export class Readers {
     this.#trace = trace;
   }
 
-  get isEmpty(): boolean {
-    return this.#count === 0;
-  }
   get hasTrees(): boolean {
     return this.#trees.size > 0;
   }
@@ -91,7 +89,7 @@ export class Readers {
 
   /** A fact is in the store: readers look for it there. */
   moved(session: LiveSession): void {
-    if (this.#count === 0) return;
+    if (this.count === 0) return;
     if (this.#store.hints !== undefined) this.#noteMoved(session.id);
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.moved();
@@ -147,22 +145,22 @@ export class Readers {
       changed: (id) => this.#live?.check(id),
       waits: (change) => {
         this.#waiting += change;
-        this.#poller.hold(this.#waiting > 0 && this.#count > 0);
+        this.#poller.hold(this.#waiting > 0 && this.count > 0);
       },
       left: () => {
         signal?.removeEventListener("abort", leave);
         const readers = where.get(session.id);
         readers?.delete(reader);
         if (readers?.size === 0) where.delete(session.id);
-        this.#count--;
-        if (this.#count > 0) return;
+        this.count--;
+        if (this.count > 0) return;
         this.#poller.pause();
         this.#poller.hold(false);
       },
     });
     const readers = where.get(session.id) ?? new Set();
     where.set(session.id, readers.add(reader));
-    if (this.#count++ === 0 && this.#store.isDurable) this.#poller.soonest(POLL_MS.facts);
+    if (this.count++ === 0 && this.#store.isDurable) this.#poller.soonest(POLL_MS.facts);
     reader.join();
     this.#live?.check(session.id);
     if (tree === true && from !== undefined) this.#live?.checkTree(session.id);
@@ -191,7 +189,7 @@ export class Readers {
     } catch (error) {
       this.#trace("session.observe", { problem: describeThrown(error) }); // The next look tries again.
     }
-    if (this.#count > 0) this.#poller.soonest(POLL_MS.facts);
+    if (this.count > 0) this.#poller.soonest(POLL_MS.facts);
   }
 
   close(): void {

@@ -1,6 +1,8 @@
 import { RuntimeError } from "../../model/errors.ts";
-import { isObject } from "../../model/json.ts";
+import { describeThrown, isObject } from "../../model/json.ts";
 import { type Known, requireKnown } from "../../model/known.ts";
+import type { Core } from "../core.ts";
+import { Poller } from "../poller.ts";
 
 /** How long the journals of ended turns are kept. A journal is removed soon after one bound is passed. */
 export interface KeepJournals {
@@ -16,7 +18,38 @@ export const KEEP_JOURNALS: JournalBounds = { days: 7, perSession: 200, bytes: 2
 const KNOWN: Known<KeepJournals> = { days: true, perSession: true, bytes: true };
 
 /** When a process looks for expired journals: after its start, and after each look. */
-export const SWEEP_MS = { first: 60_000, next: 600_000 };
+const SWEEP_MS = { first: 60_000, next: 600_000 };
+
+/** Removes expired journals from time to time. */
+export class JournalSweeper {
+  readonly #core: Core;
+  readonly #poller = new Poller(
+    () => this.#core.world,
+    () => this.#sweep(),
+  );
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  start(): void {
+    if (this.#core.runs && this.#core.keepsJournals !== undefined) this.#poller.soonest(SWEEP_MS.first);
+  }
+
+  close(): void {
+    this.#poller.close();
+  }
+
+  async #sweep(): Promise<void> {
+    try {
+      const { sweepJournals } = await import("./journals.ts");
+      await sweepJournals(this.#core);
+    } catch (error) {
+      this.#core.trace("journals.sweep", { problem: describeThrown(error) });
+    }
+    this.#poller.soonest(SWEEP_MS.next);
+  }
+}
 
 export function checkedKeepJournals(given: KeepJournals | false | undefined): JournalBounds | undefined {
   if (given === false) return undefined;

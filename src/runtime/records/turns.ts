@@ -184,6 +184,7 @@ async function journalOf(core: Core, { turnId, end }: StoredTurn): Promise<Journ
   }
   const kept = await store.turns.journal(turnId);
   if (kept === undefined) throw new RuntimeError("turn.no-journal", { turnId, problem: "it is not kept" });
+  if (kept.setting === undefined) return { events: kept.events, isOpen: false };
   const item = `the journal of turn ${turnId}`;
   const setting = await readBlob(core, kept.setting);
   if (setting === undefined) throw new RuntimeError("store.corrupt", { item, problem: "its setting is missing" });

@@ -1,14 +1,13 @@
 import { mergePrompt, renderPrompt, type Section } from "../../kernel/prompt.ts";
 import type { Services } from "../../kernel/services.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
-import type { Awaitable } from "../../model/awaitable.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { BlobHash } from "../../model/ids.ts";
 import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import type { Lease, Store } from "../../stores/store.ts";
 import { type Catalog, type Chosen, composeCatalog, type Granted, type Loaded } from "../../tools/catalog.ts";
-import type { Policies } from "../../turn/event.ts";
+import type { Opened, Policies } from "../../turn/event.ts";
 import { look, type Seen, type Surroundings, wouldSee } from "./preamble.ts";
 
 /** What a turn under the same count of sweeps, or a lower one, may name without putting it again (`Lease.sweeps`). */
@@ -34,6 +33,10 @@ export interface Artifact extends Put {
 }
 export interface Prompt extends Put {
   readonly system: string;
+}
+
+interface Setting extends Put {
+  readonly text: string;
 }
 
 export interface PromptParts {
@@ -72,7 +75,7 @@ export class Artifacts {
   readonly #template: readonly Section[] | undefined;
   readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
   readonly #prompts = new Map<string, Prompt>();
-  readonly #settings = new Map<string, Put>();
+  readonly #settings = new Map<string, Setting>();
 
   constructor(store: Store, template: readonly Section[] | undefined) {
     this.#store = store;
@@ -114,14 +117,23 @@ export class Artifacts {
     return this.#put({ hash: hashOf(text), sweeps: NEVER }, text, lease);
   }
 
-  /** Stores what the journals of many turns have in common. No promise if that was done before. */
-  setting(setting: object, lease: Lease): Awaitable<Put> {
-    const text = JSON.stringify(setting);
-    const known = this.#settings.get(text) ?? { hash: hashOf(text), sweeps: NEVER };
-    if (isFresh(known, lease)) return known;
+  /**
+   * Returns what the journal of a turn has in common with the journals of most other turns of this process. It is stored
+   * once, and each journal refers to it.
+   */
+  setting({ step, protocol, host, plugins, limits, config, options }: Opened): Setting {
+    const text = JSON.stringify({ step, protocol, host, plugins, limits, config, options });
+    const known = this.#settings.get(text);
+    if (known !== undefined) return known;
     if (this.#settings.size >= KEPT) this.#settings.clear();
-    this.#settings.set(text, known);
-    return this.#put(known, text, lease);
+    const setting: Setting = { hash: hashOf(text), sweeps: NEVER, text };
+    this.#settings.set(text, setting);
+    return setting;
+  }
+
+  async keepSetting(opened: Opened, lease: Lease): Promise<BlobHash> {
+    const setting = this.setting(opened);
+    return (await this.#put(setting, setting.text, lease)).hash;
   }
 
   async prompt(parts: readonly PromptPart[], tools: readonly string[], lease: Lease): Promise<Prompt> {

@@ -85,7 +85,7 @@ export function fastWays(port: MemoryPort): Fast {
 
     accept(input, owner, opening) {
       if (port.isClosed) port.requireOpen();
-      const { id: inputId, turnId: id, key = null, place, hash, message, at } = input;
+      const { id: inputId, turnId: id, key = null, place, hash, message, at, wants, metadata } = input;
       const cell = sessionIds.get(input.sessionId);
       if (cell === undefined || cell.row.turn !== null || opening === undefined || place !== "turn") return undefined;
       const session: Writable<SessionRow> = cell.row;
@@ -113,7 +113,7 @@ export function fastWays(port: MemoryPort): Fast {
         done: null,
         cancel: null,
         ended: null,
-        input: contentOf(input),
+        input: wants === undefined && metadata === undefined ? { message, at } : contentOf(input),
       };
       turns.put(turn.n, turn);
       port.addFact(lists, "accepted", turn.n);

@@ -244,7 +244,7 @@ export class FastTurns implements Fast {
     const own = { name: turnId, depth: (tip?.depth ?? -1) + 1 };
     const usage = addUsage(known.usage, turn.usage);
     const revision = row.revision + 1;
-    const record = journal && JSON.stringify(packJournal(journal.setting, journal.events, entries));
+    const record = journal && JSON.stringify(packJournal(journal, entries));
     const ended: Ended = {
       at,
       outcome: storedOutcome(outcome, entries),

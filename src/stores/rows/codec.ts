@@ -242,11 +242,10 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
  * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`, `~=`
  * and a number for a value whose JSON is a text of the nodes, and `~` and a number for a text of the nodes.
  */
-export type KeptJournal = { readonly setting: BlobHash } & (
-  | { readonly packed: Json }
+export type KeptJournal =
+  | { readonly setting?: BlobHash; readonly packed: Json }
   /** A store that keeps values by reference shares them anyway. */
-  | { readonly events: readonly TurnEvent[] }
-);
+  | { readonly setting?: BlobHash; readonly events: readonly TurnEvent[] };
 
 // ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
@@ -260,7 +259,7 @@ export function contentOf({ message, at, wants, metadata }: NewInput): Said {
 }
 
 export function encodeInput(input: Said | KeptJournal): EncodedInput {
-  if ("setting" in input) return input;
+  if (!("message" in input)) return input;
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
   return isPlain ? [at, encodeParts(message.parts, NOTHING_ASKED)] : input;

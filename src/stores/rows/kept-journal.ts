@@ -1,8 +1,8 @@
-import type { BlobHash } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnEvent } from "../../turn/event.ts";
+import type { TurnJournal } from "../store.ts";
 import { decodeEvents, encodeEvents, type KeptJournal } from "./codec.ts";
 import { corrupt } from "./faults.ts";
 
@@ -21,7 +21,7 @@ function textsOf(entries: readonly Entry[]): readonly string[] {
   return texts;
 }
 
-export function packJournal(setting: BlobHash, events: readonly TurnEvent[], entries: readonly Entry[]): KeptJournal {
+export function packJournal({ setting, events }: TurnJournal, entries: readonly Entry[]): KeptJournal {
   const places = new Map<string, number>();
   for (const text of textsOf(entries))
     if (text.length >= SHARED_MIN && !places.has(text)) places.set(text, places.size);
@@ -48,7 +48,7 @@ export function packJournal(setting: BlobHash, events: readonly TurnEvent[], ent
   const packed = encodeEvents(events).map((event) =>
     Array.isArray(event) ? event.map((each) => pack(each, true)) : pack(event, false),
   );
-  return { setting, packed: packed as unknown as Json };
+  return { ...(setting === undefined ? {} : { setting }), packed: packed as unknown as Json };
 }
 
 export function unpackJournal(kept: KeptJournal, entries: readonly Entry[], item: string): readonly TurnEvent[] {

@@ -129,7 +129,7 @@ function* readForBranch(db: Port, { entries, base, plugins }: EndedTurn): Rule<M
 
 /** Returns the journal as the row of the turn keeps it. */
 const journalOf = ({ journal, entries }: EndedTurn): KeptJournal | undefined =>
-  journal && packJournal(journal.setting, journal.events, entries);
+  journal && packJournal(journal, entries);
 
 function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId, journal: KeptJournal | undefined): Ended {
   const { at, outcome, usage, inputs, entries, summary } = ended;

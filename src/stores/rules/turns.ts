@@ -74,10 +74,8 @@ export function* keptJournal(db: Port, id: TurnId): Rule<TurnJournal | undefined
   const [row] = yield* db.scan(TURN, "key", [short.n], { isWhole: true });
   const kept = row?.input as KeptJournal | null | undefined;
   if (kept == null) return undefined;
-  return {
-    setting: kept.setting,
-    events: unpackJournal(kept, yield* nodesOf(db, short.n), `The journal of turn ${id}`),
-  };
+  const events = unpackJournal(kept, yield* nodesOf(db, short.n), `The journal of turn ${id}`);
+  return kept.setting === undefined ? { events } : { setting: kept.setting, events };
 }
 
 /** Removes kept journals. A damaged one is removed too, because its row is not read whole. */

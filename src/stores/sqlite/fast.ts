@@ -298,7 +298,7 @@ export class FastTurns implements Fast {
     db.run(KEEP, revision, turns, segment, index, text, sealOf(after), rows + states.length, of);
     const kept = isEmpty ? { revision, head: head ?? null } : { revision };
     const settled = isOfOwnInput ? {} : { inputs };
-    const record = journal === undefined ? null : seal(packJournal(journal.setting, journal.events, entries), n);
+    const record = journal === undefined ? null : seal(packJournal(journal, entries), n);
     const ended: Ended = {
       at,
       outcome: storedOutcome(outcome, entries),

@@ -19,7 +19,7 @@ import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../../model/input.js";
 import { InputId, JobId, SessionId, TurnId } from "../../model/ids.js";
 import { InstalledHooks } from "../../kernel/hook-runner.js";
-import { Json } from "../../model/json.js";
+import { Json, JsonObject } from "../../model/json.js";
 import { Monitors } from "../../kernel/monitor.js";
 import { ObserveOptions } from "../readers/readers.js";
 import { OperationOptions, Receipt } from "./operate.js";
@@ -43,6 +43,11 @@ interface TurnOptions {
   readonly prompt?: readonly PromptPart[] | undefined;
   /** Input for plugins and the protocol, each checked by the plugin that declares it: `[urgency.of({ level: 2 })]`. */
   readonly extensions?: readonly ExtensionValue[] | undefined;
+  /**
+   * The app's notes about the turn, for example a user id or a `traceparent`: JSON of at most 8 KB. Records and telemetry
+   * show them, and the model does not see them. A repeat with the same key may have others.
+   */
+  readonly metadata?: JsonObject | undefined;
 }
 /** Options of `session.send`. */
 interface SendOptions {
@@ -50,6 +55,8 @@ interface SendOptions {
   readonly key?: string | undefined;
   /** Where a running turn takes the input. Default: `boundary`. */
   readonly at?: "boundary" | "next-turn" | undefined;
+  /** Notes about the turn that the input opens, as in `TurnOptions`. */
+  readonly metadata?: JsonObject | undefined;
 }
 /** An input that is sent later. */
 interface LaterInput {

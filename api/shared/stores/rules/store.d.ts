@@ -61,6 +61,7 @@ declare class RuleStore<E extends Engine = Engine> implements Store {
   cancel(turn: TurnId, request: CancelRequest, session?: SessionId): Awaitable<CancelAnswer>;
   find(turn: TurnId): Awaitable<FoundTurn | undefined>;
   terminal(turn: TurnId): Awaitable<Terminal | undefined>;
+  readonly turns: Store["turns"];
   readonly inputs: Store["inputs"];
   readonly waits: Store["waits"];
   note(turn: TurnId, effect: EffectName, key: string, value?: Json): Awaitable<Json | undefined>;

@@ -1,0 +1,28 @@
+import { TurnDetails, TurnRecord, TurnTimeline } from "../../model/turn-record.js";
+import { TurnEvent } from "../../turn/event.js";
+import { TurnOutcome } from "../../model/outcome.js";
+/** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
+interface TurnsPage {
+  readonly session?: string | undefined;
+  readonly state?: TurnRecord["state"] | undefined;
+  readonly outcome?: TurnOutcome["kind"] | undefined;
+  readonly model?: string | undefined;
+  /** Turns that started at this time or later, and before `until`: milliseconds since 1970. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** The `cursor` of the last turn of the page before. */
+  readonly after?: string | undefined;
+  /** Default: 100; at most 1,000. */
+  readonly max?: number | undefined;
+}
+/** Turns of all sessions, open or ended, also those that other processes run. */
+interface Turns {
+  list(page?: TurnsPage): Promise<readonly TurnRecord[]>;
+  /** Throws `turn.unknown`. */
+  get(id: string): Promise<TurnDetails>;
+  /** Throws `turn.unknown`, `turn.no-journal` if the journal is not kept, and `store.corrupt` if it is damaged. */
+  timeline(id: string): Promise<TurnTimeline>;
+  /** The events of the turn as they were recorded. Throws as `timeline`. */
+  journal(id: string): Promise<readonly TurnEvent[]>;
+}
+export { Turns, TurnsPage };

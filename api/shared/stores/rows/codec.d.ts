@@ -1,0 +1,20 @@
+import { BlobHash } from "../../model/ids.js";
+import { Json } from "../../model/json.js";
+import { TurnEvent } from "../../turn/event.js";
+/**
+ * The journal of an ended turn as a row contains it. Most of its text is also in the nodes of the turn, and such a text
+ * is stored as its position there.
+ *
+ * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`, `~=`
+ * and a number for a value whose JSON is a text of the nodes, and `~` and a number for a text of the nodes.
+ */
+type KeptJournal = {
+  readonly setting?: BlobHash;
+  readonly packed: Json;
+} |
+/** A store that keeps values by reference shares them anyway. */
+{
+  readonly setting?: BlobHash;
+  readonly events: readonly TurnEvent[];
+};
+export { KeptJournal };
