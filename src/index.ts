@@ -17,7 +17,8 @@ export type { ModelSettings } from "./model/request.ts";
 export type { PriceTable, Usage } from "./model/usage.ts";
 export type { World } from "./model/world.ts";
 export type { Model, ModelResolver } from "./providers/provider.ts";
-export type { Runtime, RuntimeOptions, SessionSummary } from "./runtime/runtime.ts";
+export type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
+export type { SessionSummary } from "./runtime/session/app.ts";
 export type { Store } from "./stores/store.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";
 

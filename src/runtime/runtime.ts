@@ -1,34 +1,25 @@
-// `createRuntime`: checks the options, builds what all sessions share (`core.ts`), answers calls that open no session, and
-// closes everything.
-// Not its job: opening a session (`session/open.ts`), what a session does (`session/`), default members (`index.ts`).
-// runtime-1 The door closes first. From then on every method throws `runtime.closed`, and nothing new begins.
-// runtime-2 The store closes last, because stopping turns and closing plugins may still write.
-import { type Comparison, compare, parentOf } from "../graph/history.ts";
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
-import type { CreatedSession, FirstInput } from "../kernel/created.ts";
 import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Monitors } from "../kernel/monitor.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
-import type { NewSessionRequest, PluginOptions, SessionReading } from "../kernel/services.ts";
+import type { PluginOptions } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../model/ids.ts";
-import type { InjectedMessage, InjectOptions } from "../model/input.ts";
+import { asSessionId } from "../model/ids.ts";
 import { defined, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
 import type { Limits } from "../model/limits.ts";
-import type { CancelAnswer } from "../model/outcome.ts";
 import type { PromptPart } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
-import { costOf, type PriceTable, type Spent, totalOf, type Usage } from "../model/usage.ts";
+import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
-import type { Store, StoredSession } from "../stores/store.ts";
+import type { Store } from "../stores/store.ts";
 import { APP } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import { Listings } from "../tools/source.ts";
@@ -45,7 +36,6 @@ import {
   requireSessionAccess,
   requireSignal,
   requireTemplate,
-  requireWords,
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import type { AppJobs } from "./jobs/app.ts";
@@ -54,12 +44,10 @@ import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
 import { checkedKeepJournals, JournalSweeper, type KeepJournals } from "./records/keep-journals.ts";
 import type { Turns } from "./records/turns.ts";
-import { requireStored, snapshot } from "./services/reading.ts";
 import type { SessionAccess } from "./services/session-service.ts";
-import { cancel, INJECT, takeFirstInput } from "./services/sessions.ts";
+import { type AppSessions, appSessions } from "./session/app.ts";
 import type { Session } from "./session/handle.ts";
 import { HintListener } from "./session/hint-listener.ts";
-import { createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
 import { type Recovered, SessionWatcher } from "./session/session-watcher.ts";
@@ -121,34 +109,8 @@ export type RuntimeOptions = {
 export interface Runtime extends AsyncDisposable {
   /** Opens the session with this id, or creates it. Without an id, creates one with a generated id. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
-  readonly sessions: {
-    /** Lists sessions in the order of their ids: all, the children of `parent`, or the forks of `origin`. */
-    list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-    /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
-    get(id: string): Promise<SessionReading>;
-    /**
-     * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
-     * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
-     */
-    create(request?: NewSessionRequest): Promise<CreatedSession>;
-    /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
-    takeFirstInput(id: string): Promise<FirstInput | undefined>;
-    /** Creates a session over the same history, with its own future. Default: at the head. */
-    fork(id: string, options?: ForkOptions): Promise<Session>;
-    /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
-    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
-    /**
-     * Puts a message into a session without opening it: at the next boundary of its running turn, in whatever process,
-     * else when its next turn begins. It opens no turn, and `input` hooks do not see it.
-     */
-    inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{ readonly id: InputId }>;
-    /** Finds the last node that two sessions share, and what each has after it. */
-    compare(id: string, other: string): Promise<Comparison>;
-    /** Adds up what a session and all its descendants have spent. */
-    usage(id: string): Promise<TreeUsage>;
-    /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
-    delete(id: string): Promise<void>;
-  };
+  /** All sessions, without opening one. */
+  readonly sessions: AppSessions;
   /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
   readonly turns: Turns;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
@@ -198,36 +160,6 @@ export interface SessionOptions {
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
 
-export interface SessionsPage {
-  /** Only ids after this one: the last of the page before. */
-  readonly after?: string | undefined;
-  /** Default: no bound. */
-  readonly max?: number | undefined;
-  readonly parent?: string | undefined;
-  readonly origin?: string | undefined;
-}
-
-export interface TreeUsage {
-  readonly usage: Usage;
-  /** In the currency of `prices`; left out when the price of a model is unknown. */
-  readonly cost?: number;
-  /** One row per session, source and model. */
-  readonly ledger: readonly (Spent & { readonly sessionId: SessionId; readonly cost?: number })[];
-}
-
-export interface SessionSummary {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
-  readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
-  readonly label?: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly turns: number;
-  /** The open turn, in this process or another. */
-  readonly openTurn?: TurnId;
-}
-
 /** The default members that `index.ts` binds: the runtime itself names no host, protocol or provider. */
 export interface Defaults {
   host(store: Store): Awaitable<EffectHost>;
@@ -237,7 +169,6 @@ export interface Defaults {
 }
 
 const SESSION: Known<SessionOptions> = { config: true, plugins: true };
-const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
 
 const CLOSE: Known<CloseOptions> = { graceMs: true };
 const RUN: Known<RunOptions> = { ...CLOSE, signal: true };
@@ -351,65 +282,7 @@ class RuntimeHandle implements Runtime {
     return sessions.handle(sessionId, { config: defined(config), options: givenOptions(core, plugins) });
   }
 
-  readonly sessions = {
-    list: async (page: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
-      const { store } = this.#open();
-      requireOptions("sessions.list", page, PAGE);
-      const { after, max, parent, origin } = page;
-      for (const [option, value] of Object.entries({ after, parent, origin }))
-        if (value !== undefined && typeof value !== "string")
-          throw new RuntimeError("options.invalid", { option, problem: "it must be an id" });
-      if (max !== undefined && !(typeof max === "number" && max >= 1 && (max === Infinity || Number.isInteger(max))))
-        throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
-      const asked = defined({ after, max, parent, origin }) as Parameters<Store["list"]>[0];
-      return (await store.list(asked)).map(summaryOf);
-    },
-    get: async (id: string): Promise<SessionReading> => snapshot(this.#open(), id),
-    create: async (request: NewSessionRequest = {}): Promise<CreatedSession> => createForApp(this.#open(), request),
-    takeFirstInput: async (id: string): Promise<FirstInput | undefined> => takeFirstInput(this.#open(), id),
-    fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
-      const core = this.#open();
-      requireOptions("sessions.fork", options, FORK);
-      const source = await requireStored(core, id);
-      const parent = await parentOf(core.store, source.id, options.before);
-      return core.sessions.handle((await makeSession(core, forkRequest(options, parent), source)).id);
-    },
-    cancel: async (id: string, turnId?: string, reason = "It was cancelled."): Promise<CancelAnswer> => {
-      const core = this.#open();
-      const { id: known } = await requireStored(core, id);
-      requireWords("reason", reason);
-      return cancel(core, known, turnId, reason);
-    },
-    inject: async (
-      id: string,
-      message: string | InjectedMessage,
-      options: InjectOptions = {},
-    ): Promise<{ readonly id: InputId }> => {
-      const { sessions } = this.#open();
-      requireOptions("sessions.inject", options, INJECT);
-      return sessions.inject(id, message, options.id);
-    },
-    compare: async (id: string, other: string): Promise<Comparison> => {
-      const core = this.#open();
-      const [ours, theirs] = [await requireStored(core, id), await requireStored(core, other)];
-      return compare(core.store, ours.id, theirs.id);
-    },
-    usage: async (id: string): Promise<TreeUsage> => {
-      const core = this.#open();
-      const rows = await core.store.booked((await requireStored(core, id)).id);
-      const priced = (spent: readonly Spent[]): { readonly cost?: number } => {
-        const cost = costOf(spent, core.prices);
-        return cost === undefined ? {} : { cost };
-      };
-      return { usage: totalOf(rows), ...priced(rows), ledger: rows.map((row) => ({ ...row, ...priced([row]) })) };
-    },
-    delete: async (id: string): Promise<void> => {
-      const { sessions } = this.#open();
-      if (typeof id !== "string") throw new RuntimeError("session.unknown", { id: typeof id });
-      await sessions.delete(asSessionId(id));
-    },
-  };
-
+  readonly sessions: AppSessions = appSessions(() => this.#open());
   readonly turns: Turns = {
     list: async (page) => (await this.#turns()).list(page),
     get: async (id) => (await this.#turns()).get(id),
@@ -492,6 +365,3 @@ function requireGrace(graceMs: number | undefined): void {
   if (graceMs !== undefined && !(typeof graceMs === "number" && graceMs >= 0))
     throw new RuntimeError("options.invalid", { option: "graceMs", problem: "it must be a number of 0 or more" });
 }
-
-const summaryOf = ({ id, parentId, origin, createdAt, turns, openTurn, config }: StoredSession): SessionSummary =>
-  defined({ id, parentId, origin, label: config.label, createdAt, turns, openTurn });

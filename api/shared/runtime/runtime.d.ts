@@ -1,22 +1,17 @@
 import { AppJobs } from "./jobs/app.js";
+import { AppSessions } from "./session/app.js";
 import { AppTriggers } from "./triggers/app.js";
 import { Budget, SessionConfig } from "../model/config.js";
-import { CancelAnswer } from "../model/outcome.js";
-import { Comparison } from "../graph/history.js";
-import { CreatedSession, FirstInput } from "../kernel/created.js";
 import { EffectHost } from "../hosts/host.js";
-import { ForkOptions } from "./session/make.js";
-import { InjectOptions, InjectedMessage } from "../model/input.js";
-import { InputId, NodeId, SessionId, TurnId } from "../model/ids.js";
 import { KeepJournals } from "./records/keep-journals.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
 import { ModelSettings } from "../model/request.js";
 import { Monitors } from "../kernel/monitor.js";
-import { NewSessionRequest, PluginOptions, SessionReading } from "../kernel/services.js";
 import { Optional } from "../model/known.js";
 import { Plugin } from "../kernel/plugin.js";
-import { PriceTable, Spent, Usage } from "../model/usage.js";
+import { PluginOptions } from "../kernel/services.js";
+import { PriceTable } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/session-watcher.js";
@@ -83,36 +78,8 @@ type RuntimeOptions = {
 interface Runtime extends AsyncDisposable {
   /** Opens the session with this id, or creates it. Without an id, creates one with a generated id. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
-  readonly sessions: {
-    /** Lists sessions in the order of their ids: all, the children of `parent`, or the forks of `origin`. */
-    list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-    /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
-    get(id: string): Promise<SessionReading>;
-    /**
-     * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
-     * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
-     */
-    create(request?: NewSessionRequest): Promise<CreatedSession>;
-    /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
-    takeFirstInput(id: string): Promise<FirstInput | undefined>;
-    /** Creates a session over the same history, with its own future. Default: at the head. */
-    fork(id: string, options?: ForkOptions): Promise<Session>;
-    /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
-    cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
-    /**
-     * Puts a message into a session without opening it: at the next boundary of its running turn, in whatever process,
-     * else when its next turn begins. It opens no turn, and `input` hooks do not see it.
-     */
-    inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{
-      readonly id: InputId;
-    }>;
-    /** Finds the last node that two sessions share, and what each has after it. */
-    compare(id: string, other: string): Promise<Comparison>;
-    /** Adds up what a session and all its descendants have spent. */
-    usage(id: string): Promise<TreeUsage>;
-    /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
-    delete(id: string): Promise<void>;
-  };
+  /** All sessions, without opening one. */
+  readonly sessions: AppSessions;
   /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
   readonly turns: Turns;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
@@ -158,37 +125,4 @@ interface SessionOptions {
    */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
-interface SessionsPage {
-  /** Only ids after this one: the last of the page before. */
-  readonly after?: string | undefined;
-  /** Default: no bound. */
-  readonly max?: number | undefined;
-  readonly parent?: string | undefined;
-  readonly origin?: string | undefined;
-}
-interface TreeUsage {
-  readonly usage: Usage;
-  /** In the currency of `prices`; left out when the price of a model is unknown. */
-  readonly cost?: number;
-  /** One row per session, source and model. */
-  readonly ledger: readonly (Spent & {
-    readonly sessionId: SessionId;
-    readonly cost?: number;
-  })[];
-}
-interface SessionSummary {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
-  readonly origin?: {
-    readonly sessionId: SessionId;
-    readonly at?: NodeId;
-  };
-  readonly label?: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly turns: number;
-  /** The open turn, in this process or another. */
-  readonly openTurn?: TurnId;
-}
-export { Runtime, RuntimeOptions, SessionSummary };
+export { Runtime, RuntimeOptions };
