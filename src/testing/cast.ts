@@ -16,6 +16,7 @@ import {
   type TurnId,
   type WaitKey,
 } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
 import { DEFAULT_LIMITS } from "../model/limits.ts";
 import { type Draft, type Part, text, textOf } from "../model/message.ts";
 import type { Entry } from "../model/node.ts";
@@ -76,6 +77,7 @@ export interface Sending {
   readonly parts?: readonly Part[];
   /** Other words under a known key are a conflict, unless their hashes are equal. */
   readonly hash?: string;
+  readonly metadata?: JsonObject;
 }
 
 export function newInput(words: string, sending: Sending = {}): NewInput {
@@ -87,6 +89,7 @@ export function newInput(words: string, sending: Sending = {}): NewInput {
     at = NOW,
     parts = [text(words)],
     hash = `hash of ${words}`,
+    metadata,
   } = sending;
   return {
     id: inputId(words),
@@ -96,6 +99,7 @@ export function newInput(words: string, sending: Sending = {}): NewInput {
     message: { role: "user", parts },
     place,
     ...(wants === undefined ? {} : { wants }),
+    ...(metadata === undefined ? {} : { metadata }),
     hash,
     at,
   };

@@ -23,6 +23,7 @@ import { optionLaws } from "./store-laws/options.ts";
 import { parkingLaws } from "./store-laws/parking.ts";
 import { sessionLaws } from "./store-laws/sessions.ts";
 import { triggerLaws } from "./store-laws/triggers.ts";
+import { turnLaws } from "./store-laws/turns.ts";
 import { usageLaws } from "./store-laws/usage.ts";
 import { waitedTurnLaws } from "./store-laws/waited-turns.ts";
 import { waitLaws } from "./store-laws/waits.ts";
@@ -41,6 +42,7 @@ export const storeLaws: readonly StoreLaw[] = [
   ...journalLaws,
   ...noteLaws,
   ...commitLaws,
+  ...turnLaws,
   ...cancelLaws,
   ...usageLaws,
   ...waitLaws,
