@@ -18,7 +18,7 @@ export type { PriceTable, Usage } from "./model/usage.ts";
 export type { World } from "./model/world.ts";
 export type { Model, ModelResolver } from "./providers/provider.ts";
 export type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
-export type { SessionSummary } from "./runtime/session/app.ts";
+export type { SessionSummary } from "./runtime/session/list.ts";
 export type { Store } from "./stores/store.ts";
 export type { TraceRecord, TraceSink } from "./trace/trace.ts";
 

@@ -33,7 +33,9 @@ export async function unfinishedIn(store: Store, session?: SessionId): Promise<r
   return found.sort((a, b) => a.at - b.at).map(({ at: _, ...each }) => each);
 }
 
-async function* all(store: Store): AsyncGenerator<StoredSession> {
+type Found = Pick<StoredSession, "id" | "openTurn">;
+
+async function* all(store: Store): AsyncGenerator<Found> {
   for (let after: SessionId | undefined; ; ) {
     const page = await store.list({ max: SESSIONS, ...(after === undefined ? {} : { after }) });
     yield* page;
@@ -42,7 +44,7 @@ async function* all(store: Store): AsyncGenerator<StoredSession> {
   }
 }
 
-async function* one(store: Store, id: SessionId): AsyncGenerator<StoredSession> {
+async function* one(store: Store, id: SessionId): AsyncGenerator<Found> {
   const session = await store.load(id);
   if (session !== undefined) yield session;
 }

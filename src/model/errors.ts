@@ -145,6 +145,9 @@ const ERRORS = {
   /** A session is made under the id of another one. */
   "session.exists": (d: { id: string }) =>
     said(`Session ${d.id} already exists.`, "Use another id, or open the existing session with runtime.session(id)."),
+  /** A session is opened or taken for an owner, and it belongs to another owner or to none. */
+  "session.owner": (d: { id: string }) =>
+    said(`Session ${d.id} does not belong to this owner.`, "Use a session of this owner, or another id."),
   /** The turn of the session is parked on a wait, and the call needs a session without a turn. */
   "session.waiting": (d: { id: string; what: string }) =>
     said(

@@ -67,6 +67,11 @@ export interface SessionView {
   readonly parentId?: SessionId;
   /** The session that this one was forked from, and the node where. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
+  /** The user or tenant that the session belongs to. */
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
   readonly head?: NodeId;
   /** The node at which the active frame begins; left out in the first frame. */
   readonly frame?: NodeId;

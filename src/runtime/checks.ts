@@ -237,15 +237,41 @@ export function requireKey(name: "key" | "id", key: unknown): void {
 }
 
 /** A session id of the caller's own: anything readable, up to 256 bytes. */
-export function checkedId(id: string): string {
-  const wrong = (problem: string): never => {
-    throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
-  };
-  if (typeof id !== "string" || id === "") wrong("it is empty or not a text");
-  if (id.length > 256 || Buffer.byteLength(id) > 256) wrong("it is longer than 256 bytes");
+/** What is wrong with a name of a caller, such as an id or a tag; undefined if it is right. */
+function nameProblem(name: unknown, bytesMax: number): string | undefined {
+  if (typeof name !== "string" || name === "") return "it is empty or not a text";
+  if (name.length > bytesMax || Buffer.byteLength(name) > bytesMax) return `it is longer than ${bytesMax} bytes`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(id)) wrong("it has control characters");
-  if (!id.isWellFormed()) wrong("it is not valid Unicode");
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return "it has control characters";
+  return name.isWellFormed() ? undefined : "it is not valid Unicode";
+}
+
+export function checkedOwner(owner: string): string {
+  const problem = nameProblem(owner, 256);
+  return problem === undefined ? owner : invalid("owner", problem);
+}
+
+export function checkedTag(tag: string): string {
+  const problem = nameProblem(tag, 64);
+  return problem === undefined ? tag : invalid("tag", problem);
+}
+
+const TAGS_MAX = 16;
+
+export function checkedTags(tags: readonly string[]): readonly string[] {
+  if (!Array.isArray(tags)) return invalid("tags", "it must be a list of texts");
+  if (tags.length > TAGS_MAX) return invalid("tags", `it has ${tags.length} tags, and the limit is ${TAGS_MAX}`);
+  for (const tag of tags) {
+    const problem = nameProblem(tag, 64);
+    if (problem !== undefined) return invalid("tags", `of one tag, ${problem}`);
+  }
+  return [...new Set(tags)];
+}
+
+export function checkedId(id: string): string {
+  const problem = nameProblem(id, 256);
+  if (problem !== undefined)
+    throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
   return id;
 }
 

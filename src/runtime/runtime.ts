@@ -48,6 +48,7 @@ import type { SessionAccess } from "./services/session-service.ts";
 import { type AppSessions, appSessions } from "./session/app.ts";
 import type { Session } from "./session/handle.ts";
 import { HintListener } from "./session/hint-listener.ts";
+import { checkedMarks, type SessionMarks } from "./session/make.ts";
 import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
 import { type Recovered, SessionWatcher } from "./session/session-watcher.ts";
@@ -150,7 +151,7 @@ export interface RunOptions extends CloseOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SessionOptions {
+export interface SessionOptions extends SessionMarks {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Optional<SessionConfig> | undefined;
   /**
@@ -168,7 +169,7 @@ export interface Defaults {
   readonly world?: World;
 }
 
-const SESSION: Known<SessionOptions> = { config: true, plugins: true };
+const SESSION: Known<SessionOptions> = { config: true, plugins: true, owner: true, tags: true };
 
 const CLOSE: Known<CloseOptions> = { graceMs: true };
 const RUN: Known<RunOptions> = { ...CLOSE, signal: true };
@@ -279,7 +280,8 @@ class RuntimeHandle implements Runtime {
     requireOptions("runtime.session", options, SESSION);
     const { config = {}, plugins = [] } = options;
     requireConfig(config);
-    return sessions.handle(sessionId, { config: defined(config), options: givenOptions(core, plugins) });
+    const marks = checkedMarks(options);
+    return sessions.handle(sessionId, { config: defined(config), options: givenOptions(core, plugins), marks });
   }
 
   readonly sessions: AppSessions = appSessions(() => this.#open());

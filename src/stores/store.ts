@@ -51,6 +51,10 @@ export interface NewSession {
   readonly plugins?: PluginSnapshots;
   /** A fork without options copies those of its origin. */
   readonly options?: SessionOptions;
+  /** The user or tenant that the session belongs to. A child and a fork belong to the owner of their origin. */
+  readonly owner?: string;
+  /** A child and a fork also have the tags of their origin. */
+  readonly tags?: readonly string[];
 }
 
 export interface StoredSession {
@@ -58,6 +62,8 @@ export interface StoredSession {
   readonly parentId?: SessionId;
   /** The session that this one was forked from, and the node where it begins. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
+  readonly owner?: string;
+  readonly tags?: readonly string[];
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
   /** Counts commits. The head only moves together with it. */
@@ -72,6 +78,24 @@ export interface StoredSession {
   readonly turns: number;
   /** The open turn, whichever process holds it. */
   readonly openTurn?: TurnId;
+}
+
+/** `waiting`: its turn is parked. `interrupted`: no process runs its open turn, and any process can resume it. */
+export type SessionState = "idle" | "running" | "waiting" | "interrupted";
+
+/** A session in a list, without its plugin states. */
+export interface ListedSession
+  extends Pick<
+    StoredSession,
+    "id" | "parentId" | "origin" | "owner" | "tags" | "createdAt" | "config" | "usage" | "ledger" | "turns" | "openTurn"
+  > {
+  /** When a turn was last opened or a commit last made. */
+  readonly activeAt: number;
+  readonly state: SessionState;
+  /** The beginning of the last words of its latest turn. */
+  readonly words?: string;
+  /** The position in the list. */
+  readonly cursor: string;
 }
 
 export interface NewInput {
@@ -705,13 +729,27 @@ export interface Store {
   load(id: SessionId): Awaitable<StoredSession | undefined>;
   /** Returns whether `load` would return a session. Does not read its content, so a damaged session exists. */
   has(id: SessionId): Awaitable<boolean>;
-  /** Returns sessions by ascending id: all, the children of one, or the forks of one. */
+  /**
+   * Returns sessions that meet all given conditions: by ascending id, by latest activity, or the newest first. Throws
+   * `cursor.unknown` for a cursor of another order.
+   */
   list(page?: {
-    readonly after?: SessionId;
-    readonly max?: number;
+    readonly owner?: string;
+    readonly tag?: string;
+    readonly state?: SessionState;
+    /** The children or the forks of this session. */
     readonly parent?: SessionId;
     readonly origin?: SessionId;
-  }): Awaitable<readonly StoredSession[]>;
+    /** Default: `id`. */
+    readonly order?: "id" | "activity" | "created";
+    /** For the order `id`: the last id of the previous page. */
+    readonly after?: SessionId;
+    /** For the other orders: the cursor of the last session of the previous page. */
+    readonly before?: string;
+    readonly max?: number;
+    /** The time at which leases are judged. Default: every lease counts as valid. */
+    readonly now?: number;
+  }): Awaitable<readonly ListedSession[]>;
   /**
    * Creates a second head over shared history, at a node of the active path. Default: at the head. It gets the plugin
    * states of the last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.

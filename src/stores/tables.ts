@@ -103,21 +103,50 @@ export interface SessionRow {
   readonly wake: number | null;
   /** The waits whose answers wake the parked turn. */
   readonly parked: readonly WaitId[] | null;
+  /** The user or tenant that the session belongs to, and its tags. They never change. */
+  readonly ownedBy: string | null;
+  readonly tags: readonly string[] | null;
+  /** When a turn was last opened or a commit last made. 0 until the first change after a migration. */
+  readonly activity: number;
+  /** The beginning of the last words of the latest turn. */
+  readonly words: string | null;
 }
 export const SESSION = table<SessionRow>()(
   "session",
   {
     ...{ n: "number", id: "text", revision: "number", turns: "number", head: "number", headIndex: "number" },
     ...{ usage: "json", generation: "number", turn: "number", owner: "text", process: "text", until: "number" },
-    ...{ written: "number", wake: "number", parked: "json" },
+    ...{ written: "number", wake: "number", parked: "json", ownedBy: "name", tags: "json", activity: "number" },
+    words: "name",
   } as const,
   ["n"],
   {
     id: { on: ["id"] },
     ids: { on: [], by: ["id"] },
+    numbers: { on: [], by: ["n"] },
+    active: { on: [], by: ["activity"] },
+    ownedActive: { on: ["ownedBy"], by: ["activity"], only: { ownedBy: SET } },
     /** `open`: turns with a lease, valid or not. `wake`: parked turns. */
     open: { on: [], only: { turn: SET, wake: null } },
     wake: { on: [], by: ["wake"], only: { wake: SET } },
+  },
+);
+
+/** A tag of a session. The other columns are copies of those of the session, so that a list by tag is one index. */
+export interface SessionTagRow {
+  readonly session: number;
+  readonly tag: string;
+  readonly ownedBy: string | null;
+  readonly activity: number;
+}
+export const SESSION_TAG = table<SessionTagRow>()(
+  "session_tag",
+  { session: "number", tag: "name", ownedBy: "name", activity: "number" },
+  ["session", "tag"],
+  {
+    session: { on: ["session"] },
+    active: { on: ["tag"], by: ["activity"] },
+    ownedActive: { on: ["ownedBy", "tag"], by: ["activity"], only: { ownedBy: SET } },
   },
 );
 
@@ -609,6 +638,7 @@ export const DELIVERY = table<DeliveryRow>()(
 );
 
 export const TABLES: readonly Table[] = [
-  ...[SESSION, PROFILE, STATE, LEDGER, GONE, SEGMENT, TURN, JOURNAL, NOTE, ATTEMPT, WAIT, OPERATION, OPERATION_NOTE],
+  ...[SESSION, SESSION_TAG, PROFILE, STATE, LEDGER, GONE, SEGMENT, TURN, JOURNAL, NOTE, ATTEMPT, WAIT, OPERATION],
+  OPERATION_NOTE,
   ...[JOB, JOB_EVENT, JOB_OWNER, JOB_AWAIT, JOB_LINE, JOB_SAID, SUBSCRIPTION, OCCURRENCE, DELIVERY],
 ];

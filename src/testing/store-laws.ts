@@ -16,6 +16,7 @@ import { jobLaws } from "./store-laws/jobs.ts";
 import { journalLaws } from "./store-laws/journal.ts";
 import { leaseLaws } from "./store-laws/leases.ts";
 import { lineLaws } from "./store-laws/lines.ts";
+import { listLaws } from "./store-laws/lists.ts";
 import { liveLaws } from "./store-laws/live.ts";
 import { noteLaws } from "./store-laws/notes.ts";
 import { operationLaws } from "./store-laws/operations.ts";
@@ -32,6 +33,7 @@ export type { StoreLaw } from "./law.ts";
 
 export const storeLaws: readonly StoreLaw[] = [
   ...sessionLaws,
+  ...listLaws,
   ...optionLaws,
   ...graphLaws,
   ...acceptanceLaws,

@@ -102,6 +102,7 @@ export const rowsOf = (table: Table): readonly Row[] => ROWS.find(([each]) => ea
 export const IDLE = {
   ...{ revision: 0, turns: 0, head: null, headIndex: null, usage: NO_USAGE, generation: 0, turn: null },
   ...{ owner: null, process: null, until: 0, written: 0, wake: null, parked: null },
+  ...{ ownedBy: null, tags: null, activity: 0, words: null },
 };
 export const PROFILED = {
   ...{ parentId: null, originId: null, originAt: null, createdAt: NOW, config: { model: "m" }, options: null },

@@ -32,6 +32,7 @@ import {
   PROFILE,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   STATE,
   SUBSCRIPTION,
   TAKEN,
@@ -54,6 +55,7 @@ const CHANGE = { sessionId: alice, operation: "op", at: NOW, entries: [], queueM
 const IDLE = {
   ...{ revision: 0, turns: 0, head: null, headIndex: null, usage: NO_USAGE, generation: 0, turn: null },
   ...{ owner: null, process: null, until: 0, written: 0, wake: null, parked: null },
+  ...{ ownedBy: null, tags: null, activity: 0, words: null },
 };
 const NOT_TAKEN = { claim: null, boundary: null, endedBy: null, done: null, cancel: null, ended: null };
 const turn = (name: string, other: Row = {}): Row => ({
@@ -95,10 +97,38 @@ export const ROWS: readonly (readonly [Table, readonly Row[]])[] = [
   [
     SESSION,
     [
-      { ...IDLE, id: alice, usage: { ...NO_USAGE, input: 3 }, revision: 4, turns: 2, head: 7, headIndex: 1 },
-      { ...IDLE, id: bob, turn: 11, owner: "ann", process: "elsewhere", until: NOW + 0.5, generation: 3, written: 9 },
+      {
+        ...IDLE,
+        id: alice,
+        usage: { ...NO_USAGE, input: 3 },
+        revision: 4,
+        turns: 2,
+        head: 7,
+        headIndex: 1,
+        words: ODD[0],
+      },
+      {
+        ...IDLE,
+        id: bob,
+        turn: 11,
+        owner: "ann",
+        process: "elsewhere",
+        until: NOW + 0.5,
+        generation: 3,
+        written: 9,
+        ownedBy: ODD[0],
+        tags: ["red", ODD[1]],
+        activity: NOW + 0.5,
+      },
       { ...IDLE, id: asSessionId("c"), turn: 12, owner: "ann", process: "p", wake: NOW + 5, parked: ["wai_1"] },
       { ...IDLE, id: asSessionId("d"), turn: 13, owner: "ann", process: "p", wake: 0, parked: [] },
+    ],
+  ],
+  [
+    SESSION_TAG,
+    [
+      ...["red", ODD[0]].map((tag, nth) => ({ session: 1, tag, ownedBy: ODD[0], activity: NOW + nth })),
+      ...["red", "new"].map((tag) => ({ session: 2, tag, ownedBy: null, activity: NOW + 0.5 })),
     ],
   ],
   [

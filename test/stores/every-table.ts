@@ -83,7 +83,7 @@ const REMARK = [{ at: NOW, kind: "plugin", plugin: "notes", type: "remark", body
 
 /** An open turn with all that one can have, and inputs that wait, were claimed, or were withdrawn. */
 async function addWork(store: Store): Promise<void> {
-  await store.create(newSession(busy));
+  await store.create({ ...newSession(busy), owner: "ann", tags: ["red", "new"] });
   const lease = await begin(store, "open", { to: busy, parts: [attached("an input")] });
   const prepared = { kind: "prepared", at: 1, effect: asEffectName("e"), prompt: blobOf("an event") } as const;
   await store.append(lease, 1, [slept("a"), prepared], NOW);

@@ -121,7 +121,8 @@ class JsonPort extends OneWriter {
 
   #found<Row extends object>(table: Table<Row>, index: string, key: readonly Key[], options: ScanOptions = {}): Row[] {
     const { on, by = [], only = {} } = table.indexes[index]!;
-    const { above, upTo, max = Infinity, isDescending = false } = options;
+    const { above, upTo, upToNext = Infinity, max = Infinity, isDescending = false } = options;
+    const next = [...by, ...table.key][1] as keyof Row;
     const conditions = Object.entries(only) as [keyof Row, Condition][];
     const place = by[0] ?? table.key.at(-1)!;
     const found = Object.values(this.#rows(table))
@@ -129,6 +130,7 @@ class JsonPort extends OneWriter {
       .filter((row) => conditions.every(([column, condition]) => meets(row[column], condition)))
       .filter((row) => above === undefined || (row[place] as string | number) > above)
       .filter((row) => upTo === undefined || (row[place] as number) <= upTo)
+      .filter((row) => row[place] !== upTo || next === undefined || (row[next] as number) <= upToNext)
       .sort((a, b) => compare(a, b, [...by, ...table.key]));
     return (isDescending ? found.reverse() : found).slice(0, max);
   }

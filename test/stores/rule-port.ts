@@ -8,6 +8,7 @@ import { SESSION, type Table } from "../../src/stores/tables.ts";
 const SESSION_ROW = {
   ...{ revision: 0, turns: 0, head: null, headIndex: null, usage: NO_USAGE, generation: 0, turn: null, owner: null },
   ...{ process: null, until: 0, written: 0, wake: null, parked: null },
+  ...{ ownedBy: null, tags: null, activity: 0, words: null },
 };
 
 /** A port with these sessions in it. */

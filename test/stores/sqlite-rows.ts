@@ -13,6 +13,7 @@ export const ODD = ["a\u0000b", "\ud800", "\u0001x", "\u0001", "ü/名"];
 export const session = (id = alice, other: object = {}) => ({
   ...{ id, revision: 0, turns: 0, head: null, headIndex: null, usage: NO_USAGE, generation: 0, turn: null },
   ...{ owner: null, process: null, until: 0, written: 0, wake: null, parked: null },
+  ...{ ownedBy: null, tags: null, activity: 0, words: null },
   ...other,
 });
 export const profile = (n: number, other: object = {}) => ({

@@ -45,7 +45,7 @@ export type WaitFact = Extract<TurnProgress, { readonly kind: "waiting" | "resol
 export class TurnHandle implements Turn {
   readonly feed: Feed;
   readonly #core: Core;
-  readonly #sessionId: SessionId;
+  #sessionId: SessionId;
   #turnId: TurnId | undefined;
   /** The latest text of a turn that runs in another process. */
   remoteText: LastText | undefined;
@@ -58,10 +58,15 @@ export class TurnHandle implements Turn {
   #result: PromiseWithResolvers<TurnResult> | undefined;
 
   /** The handle does not refer to the session, so that the session of a parked turn can be released. */
-  constructor({ core, id }: LiveSession) {
+  constructor({ core, id }: Pick<LiveSession, "core" | "id">) {
     this.feed = new Feed(core.limits.unreadEventsMax);
     this.#core = core;
     this.#sessionId = id;
+  }
+
+  /** Sets the session, for a handle that was made from the id of its turn alone. */
+  belongsTo(session: SessionId): void {
+    this.#sessionId = session;
   }
 
   get id(): Promise<TurnId> {

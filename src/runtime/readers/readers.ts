@@ -2,6 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import type { Preview, SessionEvent } from "../../model/event.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
+import type { Known } from "../../model/known.ts";
 import type { SessionView } from "../../model/view.ts";
 import type { Store } from "../../stores/store.ts";
 import { requireSignal } from "../checks.ts";
@@ -22,6 +23,8 @@ export interface ObserveOptions {
   /** Ends the stream when it aborts; turns go on. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 
 /** After how many looks to notice a deletion. */
 const GONE_LOOKS = 4;
@@ -125,7 +128,7 @@ export class Readers {
   }
 
   observe(
-    session: LiveSession,
+    session: Pick<LiveSession, "id">,
     view: () => Promise<SessionView>,
     { after, tree, signal }: ObserveOptions,
   ): AsyncIterableIterator<SessionEvent> {

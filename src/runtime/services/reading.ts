@@ -127,7 +127,8 @@ const CHILDREN_MAX = 1_000;
 
 export async function children(core: Core, parent: SessionId): Promise<readonly SessionReading[]> {
   const found = await core.store.list({ parent, max: CHILDREN_MAX });
-  return found.map((stored) => readingOf(core, stored, []));
+  const stored = await Promise.all(found.map(({ id }) => core.store.load(id)));
+  return stored.flatMap((session) => (session === undefined ? [] : [readingOf(core, session, [])]));
 }
 
 export function readingOf(core: Core, stored: StoredSession, messages: readonly Message[]): SessionReading {

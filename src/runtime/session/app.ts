@@ -1,34 +1,53 @@
 // `runtime.sessions`: lists, reads, creates, forks and deletes sessions of the store, without opening them in this process.
 // Not its job: an open session and its handles (`session.ts`, `handle.ts`), `runtime.session()` (`runtime.ts`).
-import { type Comparison, compare, parentOf } from "../../graph/history.ts";
-import type { CreatedSession, FirstInput } from "../../kernel/created.ts";
-import type { NewSessionRequest, SessionReading } from "../../kernel/services.ts";
+import { type Comparison, compare, type HistoryPage, type Node, parentOf } from "../../graph/history.ts";
+import type { CreatedSession, FirstInput, SavedStates } from "../../kernel/created.ts";
 import { RuntimeError } from "../../model/errors.ts";
-import { asSessionId, type InputId, type NodeId, type SessionId, type TurnId } from "../../model/ids.ts";
-import type { InjectedMessage, InjectOptions } from "../../model/input.ts";
-import { defined } from "../../model/json.ts";
-import type { Known } from "../../model/known.ts";
+import type { SessionEvent } from "../../model/event.ts";
+import { asSessionId, type InputId, type SessionId, type TurnId } from "../../model/ids.ts";
+import type { InjectedMessage, InjectOptions, Input } from "../../model/input.ts";
 import type { CancelAnswer } from "../../model/outcome.ts";
 import { costOf, type Spent, totalOf, type Usage } from "../../model/usage.ts";
-import type { Store, StoredSession } from "../../stores/store.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
-import { requireStored, snapshot } from "../services/reading.ts";
+import type { Turn } from "../live-turn/handle.ts";
+import type { ObserveOptions } from "../readers/readers.ts";
+import { requireStored } from "../services/reading.ts";
 import { cancel, INJECT, takeFirstInput } from "../services/sessions.ts";
-import type { Session } from "./handle.ts";
-import { createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./make.ts";
+import {
+  followTurn,
+  historyOfSession,
+  observeSession,
+  readSession,
+  type SessionDetails,
+  sendToSession,
+  statesOfSession,
+} from "./closed.ts";
+import type { SendOptions, Session } from "./handle.ts";
+import { listSessions, type SessionSummary, type SessionsPage } from "./list.ts";
+import { type AppSessionRequest, createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./make.ts";
 
 /** All sessions of the store. */
 export interface AppSessions {
-  /** Lists sessions in the order of their ids: all, the children of `parent`, or the forks of `origin`. */
+  /** Lists the sessions that meet all given conditions. */
   list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-  /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
-  get(id: string): Promise<SessionReading>;
+  /** Reads any session as `session.read()` does: as last committed, with its open turn so far. Throws `session.unknown`. */
+  get(id: string): Promise<SessionDetails>;
+  /** Nodes of all frames, newest first. */
+  history(id: string, page?: HistoryPage): Promise<readonly Node[]>;
+  /** Returns the plugin states as last committed. */
+  states(id: string): Promise<SavedStates>;
+  /** Streams facts and previews, as `session.observe()` does. The first `next()` throws `session.unknown`. */
+  observe(id: string, options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
+  /** Sends an input. A running turn takes it, or a process that runs turns opens one; this can be another process. */
+  send(id: string, input: Input, options?: SendOptions): Promise<{ readonly turnId: TurnId }>;
+  /** Follows a turn of any session before, while or after it runs. `result()` throws `turn.unknown`. */
+  follow(turnId: string): Turn;
   /**
    * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
    * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
    */
-  create(request?: NewSessionRequest): Promise<CreatedSession>;
+  create(request?: AppSessionRequest): Promise<CreatedSession>;
   /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
   takeFirstInput(id: string): Promise<FirstInput | undefined>;
   /** Creates a session over the same history, with its own future. Default: at the head. */
@@ -48,15 +67,6 @@ export interface AppSessions {
   delete(id: string): Promise<void>;
 }
 
-export interface SessionsPage {
-  /** Only ids after this one: the last of the page before. */
-  readonly after?: string | undefined;
-  /** Default: no bound. */
-  readonly max?: number | undefined;
-  readonly parent?: string | undefined;
-  readonly origin?: string | undefined;
-}
-
 export interface TreeUsage {
   readonly usage: Usage;
   /** In the currency of `prices`; left out when the price of a model is unknown. */
@@ -65,36 +75,15 @@ export interface TreeUsage {
   readonly ledger: readonly (Spent & { readonly sessionId: SessionId; readonly cost?: number })[];
 }
 
-export interface SessionSummary {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
-  readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
-  readonly label?: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly turns: number;
-  /** The open turn, in this process or another. */
-  readonly openTurn?: TurnId;
-}
-
-const PAGE: Known<SessionsPage> = { after: true, max: true, parent: true, origin: true };
-
 export const appSessions = (open: () => Core): AppSessions => ({
-  list: async (page: SessionsPage = {}): Promise<readonly SessionSummary[]> => {
-    const { store } = open();
-    requireOptions("sessions.list", page, PAGE);
-    const { after, max, parent, origin } = page;
-    for (const [option, value] of Object.entries({ after, parent, origin }))
-      if (value !== undefined && typeof value !== "string")
-        throw new RuntimeError("options.invalid", { option, problem: "it must be an id" });
-    if (max !== undefined && !(typeof max === "number" && max >= 1 && (max === Infinity || Number.isInteger(max))))
-      throw new RuntimeError("options.invalid", { option: "max", problem: "it must be a number above 0" });
-    const asked = defined({ after, max, parent, origin }) as Parameters<Store["list"]>[0];
-    return (await store.list(asked)).map(summaryOf);
-  },
-  get: async (id: string): Promise<SessionReading> => snapshot(open(), id),
-  create: async (request: NewSessionRequest = {}): Promise<CreatedSession> => createForApp(open(), request),
+  list: async (page: SessionsPage = {}) => listSessions(open(), page),
+  get: async (id: string) => readSession(open(), id),
+  history: async (id: string, page: HistoryPage = {}) => historyOfSession(open(), id, page),
+  states: async (id: string) => statesOfSession(open(), id),
+  observe: (id: string, options: ObserveOptions = {}) => observeSession(open(), id, options),
+  send: async (id: string, input: Input, options: SendOptions = {}) => sendToSession(open(), id, input, options),
+  follow: (turnId: string) => followTurn(open(), turnId),
+  create: async (request: AppSessionRequest = {}): Promise<CreatedSession> => createForApp(open(), request),
   takeFirstInput: async (id: string): Promise<FirstInput | undefined> => takeFirstInput(open(), id),
   fork: async (id: string, options: ForkOptions = {}): Promise<Session> => {
     const core = open();
@@ -138,6 +127,3 @@ export const appSessions = (open: () => Core): AppSessions => ({
     await sessions.delete(asSessionId(id));
   },
 });
-
-const summaryOf = ({ id, parentId, origin, createdAt, turns, openTurn, config }: StoredSession): SessionSummary =>
-  defined({ id, parentId, origin, label: config.label, createdAt, turns, openTurn });

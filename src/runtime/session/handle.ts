@@ -42,7 +42,7 @@ import { typed } from "../../tools/output.ts";
 import type { Validate } from "../../tools/validator.ts";
 import { requireConfig, requireOptions, requireRef, requireWords } from "../checks.ts";
 import { cancelWith, reasonOf, type Turn, TurnHandle } from "../live-turn/handle.ts";
-import type { ObserveOptions } from "../readers/readers.ts";
+import { OBSERVE, type ObserveOptions } from "../readers/readers.ts";
 import { requireAppend } from "../services/graph.ts";
 import { sendLater } from "../services/later.ts";
 import { historyIn, requireStored, savedStates } from "../services/reading.ts";
@@ -459,7 +459,6 @@ const TURN: Known<TypedOptions> = {
 };
 const SEND: Known<SendOptions> = { key: true, at: true, metadata: true };
 const CANCEL: Known<CancelOptions> = { reason: true, requestId: true };
-const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 const COMPACT: Known<CompactOptions> = { instructions: true };
 
 function wantsOf(session: LiveSession, { output, prompt, extensions: given }: TypedOptions): Wants {
@@ -484,7 +483,7 @@ const waitingInput = ({ id, turnId, key, place, message, at: acceptedAt }: Pendi
   defined({ id, ...ownTurn(place, turnId), key, at: PLACES[place], text: textOf(message.parts), acceptedAt });
 const PLACES = { boundary: "boundary", turn: "next-turn", injected: "injected" } as const;
 
-function sendingOf(
+export function sendingOf(
   where: string,
   options: SendOptions,
 ): { readonly key?: string | undefined; readonly place: "boundary" | "turn" } {

@@ -17,7 +17,7 @@ import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
-import { checkedId, requireConfig, requireOptions } from "../checks.ts";
+import { checkedId, checkedOwner, checkedTags, requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { whileSwept } from "../services/parts.ts";
 import {
@@ -42,17 +42,19 @@ import type { KnownTranscript } from "./session-snapshot.ts";
  */
 export async function makeSession(
   core: Core,
-  request: NewSessionRequest & { readonly isEmpty?: true },
+  request: AppSessionRequest & { readonly isEmpty?: true },
   by: StoredSession | undefined,
   plugin?: string,
 ): Promise<CreatedSession> {
   const { store, world } = core;
   requireRight(request);
   const { kind = "fresh", copiesState = false, seed } = request;
+  const marks = checkedMarks(request);
   const config = ownJson(request.config ?? {}) as Partial<SessionConfig>;
   const from = kind === "fresh" ? undefined : request.from === undefined ? by : await requireStored(core, request.from);
   if (kind !== "fresh" && from === undefined)
     return wrong("a child and a fork need `from`, the session they come from");
+  if (by?.owner !== undefined && from !== undefined) requireOwner(by, marks.owner);
   const permissions = narrowed(
     from === undefined ? {} : permissionsOf(from),
     request.permissions ?? {},
@@ -91,6 +93,9 @@ export async function makeSession(
       : {}),
     ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
     ...(options === undefined ? {} : { options }),
+    // A session that a plugin creates belongs to the owner of the plugin's session.
+    ...(by?.owner === undefined ? {} : { owner: by.owner }),
+    ...marks,
   };
   const isFork = kind === "fork" && request.isEmpty !== true;
   const create = async (): Promise<StoredSession> =>
@@ -111,11 +116,38 @@ export async function makeSession(
 const isMadeAs = (stored: StoredSession, made: NewSession, from: SessionId | undefined): boolean =>
   stored.parentId === made.parentId &&
   stored.origin?.sessionId === from &&
+  stored.owner === made.owner &&
   isDeepStrictEqual(stored.plugins[PERMISSIONS]?.state, made.plugins?.[PERMISSIONS]?.state);
 
+/** Whose session it is, and how it can be found. Both never change, and children and forks inherit both. */
+export interface SessionMarks {
+  /**
+   * The user or tenant that the session belongs to: at most 256 bytes. An existing session of another owner throws
+   * `session.owner`.
+   */
+  readonly owner?: string | undefined;
+  /** At most 16 tags of 64 bytes. Ignored for an existing session. */
+  readonly tags?: readonly string[] | undefined;
+}
+export interface AppSessionRequest extends NewSessionRequest, SessionMarks {}
+const APP_SESSION: Known<AppSessionRequest> = { ...NEW_SESSION, owner: true, tags: true };
+
+/** Checks the marks of a new session. */
+export function checkedMarks({ owner, tags }: SessionMarks): Pick<NewSession, "owner" | "tags"> {
+  return {
+    ...(owner === undefined ? {} : { owner: checkedOwner(owner) }),
+    ...(tags === undefined ? {} : { tags: checkedTags(tags) }),
+  };
+}
+
+/** Throws `session.owner` if a session was asked for under another owner. */
+export function requireOwner({ id, owner }: StoredSession, wanted: string | undefined): void {
+  if (wanted !== undefined && owner !== wanted) throw new RuntimeError("session.owner", { id });
+}
+
 /** Creates a session for an app. `from` takes the place of a plugin's own session, because an app has none. */
-export async function createForApp(core: Core, request: NewSessionRequest): Promise<CreatedSession> {
-  requireOptions("sessions.create", request, NEW_SESSION);
+export async function createForApp(core: Core, request: AppSessionRequest): Promise<CreatedSession> {
+  requireOptions("sessions.create", request, APP_SESSION);
   const { from, ...rest } = request;
   if (from !== undefined && (rest.kind ?? "fresh") === "fresh") wrong("a fresh session comes from no other");
   return makeSession(core, rest, from === undefined ? undefined : await requireStored(core, from));

@@ -4,7 +4,7 @@ import { describe, RuntimeError } from "../../model/errors.ts";
 import type { InputId, SessionId } from "../../model/ids.ts";
 import type { InjectedMessage } from "../../model/input.ts";
 import { describeThrown, ownJson } from "../../model/json.ts";
-import type { SessionOptions, StoredSession } from "../../stores/store.ts";
+import type { NewSession, SessionOptions, StoredSession } from "../../stores/store.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Core } from "../core.ts";
 import type { Followers } from "../readers/followers.ts";
@@ -12,6 +12,7 @@ import { whileSwept } from "../services/parts.ts";
 import { lineOf, modelMismatch, requireStored } from "../services/reading.ts";
 import { type Session, SessionHandle } from "./handle.ts";
 import { injectedInput } from "./input.ts";
+import { requireOwner } from "./make.ts";
 import { type Composed, composed, slotOf, withOptions } from "./options.ts";
 import { configure, materialize } from "./protocol.ts";
 import { settle } from "./remote-turns.ts";
@@ -24,6 +25,8 @@ export interface OpenOptions {
   readonly config?: Partial<SessionConfig>;
   /** Checked options of plugins. They replace the stored options. */
   readonly options?: SessionOptions | undefined;
+  /** The owner and the tags, if this opening creates the session. */
+  readonly marks?: Pick<NewSession, "owner" | "tags"> | undefined;
   /** The conversation, if the caller has it already. */
   readonly known?: KnownTranscript | undefined;
   /**
@@ -82,6 +85,12 @@ export class OpenSessions implements Iterable<LiveSession> {
     }
     entry.handles++;
     const session = await entry.opening;
+    try {
+      requireOwner(session.snapshot.stored, how.marks?.owner);
+    } catch (error) {
+      this.#left(session);
+      throw error;
+    }
     if (how.known === undefined && !(await core.store.has(id))) {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
       throw new RuntimeError("session.deleted", { id }); // Another process deleted it.
@@ -230,7 +239,8 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const { store, world } = core;
   const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
   const given = how.options === undefined ? {} : { options: how.options };
-  const stored = await store.create({ id, config, at: world.now(), ...given });
+  const stored = await store.create({ id, config, at: world.now(), ...given, ...how.marks });
+  requireOwner(stored, how.marks?.owner);
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await lineOf(core, stored.parentId);
   const options = how.options === undefined ? stored.options : withOptions(stored.options, how.options);

@@ -12,8 +12,14 @@ import { modelMismatch } from "../services/reading.ts";
 import { ownTurn } from "./input.ts";
 import type { LiveSession } from "./session.ts";
 
+/** A session to read: open here, or read from the store each time. */
+export interface Viewed extends Pick<LiveSession, "core" | "id"> {
+  readonly running?: LiveSession["running"];
+  readonly snapshot: Pick<LiveSession["snapshot"], "asStored" | "requireThere">;
+}
+
 /** Reads the session and the latest fact until neither moved during the read, so that a reader can continue there without a loss. */
-async function momentOf(session: LiveSession) {
+async function momentOf(session: Viewed) {
   for (;;) {
     const { store } = session.core;
     const kept = await session.snapshot.asStored();
@@ -28,10 +34,10 @@ async function momentOf(session: LiveSession) {
 }
 
 /** The session as last committed, the recorded part of its open turn, and the cursor to observe from. */
-export async function viewOf(session: LiveSession): Promise<SessionView> {
+export async function viewOf(session: Viewed): Promise<SessionView> {
   const { core, id } = session;
   const { stored, transcript, openTurn, inputs, waits: asked, latest } = await momentOf(session);
-  const { parentId, origin, head, turns, usage, ledger } = stored;
+  const { parentId, origin, owner, tags, createdAt, head, turns, usage, ledger } = stored;
   const { frame } = transcript;
   const cost = costOf(ledger, core.prices);
   const messages = [...transcript.messages];
@@ -39,7 +45,8 @@ export async function viewOf(session: LiveSession): Promise<SessionView> {
   const cursor = latest === undefined ? undefined : cursorFor(id, latest);
   const waits = asked.map(openWait);
   const open = { openTurn, inputs, waits, modelMismatch: modelMismatch(core, stored) };
-  return defined({ id, parentId, origin, head, frame, messages, ...open, turns, config, usage, ledger, cost, cursor });
+  const about = { id, parentId, origin, owner, tags, createdAt, head, frame };
+  return defined({ ...about, messages, ...open, turns, config, usage, ledger, cost, cursor });
 }
 
 /** Without its key: views are shown to clients. */
@@ -49,7 +56,7 @@ function openWait({ id, turnId, jobId, effect, until, about }: StoredWait): Open
 }
 
 /** The open turn so far, and the inputs that it has taken or that wait. */
-async function openIn(session: LiveSession, stored: StoredSession) {
+async function openIn(session: Viewed, stored: StoredSession) {
   const { core, id, running } = session;
   const waiting = (await core.store.inputs.list(id)).map(
     ({ id: inputId, turnId, place, message }): OpenInput => ({

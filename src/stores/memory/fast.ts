@@ -1,8 +1,9 @@
 import { nodeId } from "../../model/ids.ts";
 import { addUsage, NO_USAGE, type Spent } from "../../model/usage.ts";
 import { contentOf } from "../rows/codec.ts";
-import { committedOf, type Ended } from "../rows/ended.ts";
+import { committedOf, type Ended, wordsOf } from "../rows/ended.ts";
 import type { Fast, Key } from "../rules/port.ts";
+import { isPlainSession } from "../rules/sessions.ts";
 import { type Appended, type EndedTurn, LEASE_MS, type Lease, type Mail, type PendingInput } from "../store.ts";
 import {
   ATTEMPT,
@@ -55,9 +56,8 @@ export function fastWays(port: MemoryPort): Fast {
   return {
     create(session) {
       if (port.isClosed) port.requireOpen();
-      const { id, parentId = null, at: createdAt, config, plugins, options } = session;
-      const isPlain = plugins === undefined && options === undefined && gone.cells.size === 0;
-      if (!isPlain || sessionIds.has(id)) return undefined;
+      const { id, at: createdAt, config } = session;
+      if (!isPlainSession(session) || gone.cells.size > 0 || sessionIds.has(id)) return undefined;
       port.number += 1;
       const n = port.number;
       sessions.put(n, {
@@ -76,11 +76,14 @@ export function fastWays(port: MemoryPort): Fast {
         written: 0,
         wake: null,
         parked: null,
+        ownedBy: null,
+        tags: null,
+        activity: createdAt,
+        words: null,
       });
       port.lists.set(n, { journal: undefined, facts: NOTHING, states: NOTHING, ledger: NOTHING });
-      profiles.put(n, { session: n, parentId, originId: null, originAt: null, createdAt, config, options: null });
-      const made = { id, createdAt, config, revision: 0, plugins: {}, usage: NO_USAGE, ledger: [], turns: 0 };
-      return parentId === null ? made : { ...made, parentId };
+      profiles.put(n, { session: n, parentId: null, originId: null, originAt: null, createdAt, config, options: null });
+      return { id, createdAt, config, revision: 0, plugins: {}, usage: NO_USAGE, ledger: [], turns: 0 };
     },
 
     accept(input, owner, opening) {
@@ -88,6 +91,7 @@ export function fastWays(port: MemoryPort): Fast {
       const { id: inputId, turnId: id, key = null, place, hash, message, at, wants, metadata } = input;
       const cell = sessionIds.get(input.sessionId);
       if (cell === undefined || cell.row.turn !== null || opening === undefined || place !== "turn") return undefined;
+      if (cell.row.tags !== null) return undefined;
       const session: Writable<SessionRow> = cell.row;
       if (turnIds.has(id) || waiting.has(session.n)) return undefined;
       if (key !== null && turns.cell("inputKey", [session.n, key]) !== undefined) return undefined;
@@ -125,6 +129,7 @@ export function fastWays(port: MemoryPort): Fast {
       session.process = owner.process;
       session.until = at + LEASE_MS;
       session.written = 1;
+      session.activity = Math.max(session.activity, opened.at);
       sessions.relist(cell, true);
       const { id: sessionId, revision } = session;
       return {
@@ -168,7 +173,7 @@ export function fastWays(port: MemoryPort): Fast {
       const turn: Writable<TurnRow> = turns.cells.get(session.turn!)!.row;
       const tip = session.head === null ? undefined : segments.cells.get(session.head)!.row;
       const head = tip === undefined ? undefined : nodeId(tip.name, session.headIndex!);
-      if (head !== ended.base || !isPlain(session, turn, ended)) return undefined;
+      if (head !== ended.base || session.tags !== null || !isPlain(session, turn, ended)) return undefined;
       const { at, outcome, usage, entries, plugins, spent, summary, journal } = ended;
       const { n, revision: before } = session;
       const revision = before + 1;
@@ -212,6 +217,8 @@ export function fastWays(port: MemoryPort): Fast {
       session.process = null;
       session.until = 0;
       session.written = 0;
+      session.activity = Math.max(session.activity, at);
+      session.words = wordsOf(outcome);
       sessions.relist(cell, true);
       return committedOf({ id: turn.id, done }, kept);
     },

@@ -109,7 +109,7 @@ export class MemoryTable<Row extends object> {
   }
 
   scan(name: string, key: readonly Key[], options: ScanOptions = {}): readonly Row[] {
-    const { above, upTo, max = Infinity, isDescending = false } = options;
+    const { above, upTo, upToNext, max = Infinity, isDescending = false } = options;
     if (name === "key") {
       const all = key.length > 0 ? [this.cells.get(joined(key)) ?? []].flat() : [...this.cells.values()];
       return all.map(({ row }) => row).sort((a, b) => compare(a, b, this.#table.key));
@@ -121,7 +121,10 @@ export class MemoryTable<Row extends object> {
     // If the index has no `by` order, a scan starts after a value of the last key column.
     const first = by.length > 0 ? order[0]! : this.#table.key.at(-1)!;
     const start = above === undefined ? 0 : firstAfter(cells, first, above);
-    const end = upTo === undefined ? cells.length : firstAfter(cells, first, upTo);
+    let end = upTo === undefined ? cells.length : firstAfter(cells, first, upTo);
+    const next = order[1];
+    if (upToNext !== undefined && next !== undefined)
+      while (end > 0 && cells[end - 1]!.row[first] === upTo && (cells[end - 1]!.row[next] as number) > upToNext) end--;
     const count = Math.min(max, Math.max(0, end - start));
     const page = isDescending ? cells.slice(end - count, end).reverse() : cells.slice(start, start + count);
     return page.map(({ row }) => row);

@@ -119,6 +119,7 @@ const FORMATS: { readonly [place: string]: Format } = {
     encode: (usage: Usage) => encodeUsage(usage),
     decode: decodeUsage,
   },
+  "session.tags": { item: ({ id }) => `The tags of session ${id}`, isNullable: true },
   "session.parked": { item: ({ id }) => `The parking of session ${id}`, isNullable: true },
   "profile.config": { item: ({ session }, known) => `The configuration of session ${known.idOf(session)}` },
   "profile.options": {

@@ -14,7 +14,7 @@ import {
   fromKeyText,
   keyText,
 } from "../rows/codec.ts";
-import { committedOf, type Ended, encodeEnded, storedOutcome } from "../rows/ended.ts";
+import { committedOf, type Ended, encodeEnded, storedOutcome, wordsOf } from "../rows/ended.ts";
 import { packJournal } from "../rows/kept-journal.ts";
 import type { LatestStates } from "../rows/latest-states.ts";
 import { isProvenDead } from "../rows/process.ts";
@@ -154,7 +154,7 @@ export class FastTurns implements Fast {
     const values: readonly Value[] = [
       ...[row.n, row.revision, row.generation, row.optioned, owner.id, owner.process, db.time(input.at), db.leaseMs],
       ...inputColumns(input),
-      ...[JSON.stringify([encodeOpened(opened, input)]), db.channel, factHint(sessionId)],
+      ...[JSON.stringify([encodeOpened(opened, input)]), db.channel, factHint(sessionId), opened.at],
     ];
     let isLost = false;
     const [found] = await db
@@ -265,7 +265,7 @@ export class FastTurns implements Fast {
       states.map(([plugin]) => keyText(plugin)),
       states.map(([, body]) => body),
       ...bookValues(turn.spent),
-      ...[this.#db.channel, factHint(row.id), lease.owner.id, record ?? null],
+      ...[this.#db.channel, factHint(row.id), lease.owner.id, record ?? null, at, keyText(wordsOf(outcome))],
     );
     if (found === undefined) return undefined;
     const moved = { revision, turns: row.turns + 1, head: run.turn, head_index: entries.length - 1, usage: text };
@@ -324,12 +324,13 @@ function inputColumns(input: NewInput): readonly Value[] {
 }
 // An input of an idle session. The memo that it was built from is its condition. A unique index refuses a known key.
 // Parameters: session, revision, generation, options; owner, process, now, lease; the columns of the input; the first
-// event; the hint.
+// event; the hint; the activity.
 const ACCEPT = `WITH s AS (
     UPDATE @session SET generation = generation + 1, turn = pg_catalog.nextval('@number'::regclass), owner = $5, process = $6,
-      until = ${clock(7)} + $8, length = 1, has_more = false, is_cancelled = false
+      until = ${clock(7)} + $8, length = 1, has_more = false, is_cancelled = false, activity = greatest(activity, $19)
     WHERE n = $1 AND revision = $2 AND generation = $3 AND optioned = $4 AND turn IS NULL AND waiting = 0
-    RETURNING n, turn),
+    RETURNING n, turn, activity),
+  m AS (UPDATE @session_tag l SET activity = s.activity FROM s WHERE l.session = s.n),
   t AS (INSERT INTO @turn (n, session, ${INPUT_COLUMNS}) SELECT turn, n, $9, $10, $11, $12, $13, $14, $15 FROM s),
   j AS (INSERT INTO @journal SELECT n, 0, 1, $16 FROM s),
   f AS (${NEXT_FACT} AND EXISTS (SELECT 1 FROM s) RETURNING value),
@@ -361,14 +362,16 @@ interface RenewedRow extends LeaseRow {
 }
 
 // Parameters: session, turn, generation, revision; head index, usage; depth, parent, parent index, size, name and
-// entries of the segment; the end; changed states; the ledger; the hint; the owner.
+// entries of the segment; the end; changed states; the ledger; the hint; the owner; the journal; activity and words.
 const LEDGER_FROM = 16;
 const HINT_FROM = LEDGER_FROM + 11;
 const COMMIT = `WITH s AS (
     UPDATE @session SET revision = revision + 1, turns = turns + 1, head = $2, head_index = $5, usage = $6, turn = NULL,
-      owner = NULL, process = NULL, until = 0, length = 0
+      owner = NULL, process = NULL, until = 0, length = 0, activity = greatest(activity, $${HINT_FROM + 4}),
+      words = $${HINT_FROM + 5}
     WHERE n = $1 AND turn = $2 AND generation = $3 AND owner = $${HINT_FROM + 2} AND revision = $4 AND NOT has_more AND NOT is_cancelled
-    RETURNING n, revision, CASE WHEN followed > 0 THEN n END AS shown),
+    RETURNING n, revision, activity, CASE WHEN followed > 0 THEN n END AS shown),
+  m AS (UPDATE @session_tag w SET activity = s.activity FROM s WHERE w.session = s.n),
   v AS (DELETE FROM @preview WHERE session = (SELECT shown FROM s)),
   g AS (INSERT INTO @segment (n, session, revision, depth, parent, parent_index, size, users, is_named, is_branch, name, entries)
     SELECT $2, n, $4, $7::bigint, $8::bigint, $9::integer, $10::integer, 1, false, false, $11, $12 FROM s),

@@ -41,7 +41,9 @@ const UNIQUE: ReadonlySet<string> = new Set([
 ]);
 
 /** Columns of times, which may be fractions. All other numbers are integers. */
-const TIMES: ReadonlySet<string> = new Set(["session.wake", "job.due", "subscription.next"]);
+const TIMES: ReadonlySet<string> = new Set([
+  ...["session.wake", "session.activity", "session_tag.activity", "job.due", "subscription.next"],
+]);
 /** 32-bit columns. */
 const SMALL: ReadonlySet<string> = new Set(["journal.seq", "job_event.seq", "delivery.nth"]);
 
@@ -94,13 +96,19 @@ export class Layout {
   }
 
   scan(index: string, key: readonly Key[], options: ScanOptions): Reading {
-    const { above, upTo, max = Infinity, isDescending = false, isWhole = false } = options;
-    const has = { above: above !== undefined, upTo: upTo !== undefined, max: max !== Infinity };
-    const shape = `${index} ${has.above} ${has.upTo} ${has.max} ${isDescending} ${isWhole}`;
+    const { above, upTo, upToNext, max = Infinity, isDescending = false, isWhole = false } = options;
+    const has = {
+      above: above !== undefined,
+      upTo: upTo !== undefined,
+      next: upToNext !== undefined,
+      max: max !== Infinity,
+    };
+    const shape = `${index} ${has.above} ${has.upTo} ${has.next} ${has.max} ${isDescending} ${isWhole}`;
     const select = this.#selects.get(shape) ?? this.#select(shape, index, has, isDescending, isWhole);
     const values = this.#keyValues(index, key);
     if (above !== undefined) values.push(this.#bound(index, above));
     if (upTo !== undefined) values.push(this.#bound(index, upTo));
+    if (upToNext !== undefined) values.push(upToNext);
     if (has.max) values.push(max);
     const fixed = Object.fromEntries(select.given.map(({ name, at }) => [name, key[at]]));
     return {
@@ -112,7 +120,7 @@ export class Layout {
   #select(
     shape: string,
     name: string,
-    has: { readonly above: boolean; readonly upTo: boolean; readonly max: boolean },
+    has: { readonly above: boolean; readonly upTo: boolean; readonly next: boolean; readonly max: boolean },
     isDescending: boolean,
     isWhole: boolean,
   ): Select {
@@ -127,7 +135,10 @@ export class Layout {
     const bound = order ?? this.#column(by[0] ?? key.at(-1)!).sql;
     let last = on.length;
     if (has.above) terms.push(`${bound} > $${++last}`);
-    if (has.upTo) terms.push(`${bound} <= $${++last}`);
+    if (has.next) {
+      const next = [...by, ...key].filter((column) => !on.includes(column))[1]!;
+      terms.push(`(${bound}, ${this.#column(next).sql}) <= ($${++last}, $${++last})`);
+    } else if (has.upTo) terms.push(`${bound} <= $${++last}`);
     const where = terms.length === 0 ? "" : ` WHERE ${terms.join(" AND ")}`;
     const limited = has.max ? ` LIMIT $${++last}` : "";
     // A row whose columns are all in the key must still be returned as a row.

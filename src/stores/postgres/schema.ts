@@ -184,6 +184,19 @@ const MIGRATIONS: readonly string[] = [
   -- What runs now, for those who follow it from another process. Lost in a crash of the server, and no loss.
   CREATE UNLOGGED TABLE @preview (session bigint NOT NULL, n bigint NOT NULL, body text NOT NULL, PRIMARY KEY (session, n));
   `,
+  // Version 2 lists sessions by owner, tag and activity.
+  `
+  ALTER TABLE @session ADD COLUMN owned_by text COLLATE "C", ADD COLUMN tags text,
+    ADD COLUMN activity float8 NOT NULL DEFAULT 0, ADD COLUMN words text;
+  CREATE INDEX session_active ON @session (activity, n);
+  CREATE INDEX session_owned_active ON @session (owned_by, activity, n) WHERE owned_by IS NOT NULL;
+  CREATE TABLE @session_tag (
+    session bigint NOT NULL, tag text COLLATE "C" NOT NULL, owned_by text COLLATE "C", activity float8 NOT NULL,
+    PRIMARY KEY (session, tag)
+  ) WITH (fillfactor = 70);
+  CREATE INDEX session_tag_active ON @session_tag (tag, activity, session);
+  CREATE INDEX session_tag_owned ON @session_tag (owned_by, tag, activity, session) WHERE owned_by IS NOT NULL;
+  `,
 ];
 
 /** The schema version that this program creates. */

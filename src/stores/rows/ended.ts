@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { asCursor, type InputId, type NodeId, nodeId, type TurnId } from "../../model/ids.ts";
+import type { Json } from "../../model/json.ts";
 import { type Message, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -89,6 +90,18 @@ export function storedOutcome(outcome: TurnOutcome, entries: readonly Entry[]): 
 
 const isSameMessage = (a: Message, b: Message): boolean =>
   a === b || (a.id === b.id && JSON.stringify(a) === JSON.stringify(b));
+
+const WORDS_MAX = 160;
+
+/** Returns the beginning of the last words of a turn, for lists of sessions. */
+export function wordsOf(outcome: TurnOutcome): string {
+  const text = "text" in outcome ? outcome.text : wordsIn(outcome.value);
+  if (text.length <= WORDS_MAX) return text;
+  const cut = text.slice(0, WORDS_MAX);
+  return `${/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+const wordsIn = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 export function committedOf({ id, done }: { readonly id: TurnId; readonly done: number }, ended: Ended): Committed {
   const head = ended.head === undefined ? nodeId(id, ended.size - 1) : (ended.head ?? undefined);

@@ -5,6 +5,7 @@ import { encodeOpened } from "../rows/codec.ts";
 import { corrupt } from "../rows/faults.ts";
 import type { Lease, NewInput, OpenAnswer, Opening, Owner, Receipt } from "../store.ts";
 import { JOURNAL, SESSION, type SessionRow, TAKEN, TURN, type TurnRow } from "../tables.ts";
+import { moveInLists } from "./directory.ts";
 import { acceptWaiting, addInput, keepAttachments, requireRoom, rowBefore, toPendingInput } from "./inputs.ts";
 import { journalOf } from "./leases.ts";
 import { hasMail } from "./parking.ts";
@@ -147,7 +148,8 @@ function* beginTurn(
   const opened = { ...opening(input, profile.config, standing), generation };
   const first = encodeOpened(opened, input) as Opened;
   db.insert(JOURNAL, { session: session.n, seq: 0, size: 1, events: [first] });
-  const held = takeLease(db, session, turn, generation, owner, time, 1);
+  const moved = moveInLists(db, session, opened.at);
+  const held = takeLease(db, session, turn, generation, owner, time, 1, moved);
   return { lease: yield* leaseOf(db, held, turn, owner), opened };
 }
 
@@ -159,10 +161,11 @@ function takeLease(
   owner: Owner,
   time: number,
   written: number,
+  moved: Partial<SessionRow> = {},
 ): SessionRow {
   db.tried.set(GENERATION, generation);
   const lease = { generation, turn: turn.n, owner: owner.id, process: owner.process, until: time + db.leaseMs };
-  return db.update(SESSION, session, { ...lease, written, wake: null, parked: null });
+  return db.update(SESSION, session, { ...lease, written, wake: null, parked: null, ...moved });
 }
 
 function* leaseOf(db: Port, session: SessionRow, turn: TurnRow, owner: Owner): Rule<Lease> {

@@ -5,6 +5,7 @@ import { contentOf } from "../rows/content.ts";
 import type { ChangeAnswer, Committed, SessionChange } from "../store.ts";
 import { OPERATION, PROFILE, SESSION, type SessionRow, TURN } from "../tables.ts";
 import { cursorOf } from "./cursors.ts";
+import { moveInLists } from "./directory.ts";
 import { appendSegment, headOf, isNamed, isOnPath, tipOf } from "./graph.ts";
 import { addAppend, appendRow, requireRoom } from "./inputs.ts";
 import { spawnAll } from "./jobs/spawn.ts";
@@ -83,6 +84,7 @@ export function* applyChange(
   const moved = db.update(SESSION, session, {
     ...{ revision, head: place?.segment ?? null, headIndex: place?.index ?? null },
     usage: addUsage(session.usage, totalOf(spent)),
+    ...moveInLists(db, session, change.at),
   });
   const name = entries.length === 0 ? tip?.name : operation;
   const committed: Committed = {

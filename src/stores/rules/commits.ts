@@ -2,7 +2,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { type InputId, nodeId } from "../../model/ids.ts";
 import { addUsage } from "../../model/usage.ts";
 import type { KeptJournal } from "../rows/codec.ts";
-import { committedOf, type Ended, storedOutcome } from "../rows/ended.ts";
+import { committedOf, type Ended, storedOutcome, wordsOf } from "../rows/ended.ts";
 import { leaseLost } from "../rows/faults.ts";
 import { packJournal } from "../rows/kept-journal.ts";
 import type { CommitAnswer, Committed, EndedTurn, Lease } from "../store.ts";
@@ -18,6 +18,7 @@ import {
   type TurnRow,
 } from "../tables.ts";
 import { applyChange } from "./changes.ts";
+import { moveInLists } from "./directory.ts";
 import { receiptOf } from "./endings.ts";
 import { addUser, appendSegment, headId, headOf, requirePosition, tipOf } from "./graph.ts";
 import { changeIn, settle, waitingAppends } from "./inputs.ts";
@@ -91,7 +92,7 @@ type Move = (
 
 /** Appends the turn's nodes to the path and moves the head. */
 function* readForAdvance(db: Port, before: SessionRow, ended: EndedTurn): Rule<Move> {
-  const { entries, plugins, usage, spent, config } = ended;
+  const { at, outcome, entries, plugins, usage, spent, config } = ended;
   const [states, profile] = yield* all([
     statesOf(db, before.n, before.revision),
     config === undefined ? undefined : requireProfile(db, before),
@@ -107,18 +108,19 @@ function* readForAdvance(db: Port, before: SessionRow, ended: EndedTurn): Rule<M
     if (profile !== undefined) db.update(PROFILE, profile, { config: config! });
     const moved = db.update(SESSION, session, {
       ...{ revision, turns: session.turns + 1, head: place?.segment ?? null, headIndex: place?.index ?? null },
-      ...{ usage: addUsage(session.usage, usage), ...FREE },
+      ...{ usage: addUsage(session.usage, usage), ...FREE, words: wordsOf(outcome) },
+      ...moveInLists(db, session, at),
     });
     return { kept: isEmpty ? { revision, head: headId(session, tip) ?? null } : { revision }, session: moved };
   };
 }
 
 /** The head moved during the turn. The turn's nodes, which were paid for, become a branch; the head stays. */
-function* readForBranch(db: Port, { entries, base, plugins }: EndedTurn): Rule<Move> {
+function* readForBranch(db: Port, { entries, base, plugins, at: time }: EndedTurn): Rule<Move> {
   const at = base === undefined ? undefined : yield* requirePosition(db, base);
   return function* (db, session, tip, turn) {
     const kept = { revision: session.revision, head: headId(session, tip) ?? null, plugins };
-    const freed = db.update(SESSION, session, FREE);
+    const freed = db.update(SESSION, session, { ...FREE, ...moveInLists(db, session, time) });
     if (entries.length === 0) return { kept: base === undefined ? kept : { ...kept, branch: base }, session: freed };
     const depth = at === undefined ? 0 : at.depth + 1;
     appendSegment(db, { n: turn.n, name: turn.id, depth, isNamed: false, isBranch: true }, session, at, entries);

@@ -10,6 +10,7 @@ import {
   PROFILE,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   TURN,
   WAIT,
 } from "../tables.ts";
@@ -31,7 +32,8 @@ export function* deleteSession(db: Port, id: SessionId): Rule<void> {
   db.insert(GONE, { id });
   db.remove(SESSION, session);
   if (session.turn !== null) for (const table of [NOTE, ATTEMPT]) db.removeAll(table, "turn", session.turn);
-  for (const table of [OPERATION, OPERATION_NOTE, LEDGER, WAIT, TURN, JOURNAL]) db.removeAll(table, "session", n);
+  for (const table of [OPERATION, OPERATION_NOTE, LEDGER, WAIT, TURN, JOURNAL, SESSION_TAG])
+    db.removeAll(table, "session", n);
   db.removeAll(PROFILE, "key", n);
   if (session.head !== null) yield* removeUser(db, session.head);
   for (const branch of branches) yield* removeUser(db, branch.n);

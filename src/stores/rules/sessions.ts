@@ -4,15 +4,7 @@ import { addUsage, NO_USAGE, type Spent, withEstimate } from "../../model/usage.
 import { corrupt } from "../rows/faults.ts";
 import { blobsOfState } from "../rows/named-blobs.ts";
 import { changedPlugins } from "../rows/states.ts";
-import type {
-  Booked,
-  NewSession,
-  PluginSnapshot,
-  PluginSnapshots,
-  SessionOptions,
-  Store,
-  StoredSession,
-} from "../store.ts";
+import type { Booked, NewSession, PluginSnapshot, PluginSnapshots, SessionOptions, StoredSession } from "../store.ts";
 import {
   GONE,
   LEDGER,
@@ -21,6 +13,7 @@ import {
   type ProfileRow,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   type SessionRow,
   STATE,
   TURN,
@@ -87,7 +80,7 @@ function spentOf(row: LedgerRow): Spent {
   return { source, model, usage: withEstimate(usage, row.estimatedInput, row.estimatedOutput), calls };
 }
 
-function* ledgerOf(db: Port, session: number): Rule<readonly Spent[]> {
+export function* ledgerOf(db: Port, session: number): Rule<readonly Spent[]> {
   return (yield* db.scan(LEDGER, "session", [session])).map(spentOf);
 }
 
@@ -106,7 +99,7 @@ export function* load(db: Port, id: SessionId): Rule<StoredSession | undefined> 
 }
 
 export function* stored(db: Port, session: SessionRow): Rule<StoredSession> {
-  const { n, id, revision, turns, usage } = session;
+  const { n, id, revision, turns, usage, ownedBy, tags } = session;
   const [profile, plugins, tip, ledger, open] = yield* all([
     requireProfile(db, session),
     statesOf(db, n, revision),
@@ -120,6 +113,8 @@ export function* stored(db: Port, session: SessionRow): Rule<StoredSession> {
     id,
     ...(parentId === null ? {} : { parentId }),
     ...(originId === null ? {} : { origin: originOf(originId, profile.originAt) }),
+    ...(ownedBy === null ? {} : { owner: ownedBy }),
+    ...(tags === null ? {} : { tags }),
     createdAt,
     config,
     revision,
@@ -133,29 +128,18 @@ export function* stored(db: Port, session: SessionRow): Rule<StoredSession> {
   };
 }
 
-function originOf(sessionId: SessionId, at: string | null): NonNullable<StoredSession["origin"]> {
+export function originOf(sessionId: SessionId, at: string | null): NonNullable<StoredSession["origin"]> {
   const address = at === null ? undefined : nodeAddress(at as NodeId);
   return { sessionId, ...(address === undefined ? {} : { at: nodeId(address.commit, address.index) }) };
 }
 
-type Page = NonNullable<Parameters<Store["list"]>[0]>;
-
-export function* list(db: Port, { after, max = Infinity, parent, origin }: Page): Rule<readonly StoredSession[]> {
-  const above = after === undefined ? {} : { above: after };
-  const isAll = parent === undefined && origin === undefined;
-  const sessions = isAll
-    ? yield* db.scan(SESSION, "ids", [], { ...above, max })
-    : (yield* related(db, parent, origin)).filter(({ id }) => after === undefined || id > after).slice(0, max);
-  return yield* all(sessions.map((session) => stored(db, session)));
-}
-
-/** Returns the sessions with this parent, this origin, or both, by id. */
-function* related(db: Port, parent?: SessionId, origin?: SessionId): Rule<readonly SessionRow[]> {
+/** Returns the sessions with this parent, this origin, or both. */
+export function* related(db: Port, parent?: SessionId, origin?: SessionId): Rule<readonly SessionRow[]> {
   const profiles =
     parent === undefined ? yield* db.scan(PROFILE, "origin", [origin!]) : yield* db.scan(PROFILE, "parent", [parent]);
   const own = profiles.filter(({ originId }) => origin === undefined || originId === origin);
   const sessions = yield* all(own.map(({ session }) => db.get(SESSION, "key", session)));
-  return sessions.filter((row) => row !== undefined).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return sessions.filter((row) => row !== undefined);
 }
 
 /** Returns a session and its descendants. A deleted session still connects its children to the tree. */
@@ -192,7 +176,7 @@ export function* create(db: Port, session: NewSession): Rule<StoredSession> {
 
 /** What a fork copies from its origin. */
 interface Forked {
-  readonly from: SessionId;
+  readonly from: SessionRow;
   readonly place: NodePosition | undefined;
   readonly plugins: PluginSnapshots;
   readonly options: SessionOptions | null;
@@ -211,17 +195,19 @@ export function* fork(db: Port, from: SessionId, to: NewSession, at: NodeId | un
     statesOf(db, states.session, states.revision),
     requireProfile(db, source),
   ]);
-  return yield* add(db, to, { from, place: place ?? headOf(source), plugins, options });
+  return yield* add(db, to, { from: source, place: place ?? headOf(source), plugins, options });
 }
 
 function* add(db: Port, session: NewSession, fork: Forked | undefined): Rule<StoredSession> {
   const { id, parentId = null, at: createdAt, config } = session;
   const place = fork?.place;
-  const [gone, tip] = yield* all([
+  const [gone, tip, parent] = yield* all([
     db.get(GONE, "key", id),
     place === undefined ? undefined : db.get(SEGMENT, "key", place.segment),
+    parentId === null ? undefined : db.get(SESSION, "id", parentId),
   ]);
   if (gone !== undefined) throw new RuntimeError("session.deleted", { id });
+  const inLists = listColumns(session, fork?.from ?? parent);
   const head = { head: place?.segment ?? null, headIndex: place?.index ?? null };
   const idle = {
     generation: 0,
@@ -233,17 +219,38 @@ function* add(db: Port, session: NewSession, fork: Forked | undefined): Rule<Sto
     wake: null,
     parked: null,
   };
-  const row = yield* addSession(db, { id, revision: 0, turns: 0, ...head, usage: NO_USAGE, ...idle });
+  const row = yield* addSession(db, { id, revision: 0, turns: 0, ...head, usage: NO_USAGE, ...idle, ...inLists });
   // Another process created the session first, or deleted it.
   if (row === undefined) return yield* existingSession(db, yield* requireSession(db, id), session);
   const given = session.options ?? fork?.options ?? null;
   const options = given === null || Object.keys(given).length === 0 ? null : given;
   const originAt = tip === undefined || place === undefined ? null : nodeId(tip.name, place.index);
-  db.insert(PROFILE, { session: row.n, parentId, originId: fork?.from ?? null, originAt, createdAt, config, options });
+  db.insert(PROFILE, {
+    session: row.n,
+    parentId,
+    originId: fork?.from.id ?? null,
+    originAt,
+    createdAt,
+    config,
+    options,
+  });
+  const { ownedBy, tags, activity } = row;
+  for (const tag of tags ?? []) db.insert(SESSION_TAG, { session: row.n, tag, ownedBy, activity });
   yield* db.keepBlobs(Object.values(session.plugins ?? {}).flatMap(blobsOfState));
   keepStates(db, row.n, 0, {}, { ...fork?.plugins, ...session.plugins });
   if (place !== undefined) yield* addUser(db, place.segment);
   return yield* stored(db, row);
+}
+
+/** Whether a new session has nothing but a configuration: no rule has to copy or add anything for it. */
+export const isPlainSession = ({ parentId, plugins, options, owner, tags }: NewSession): boolean =>
+  parentId === undefined && plugins === undefined && options === undefined && owner === undefined && tags === undefined;
+
+/** A child and a fork have the owner and the tags of the session that they come from. */
+function listColumns({ owner, tags = [], at }: NewSession, from: SessionRow | undefined) {
+  const ownedBy = from?.ownedBy ?? owner ?? null;
+  const all = [...new Set([...(from?.tags ?? []), ...tags])];
+  return { ownedBy, tags: all.length === 0 ? null : all, activity: at, words: null };
 }
 
 function* addSession(db: Port, row: Omit<SessionRow, "n">): Rule<SessionRow | undefined> {

@@ -53,6 +53,7 @@ import { claim } from "./boundary.ts";
 import { apply } from "./changes.ts";
 import { commit } from "./commits.ts";
 import { deleteSession } from "./deletion.ts";
+import { listSessions } from "./directory.ts";
 import { cancel, findTurn, terminal } from "./endings.ts";
 import { changes, latest } from "./facts.ts";
 import { headOf, isOnPath, requirePosition, view } from "./graph.ts";
@@ -72,7 +73,7 @@ import { findOperation, noteOperation } from "./operations.ts";
 import { park } from "./parking.ts";
 import type { Engine, Fast, Numbered, Port, WriteOptions } from "./port.ts";
 import type { Rule } from "./rule.ts";
-import { create, fork, ledgerOfTree, list, load, requireSession, setOptions } from "./sessions.ts";
+import { create, fork, ledgerOfTree, load, requireSession, setOptions } from "./sessions.ts";
 import {
   dueSubscriptions,
   listSubscriptions,
@@ -129,7 +130,7 @@ export class RuleStore<E extends Engine = Engine> implements Store {
   }
 
   list(page: Parameters<Store["list"]>[0] = {}) {
-    return this.engine.read((db) => list(db, { ...page, max: atLeastNone(page.max) }));
+    return this.engine.read((db) => listSessions(db, { ...page, max: atLeastNone(page.max) }));
   }
 
   fork(from: SessionId, to: NewSession, at?: NodeId) {

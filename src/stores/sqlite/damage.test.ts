@@ -114,7 +114,7 @@ test("D8 sqlite: a newer schema is refused with both versions, and left as it wa
   db.exec("PRAGMA user_version = 99");
   db.close();
   const error = await refused("store.newer", () => sqlite(path));
-  expect(error.details).toMatchObject({ found: 99, known: 10 });
+  expect(error.details).toMatchObject({ found: 99, known: 11 });
   expect(error.hint).toMatch(/Update/);
   const again = new DatabaseSync(path);
   expect(again.prepare("PRAGMA user_version").get()).toEqual({ user_version: 99 });

@@ -11,12 +11,13 @@ import {
   encodeUsage,
   keyText,
 } from "../rows/codec.ts";
-import { committedOf, type Ended, encodeEnded, storedOutcome } from "../rows/ended.ts";
+import { committedOf, type Ended, encodeEnded, storedOutcome, wordsOf } from "../rows/ended.ts";
 import { packJournal } from "../rows/kept-journal.ts";
 import type { LatestStates } from "../rows/latest-states.ts";
 import { isProvenDead } from "../rows/process.ts";
 import { changedStates } from "../rows/states.ts";
 import type { Fast } from "../rules/port.ts";
+import { isPlainSession } from "../rules/sessions.ts";
 import type {
   Appended,
   Committed,
@@ -84,8 +85,7 @@ export class FastTurns implements Fast {
   }
 
   create(session: NewSession): Awaitable<StoredSession | undefined> {
-    const { plugins, options } = session;
-    if (plugins !== undefined || options !== undefined) return undefined;
+    if (!isPlainSession(session)) return undefined;
     return this.#db.write(false, () => this.#memos.create(session));
   }
 
@@ -161,9 +161,12 @@ export class FastTurns implements Fast {
     }
     const k = n * SEQS;
     db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", k, seal([encodeOpened(opened, input)], k + turn));
-    const held = { generation, turn, owner: owner.id, process: owner.process };
+    const activity = Math.max(memo.row.activity, opened.at);
+    const held = { generation, turn, owner: owner.id, process: owner.process, activity };
     const { leaseMs: heldMs } = db;
-    db.run(HOLD, generation, turn, owner.id, owner.process, input.at + heldMs, sealOf({ ...memo.row, ...held }), n);
+    const seals = sealOf({ ...memo.row, ...held });
+    db.run(HOLD, generation, turn, owner.id, owner.process, activity, input.at + heldMs, seals, n);
+    if (memo.row.tags !== null) db.run(MOVE_TAGS, activity, n);
     const plain = { sessionId, turnId, generation, owner, heldMs, revision };
     this.#seen.delete(turnId);
     this.#see(turnId, { session: n, turn, sessionId, generation, length: 1 });
@@ -293,9 +296,11 @@ export class FastTurns implements Fast {
     const text = JSON.stringify(encodeUsage(used));
     const place = isEmpty ? {} : { head: n, head_index: entries.length - 1 };
     const moved = { ...session, revision, turns: session.turns + 1, ...place, usage: text };
-    const after = { ...moved, generation: row.generation, turn: null, owner: null, process: null };
-    const { turns, head: segment, head_index: index } = after;
-    db.run(KEEP, revision, turns, segment, index, text, sealOf(after), rows + states.length, of);
+    const listed = { activity: Math.max(session.activity, at), words: keyText(wordsOf(outcome)) };
+    const after = { ...moved, ...listed, generation: row.generation, turn: null, owner: null, process: null };
+    const { turns, head: segment, head_index: index, activity, words } = after;
+    db.run(KEEP, revision, turns, segment, index, text, activity, words, sealOf(after), rows + states.length, of);
+    if (after.tags !== null) db.run(MOVE_TAGS, activity, of);
     const kept = isEmpty ? { revision, head: head ?? null } : { revision };
     const settled = isOfOwnInput ? {} : { inputs };
     const record = journal === undefined ? null : seal(packJournal(journal, entries), n);
@@ -357,7 +362,7 @@ const IDLE = `SELECT s.n, s.revision, s.generation, s.turn, o.body AS options, $
 const KEY = "SELECT 1 FROM turn WHERE session = ? AND key = ? AND state <> 2";
 const ADD_INPUT = `INSERT INTO turn (n, session, id, input_id, state, is_aside, key, hash, input, seal)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const HOLD = `UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, until = ?, written = 1, seal = ?,
+const HOLD = `UPDATE session SET generation = ?, turn = ?, owner = ?, process = ?, activity = ?, until = ?, written = 1, seal = ?,
   own_rows = own_rows + 1 WHERE n = ?`;
 
 const FENCE = "generation = ? AND turn = ? AND owner = ?";
@@ -414,6 +419,7 @@ const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.st
 const LAY = `INSERT INTO segment (n, session, revision, depth, parent, parent_index, size, is_branch, name, users, is_named,
     entries)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?)`;
-const KEEP = `UPDATE session SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, seal = ?,
+const KEEP = `UPDATE session SET revision = ?, turns = ?, head = ?, head_index = ?, usage = ?, activity = ?, words = ?, seal = ?,
   own_rows = own_rows + ?, turn = NULL, owner = NULL, process = NULL, until = 0 WHERE n = ?`;
+const MOVE_TAGS = "UPDATE session_tag SET activity = ? WHERE session = ?";
 const END = "UPDATE turn SET done = ?, ended = ?, input = ?, seal = seal + ? WHERE n = ?";

@@ -34,6 +34,10 @@ export interface Sealed {
   turn: number | null;
   owner: string | null;
   process: string | null;
+  owned_by: string | null;
+  tags: string | null;
+  activity: number;
+  words: string | null;
 }
 /** A session as this write has left it in the file. */
 interface StoredSessionRow extends Sealed {
@@ -51,7 +55,7 @@ interface StoredSessionRow extends Sealed {
 }
 
 const IN_SEAL = `t.n, t.id, t.parent_id, t.created_at, t.revision, t.turns, t.head, t.head_index, t.usage, t.origin_id,
-  t.origin_at, t.seal, t.generation, t.turn, t.owner, t.process`;
+  t.origin_at, t.seal, t.generation, t.turn, t.owner, t.process, t.owned_by, t.tags, t.activity, t.words`;
 export const SESSIONS = `${IN_SEAL}, t.until, t.written, CASE WHEN t.turn IS NULL THEN 0 ELSE (SELECT j.until FROM journal j
     WHERE j.k >= t.n * ${SEQS} AND j.k < (t.n + 1) * ${SEQS} ORDER BY j.k DESC LIMIT 1) END AS renewed,
   p.turn AS parked_turn, p.wake, p.waits, p.seal AS parked_seal`;
@@ -70,8 +74,14 @@ export const OPEN_SESSIONS = `WITH RECURSIVE open(n) AS (
 const identityOf = (row: Sealed) => [
   ...[row.id, row.parent_id, row.created_at, row.revision, row.turns, row.head, row.head_index, row.usage],
 ];
-export const sealOf = (row: Sealed): number =>
-  sumOf([...identityOf(row), row.origin_id, row.origin_at, row.generation, row.turn, row.owner, row.process]);
+export function sealOf(row: Sealed): number {
+  const { origin_id, origin_at, generation, turn, owner, process, owned_by, tags, activity, words } = row;
+  // A session that has not changed since schema 11 has the checksum from before.
+  const listed = activity === 0 && owned_by === null && tags === null && words === null;
+  const cells = [...identityOf(row), origin_id, origin_at, generation, turn, owner, process];
+  if (!listed) cells.push(owned_by, tags, activity, words);
+  return sumOf(cells);
+}
 
 export function requireSealed(row: Sealed & { readonly seal: number }): void {
   const { origin_id, origin_at } = row;
@@ -103,6 +113,10 @@ export function sessionIn(row: StoredSessionRow): SessionRow {
     written: row.written,
     wake,
     parked: waits === null ? null : (JSON.parse(waits) as readonly WaitId[]),
+    ownedBy: row.owned_by === null ? null : fromKeyText(row.owned_by),
+    tags: row.tags === null ? null : (JSON.parse(row.tags) as readonly string[]),
+    activity: row.activity,
+    words: row.words === null ? null : fromKeyText(row.words),
   };
 }
 
@@ -131,18 +145,32 @@ const optionsSeed = (session: number): number => sumOf([session, "options"]);
 
 /** The columns of `session` that SESSION changes. The last two are not under the checksum. */
 const CHANGING = [
-  ...["revision", "turns", "head", "headIndex", "usage", "generation", "turn", "owner", "process", "until", "written"],
+  ...["revision", "turns", "head", "headIndex", "usage", "generation", "turn", "owner", "process", "activity", "words"],
+  ...["until", "written"],
 ] as readonly (keyof SessionRow & string)[];
 const COLUMNS = [
-  ...["revision", "turns", "head", "head_index", "usage", "generation", "turn", "owner", "process", "until", "written"],
+  ...[
+    "revision",
+    "turns",
+    "head",
+    "head_index",
+    "usage",
+    "generation",
+    "turn",
+    "owner",
+    "process",
+    "activity",
+    "words",
+  ],
+  ...["until", "written"],
 ] as readonly (keyof StoredSessionRow & string)[];
-const UNSEALED = 0b11 << 9;
+const UNSEALED = 0b11 << 11;
 /** The mask bit of the row count, after those of the columns. */
 const COUNTS = 1 << COLUMNS.length;
 
 const ADD = `INSERT INTO session (id, created_at, revision, turns, head, head_index, usage, seal, own_rows, generation, turn,
-    owner, process, until, written)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`;
+    owner, process, until, written, owned_by, tags, activity, words)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const BEGIN = "UPDATE session SET parent_id = ?, origin_id = ?, origin_at = ?, created_at = ?, seal = ? WHERE n = ?";
 const FIND = `SELECT ${SESSIONS} FROM ${SESSIONS_FROM} WHERE t.n = ?`;
 
@@ -187,10 +215,12 @@ export class SessionRows {
     const sealed: Sealed = {
       ...{ id, parent_id: null, created_at: 0, revision, turns, head, head_index: headIndex },
       ...{ usage: usageText(row), origin_id: null, origin_at: null, generation, turn, owner, process },
+      ...listCells(row),
     };
     const sum = sealOf(sealed);
     const first = [id, 0, revision, turns, head, headIndex, sealed.usage, sum, generation, turn, owner, process];
-    const n = this.#db.insert(ADD, ...first, until, written)!;
+    const { owned_by, tags, activity, words } = sealed;
+    const n = this.#db.insert(ADD, ...first, until, written, owned_by, tags, activity, words)!;
     const unparked = { parked_turn: null, wake: null, waits: null, parked_seal: null };
     this.#held.set(n, { n, ...sealed, seal: sum, until, written, renewed: 0, ...unparked });
     const added: SessionRow = { n, ...row };
@@ -207,7 +237,7 @@ export class SessionRows {
       const name = CHANGING[at]!;
       const value = change[name];
       if (value === undefined) continue;
-      const cell = name === "usage" ? usageText(change as SessionRow) : (value as Cell);
+      const cell = cellOf(name, value, change as SessionRow);
       const column = COLUMNS[at]!;
       if (cell === cells[column]) continue;
       cells[column] = cell;
@@ -311,5 +341,20 @@ const REMOVALS: readonly string[] = [
   "DELETE FROM session WHERE n = ?",
   ...["config", "options", "parked", "preview", "follower"].map((table) => `DELETE FROM ${table} WHERE session = ?`),
 ];
+
+const nameText = (text: string | null): string | null => (text === null ? null : keyText(text));
+
+/** The columns that only lists of sessions read. */
+const listCells = ({ ownedBy, tags, activity, words }: Omit<SessionRow, "n">) => ({
+  owned_by: nameText(ownedBy),
+  tags: tags === null ? null : JSON.stringify(tags),
+  activity,
+  words: nameText(words),
+});
+
+function cellOf(name: string, value: unknown, change: SessionRow): Cell {
+  if (name === "usage") return usageText(change);
+  return name === "words" ? nameText(value as string | null) : (value as Cell);
+}
 
 const usageText = ({ usage }: Pick<SessionRow, "usage">): string => JSON.stringify(encodeUsage(usage));

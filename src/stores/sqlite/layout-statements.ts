@@ -11,6 +11,7 @@ import { type Cell, keyCell, type Layout, LIMIT, SEQS, type StoredRow } from "./
 
 /** A condition and its parameter. */
 interface Term {
+  /** Empty for a further parameter of the condition before it. */
   readonly sql: string;
   readonly value?: (key: readonly Key[], options: ScanOptions) => Cell;
 }
@@ -21,11 +22,12 @@ export interface Statement {
   values(key: readonly Key[], options: ScanOptions): Cell[];
 }
 
-const [ABOVE, UP_TO, MAX, DESCENDING, WHOLE] = [1, 2, 4, 8, 16] as const;
+const [ABOVE, UP_TO, MAX, DESCENDING, WHOLE, NEXT] = [1, 2, 4, 8, 16, 32] as const;
 
-const shapeOf = ({ above, upTo, max, isDescending, isWhole }: ScanOptions): number =>
+const shapeOf = ({ above, upTo, upToNext, max, isDescending, isWhole }: ScanOptions): number =>
   (above === undefined ? 0 : ABOVE) |
   (upTo === undefined ? 0 : UP_TO) |
+  (upToNext === undefined ? 0 : NEXT) |
   (max === undefined ? 0 : MAX) |
   (isDescending === true ? DESCENDING : 0) |
   (isWhole === true ? WHOLE : 0);
@@ -153,8 +155,13 @@ export class Statements {
     const terms = [...this.#termsOf(index)];
     if (shape & ABOVE) terms.push({ sql: `${this.#at(first)} > ?`, value: (key, { above }) => bound(above!, key) });
     else if (start !== undefined) terms.push({ sql: start });
-    if (shape & UP_TO) terms.push({ sql: `${this.#at(first)} <= ?`, value: (key, { upTo }) => bound(upTo!, key) });
     const order = [...new Set([...by, ...table.key])].filter((column) => !on.includes(column));
+    if (shape & NEXT)
+      terms.push(
+        { sql: `(${this.#at(first)}, ${this.#at(order[1]!)}) <= (?, ?)`, value: (key, { upTo }) => bound(upTo!, key) },
+        { sql: "", value: (_, { upToNext }) => upToNext! },
+      );
+    else if (shape & UP_TO) terms.push({ sql: `${this.#at(first)} <= ?`, value: (key, { upTo }) => bound(upTo!, key) });
     const sorted = order.map((column) => this.#at(column) + (shape & DESCENDING ? " DESC" : "")).join(", ");
     const sql = [
       `${before}SELECT ${shape & WHOLE ? this.whole : this.short} FROM ${from}${where(terms)}`,
@@ -211,7 +218,7 @@ export class Statements {
 }
 
 const where = (terms: readonly Term[]): string =>
-  terms.length === 0 ? "" : ` WHERE ${terms.map(({ sql }) => sql).join(" AND ")}`;
+  terms.length === 0 ? "" : ` WHERE ${terms.flatMap(({ sql }) => (sql === "" ? [] : [sql])).join(" AND ")}`;
 
 function statement(sql: string, terms: readonly Term[]): Statement {
   const given = terms.flatMap(({ value }) => (value === undefined ? [] : [value]));

@@ -38,6 +38,7 @@ import {
   PROFILE,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   STATE,
   SUBSCRIPTION,
   type Table,
@@ -308,6 +309,8 @@ const PLACES: ReadonlyMap<Table, StoredTable> = new Map([
     read: sessionIn as unknown as TableFormat["read"],
     ways: {
       ids: { start: "t.id > ''" },
+      numbers: { start: "t.n > 0" },
+      active: { start: "t.activity >= 0" },
       open: {
         with: OPEN_SESSIONS,
         from: "open CROSS JOIN session t ON t.n = open.n LEFT JOIN parked p ON p.session = t.n",
@@ -321,6 +324,8 @@ const PLACES: ReadonlyMap<Table, StoredTable> = new Map([
     names: { session: "t.n" },
     read: profileIn as unknown as TableFormat["read"],
   } as TableFormat),
+  // `check` compares its rows with those of the sessions, which have checksums.
+  place(SESSION_TAG),
   place(STATE, {
     countedBy: "session",
     codecs: {

@@ -66,18 +66,26 @@ export class Memos {
   }
 
   /** Creates a session that only has a configuration; undefined if its id is used. */
-  create({ id, parentId, at, config }: NewSession): StoredSession | undefined {
+  create({ id, at, config }: NewSession): StoredSession | undefined {
     const row: Sealed = {
-      ...{ id, parent_id: parentId ?? null, created_at: at, revision: 0, turns: 0, head: null, head_index: null },
+      ...{ id, parent_id: null, created_at: at, revision: 0, turns: 0, head: null, head_index: null },
       ...{ usage: JSON.stringify(encodeUsage(NO_USAGE)), origin_id: null, origin_at: null },
-      ...{ generation: 0, turn: null, owner: null, process: null },
+      ...{
+        generation: 0,
+        turn: null,
+        owner: null,
+        process: null,
+        owned_by: null,
+        tags: null,
+        activity: at,
+        words: null,
+      },
     };
-    const n = this.#db.insert(ADD, id, row.parent_id, at, row.usage, sealOf(row), id, id);
+    const n = this.#db.insert(ADD, id, at, row.usage, sealOf(row), at, id, id);
     if (n === undefined) return undefined;
     this.#db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(config, n));
     this.remember({ row: { n, ...row }, usage: NO_USAGE, tip: undefined, config, plugins: {} });
-    const parent = parentId === undefined ? {} : { parentId };
-    return { id, ...parent, createdAt: at, config, revision: 0, plugins: {}, usage: NO_USAGE, ledger: [], turns: 0 };
+    return { id, createdAt: at, config, revision: 0, plugins: {}, usage: NO_USAGE, ledger: [], turns: 0 };
   }
 
   load(id: SessionId): StoredSession | undefined {
@@ -91,6 +99,8 @@ export class Memos {
       id,
       ...(parent_id === null ? {} : { parentId: parent_id as SessionId }),
       ...(origin_id === null ? {} : { origin: originOf(origin_id as SessionId, origin_at) }),
+      ...(row.owned_by === null ? {} : { owner: fromKeyText(row.owned_by) }),
+      ...(row.tags === null ? {} : { tags: JSON.parse(row.tags) as readonly string[] }),
       createdAt: row.created_at,
       config,
       revision,
@@ -111,7 +121,7 @@ function originOf(sessionId: SessionId, at: string | null): NonNullable<StoredSe
 }
 
 const COLUMNS = `s.n, s.id, s.parent_id, s.created_at, s.revision, s.turns, s.head, s.head_index, s.usage, s.origin_id,
-    s.origin_at, s.seal, s.generation, s.turn, s.owner, s.process`;
+    s.origin_at, s.seal, s.generation, s.turn, s.owner, s.process, s.owned_by, s.tags, s.activity, s.words`;
 interface SealedRow extends Sealed {
   readonly n: number;
   readonly seal: number;
@@ -131,6 +141,6 @@ interface LoadedRow extends SealedRow {
 }
 const LOAD = `SELECT ${COLUMNS}, o.body AS options, t.id AS open_turn
   FROM session s LEFT JOIN options o ON o.session = s.n LEFT JOIN turn t ON t.n = s.turn WHERE s.id = ?`;
-const ADD = `INSERT INTO session (id, parent_id, created_at, revision, turns, usage, seal, own_rows, generation, until)
-  SELECT ?, ?, ?, 0, 0, ?, ?, 0, 0, 0
+const ADD = `INSERT INTO session (id, created_at, revision, turns, usage, seal, own_rows, generation, until, activity)
+  SELECT ?, ?, 0, 0, ?, ?, 0, 0, 0, ?
     WHERE NOT EXISTS (SELECT 1 FROM gone WHERE id = ?) AND NOT EXISTS (SELECT 1 FROM session WHERE id = ?)`;

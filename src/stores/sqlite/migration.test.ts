@@ -86,7 +86,7 @@ const input = (name: string, key: string): NewInput => ({ ...newInput(name, { to
 const turnOf = (change: Change): TurnId | undefined => ("turnId" in change ? change.turnId : undefined);
 
 async function expectAnswers(store: SqliteStore, answers: Answers): Promise<void> {
-  expect(await store.list()).toEqual(answers.sessions);
+  expect(await Promise.all((await store.list()).map(({ id }) => store.load(id)))).toEqual(answers.sessions);
   for (const [id, view] of Object.entries(answers.views)) expect(await store.view(asSessionId(id))).toEqual(view);
   for (const [id, waiting] of Object.entries(answers.waiting))
     expect(await store.inputs.list(asSessionId(id))).toEqual(waiting);

@@ -249,6 +249,21 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
   ) STRICT;
   CREATE TABLE follower (session INTEGER PRIMARY KEY, until REAL NOT NULL) STRICT;
   `,
+  // Version 11 lists sessions by owner, tag and activity. Sessions of older files have no activity until their next
+  // turn, because a new checksum of each would rewrite the file.
+  `
+  ALTER TABLE session ADD COLUMN owned_by TEXT;
+  ALTER TABLE session ADD COLUMN tags TEXT;
+  ALTER TABLE session ADD COLUMN activity REAL NOT NULL DEFAULT 0;
+  ALTER TABLE session ADD COLUMN words TEXT;
+  CREATE INDEX session_active ON session (activity);
+  CREATE INDEX session_owned_active ON session (owned_by, activity) WHERE owned_by IS NOT NULL;
+  CREATE TABLE session_tag (
+    session INTEGER NOT NULL, tag TEXT NOT NULL, owned_by TEXT, activity REAL NOT NULL, PRIMARY KEY (session, tag)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX session_tag_active ON session_tag (tag, activity, session);
+  CREATE INDEX session_tag_owned ON session_tag (owned_by, tag, activity, session) WHERE owned_by IS NOT NULL;
+  `,
 ];
 type Step = string | ((db: Connection) => void);
 

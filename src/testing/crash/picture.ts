@@ -6,7 +6,7 @@ import { inputIdOf, type Message } from "../../model/message.ts";
 import type { NodeBody } from "../../model/node.ts";
 import { pairingProblem } from "../../model/pairing.ts";
 import type { Spent, Usage } from "../../model/usage.ts";
-import type { Change, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
+import type { Change, ListedSession, Opening, Segment, Store, StoredSession } from "../../stores/store.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
 import { type PictureOfOccurrence, type PictureOfSubscription, remainingTriggers } from "./triggers.ts";
@@ -90,7 +90,7 @@ export async function recordedIn(store: Store): Promise<Recorded> {
 /** A reading of a place. A second one must be equal. */
 export interface Reading {
   readonly recorded: Recorded;
-  readonly sessions: readonly StoredSession[];
+  readonly sessions: readonly ListedSession[];
   readonly facts: readonly Change[];
 }
 
@@ -117,7 +117,8 @@ export async function remainsOf(store: Store): Promise<Remains> {
   const seen = new Set<string>();
   const sessions: { [id: string]: PictureOfSession } = {};
   const told = await facts(store);
-  for (const session of await store.list()) {
+  for (const { id } of await store.list()) {
+    const session = (await store.load(id)) as StoredSession;
     const segments = [...(await store.view(session.id))].reverse();
     for (const segment of segments) countInputs(segment, seen, inputs);
     const messages = segments.flatMap(({ entries }) =>

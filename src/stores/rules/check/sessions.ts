@@ -8,6 +8,7 @@ import {
   type ProfileRow,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   type SegmentRow,
   type SessionRow,
   STATE,
@@ -81,11 +82,22 @@ export function* checkSessions(db: Port, report: Report, users: Users): Rule<boo
       report.look(item, () => leaseProblem(db, row, time) ?? openTurnProblem(row, turns));
       if (!(row.parked ?? []).every((id) => waits.has(id)))
         report.add(item, "its parked turn waits for what is not there");
+      yield* guarded(db, report, item, checkTags(db, report, row));
       const turn = turns.row(row.turn);
       // Sequential, because a journal may be long.
       if (turn !== undefined && isOwn(row, turn)) yield* guarded(db, report, item, checkJournal(db, report, row, turn));
     }
   });
+}
+
+/** Lists by tag read copies of the session's columns. */
+function* checkTags(db: Port, report: Report, { n, id, tags, ownedBy, activity }: SessionRow): Rule<void> {
+  if (tags === null) return;
+  const copies = yield* db.scan(SESSION_TAG, "session", [n]);
+  const isRight = copies.every(
+    (copy) => copy.ownedBy === ownedBy && copy.activity === activity && tags.includes(copy.tag),
+  );
+  if (!isRight || copies.length !== tags.length) report.add(`Session ${id}`, "its tags are not as it has them");
 }
 
 function headProblem({ head, headIndex }: SessionRow, segments: Lookup<SegmentRow>): string | undefined {
@@ -142,7 +154,7 @@ export class MissingSessions {
 
 /** Checks profiles, plugin states, ledgers and journals. */
 export function* checkProfiles(db: Port, report: Report): Rule<void> {
-  for (const table of [PROFILE, LEDGER] as readonly Table<Pick<ProfileRow, "session">>[]) {
+  for (const table of [PROFILE, LEDGER, SESSION_TAG] as readonly Table<Pick<ProfileRow, "session">>[]) {
     const missing = new MissingSessions();
     yield* eachPage(db, report, table, function* (rows) {
       yield* missing.look(db, rows);
