@@ -21,7 +21,7 @@ import { RecordedWait, TimelineItem, TurnDetails, TurnRecord, TurnTimeline } fro
 import { Runtime, RuntimeOptions } from "./shared/runtime/runtime.js";
 import { Session, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionEvent, TurnProgress } from "./shared/model/event.js";
-import { SessionSummary } from "./shared/runtime/session/app.js";
+import { SessionSummary } from "./shared/runtime/session/list.js";
 import { SessionView } from "./shared/model/view.js";
 import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider } from "./shared/kernel/tool.js";

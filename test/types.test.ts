@@ -468,7 +468,7 @@ test("S3 events narrow by their kind, and facts by `fact`", () =>
     const told = (event: SessionEvent) => {
       if (event.fact)
         return expectTypeOf(event.kind).toEqualTypeOf<
-          "accepted" | "committed" | "waiting" | "resolved" | "frame" | "gap"
+          "accepted" | "withdrawn" | "committed" | "waiting" | "resolved" | "frame" | "gap"
         >();
       expectTypeOf(event.key.attempt).toEqualTypeOf<number>();
       if (event.kind === "text" || event.kind === "reasoning") expectTypeOf(event.delta).toEqualTypeOf<string>();

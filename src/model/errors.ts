@@ -668,11 +668,16 @@ const ERRORS = {
       `Pass another \`at\`: ${d.legal.join(" or ")}.`,
     ),
   /** A cursor of one session is used to read another one. */
-  "cursor.foreign": (d: { session: string }) =>
-    said(
-      `The cursor does not belong to session ${d.session}.`,
-      "Use a cursor of an event of this session, or leave it out.",
-    ),
+  "cursor.foreign": (d: { session?: string }) =>
+    d.session === undefined
+      ? said(
+          "The cursor belongs to one session, not to runtime.observe().",
+          "Use a cursor of a fact of runtime.observe(), or leave it out.",
+        )
+      : said(
+          `The cursor does not belong to session ${d.session}.`,
+          "Use a cursor of an event of this session, or leave it out.",
+        ),
   /** A cursor is malformed, or points to nothing. */
   "cursor.unknown": (d: { cursor: string }) =>
     said(

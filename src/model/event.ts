@@ -1,5 +1,5 @@
 import type { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.ts";
-import type { Json } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
 import type { ToolStatus } from "./message.ts";
 import type { TurnOutcome } from "./outcome.ts";
 import type { ProviderFailureClass } from "./request.ts";
@@ -77,7 +77,19 @@ export type FactEvent = Fact &
   // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary. One that was
   // injected opens no turn, and has no `turnId`.
   (
-    | { readonly kind: "accepted"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
+    | {
+        readonly kind: "accepted";
+        readonly turnId?: TurnId;
+        readonly inputId: InputId;
+        readonly key?: string;
+        /** When it was accepted, in milliseconds since 1970, and its text. Omitted if it was withdrawn meanwhile. */
+        readonly at?: number;
+        readonly text?: string;
+        /** The app's notes about the turn that the input opens. */
+        readonly metadata?: JsonObject;
+      }
+    /** A waiting input was withdrawn: no turn takes it. */
+    | { readonly kind: "withdrawn"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
     | TurnCommitted
     | Waiting
     | Resolved
@@ -85,6 +97,8 @@ export type FactEvent = Fact &
     | {
         readonly kind: "committed";
         readonly by: "append" | "configure" | "compact" | "command" | "completion";
+        /** Omitted for a change that an early version made. */
+        readonly at?: number;
         readonly nodes: readonly NodeId[];
       }
     /** A fresh context window begins at this node. */
@@ -100,8 +114,13 @@ interface TurnCommitted {
   readonly by: "turn";
   readonly turnId: TurnId;
   readonly nodes: readonly NodeId[];
+  /** Milliseconds since 1970. */
+  readonly at: number;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+  /** The model and the number of rounds. Omitted for a turn that an early version ended. */
+  readonly model?: string;
+  readonly rounds?: number;
   /** Set when the session had changed meanwhile: the turn was stored as a branch, and the head did not move. */
   readonly branch?: NodeId;
 }
@@ -134,6 +153,12 @@ interface Resolved {
   readonly how: "answered" | "timeout" | "revoked";
   readonly by?: string;
 }
+
+/** A fact in `runtime.observe()`. Its cursor is of that feed: observe a single session with cursors of that session. */
+export type RuntimeFact = Exclude<FactEvent, { readonly kind: "gap" }> & {
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+};
 
 /** All events of `observe()`. `fact` distinguishes facts from previews. */
 export type SessionEvent = Preview | FactEvent;

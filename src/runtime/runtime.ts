@@ -10,6 +10,7 @@ import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts"
 import type { Awaitable } from "../model/awaitable.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
+import type { RuntimeFact } from "../model/event.ts";
 import { asSessionId } from "../model/ids.ts";
 import { defined, ownJson } from "../model/json.ts";
 import type { Known, Optional } from "../model/known.ts";
@@ -42,6 +43,7 @@ import type { AppJobs } from "./jobs/app.ts";
 import { Memo } from "./live-turn/memo.ts";
 import { ownStore } from "./own-store.ts";
 import { Readers } from "./readers/readers.ts";
+import type { RuntimeObserveOptions } from "./readers/runtime-feed.ts";
 import { checkedKeepJournals, JournalSweeper, type KeepJournals } from "./records/keep-journals.ts";
 import type { Turns } from "./records/turns.ts";
 import type { SessionAccess } from "./services/session-service.ts";
@@ -114,6 +116,11 @@ export interface Runtime extends AsyncDisposable {
   readonly sessions: AppSessions;
   /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
   readonly turns: Turns;
+  /**
+   * Streams the facts of all sessions in one order, also those that other processes store. To continue after a restart,
+   * pass the `cursor` of the last fact as `after`: no fact is missed or repeated.
+   */
+  observe(options?: RuntimeObserveOptions): AsyncIterableIterator<RuntimeFact>;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
@@ -296,6 +303,10 @@ class RuntimeHandle implements Runtime {
     this.#open();
     const { turnsOf } = await import("./records/turns.ts");
     return turnsOf(() => this.#open());
+  }
+
+  observe(options: RuntimeObserveOptions = {}): AsyncIterableIterator<RuntimeFact> {
+    return this.#open().readers.feed(options);
   }
 
   readonly waits: Waits = waitsOf(() => this.#open());

@@ -595,6 +595,7 @@ export interface Terminal {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly committed: Committed;
+  readonly summary?: TurnSummary;
 }
 
 /** A change of a session between turns: appended nodes, a command's state, a new config. */
@@ -667,17 +668,36 @@ export interface FoundTurn {
  * A fact: something durable that happened to a session, with its position in the order of all facts. An injected input
  * has no `turnId`, because it opens no turn.
  */
-export type Change = { readonly cursor: Cursor; readonly sessionId: SessionId } & (
-  | { readonly kind: "accepted"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
+export type Change = {
+  readonly cursor: Cursor;
+  readonly sessionId: SessionId;
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+} & (
+  | {
+      readonly kind: "accepted";
+      readonly turnId?: TurnId;
+      readonly inputId: InputId;
+      readonly key?: string;
+      /** When it was accepted, and what was said. Omitted for an input that was withdrawn. */
+      readonly at?: number;
+      readonly text?: string;
+      readonly metadata?: JsonObject;
+    }
+  | { readonly kind: "withdrawn"; readonly turnId?: TurnId; readonly inputId: InputId; readonly key?: string }
   | ({ readonly kind: "committed"; readonly nodes: readonly NodeId[]; readonly frames?: readonly NodeId[] } & (
       | {
           readonly by: "turn";
           readonly turnId: TurnId;
+          readonly at: number;
           readonly outcome: TurnOutcome;
           readonly usage: Usage;
+          /** Omitted for a turn that an early version ended, as is `at` of an early change. */
+          readonly model?: string;
+          readonly rounds?: number;
           readonly branch?: NodeId;
         }
-      | { readonly by: ChangedBy; readonly operation: string }
+      | { readonly by: ChangedBy; readonly operation: string; readonly at?: number }
     ))
   /** An open turn or a job asks a question. It has a `turnId` or a `jobId`. */
   | {

@@ -276,7 +276,7 @@ export interface TurnRow {
   readonly boundary: EffectName | null;
   /** The turn that settled the input. */
   readonly endedBy: number | null;
-  /** The fact of the turn's end. */
+  /** The fact of the turn's end, or of the withdrawal of its input. */
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
@@ -437,7 +437,7 @@ export const OPERATION_NOTE = table<OperationNoteRow>()(
 
 // ── Facts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const FACTS = ["accepted", "ended", "applied", "asked", "answered"] as const;
+export const FACTS = ["accepted", "ended", "applied", "asked", "answered", "withdrawn"] as const;
 export type FactKind = (typeof FACTS)[number];
 
 /** A fact, and the row of the turn, the operation or the wait that it is about. */

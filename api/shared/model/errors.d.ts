@@ -70,6 +70,10 @@ declare const ERRORS: {
   readonly "session.exists": (d: {
     id: string;
   }) => Said;
+  /** A session is opened or taken for an owner, and it belongs to another owner or to none. */
+  readonly "session.owner": (d: {
+    id: string;
+  }) => Said;
   /** The turn of the session is parked on a wait, and the call needs a session without a turn. */
   readonly "session.waiting": (d: {
     id: string;
@@ -498,7 +502,7 @@ declare const ERRORS: {
   }) => Said;
   /** A cursor of one session is used to read another one. */
   readonly "cursor.foreign": (d: {
-    session: string;
+    session?: string;
   }) => Said;
   /** A cursor is malformed, or points to nothing. */
   readonly "cursor.unknown": (d: {

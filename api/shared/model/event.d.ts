@@ -1,5 +1,5 @@
 import { CallId, Cursor, EffectName, InputId, JobId, NodeId, SessionId, TurnId, WaitId } from "./ids.js";
-import { Json } from "./json.js";
+import { Json, JsonObject } from "./json.js";
 import { ProviderFailureClass } from "./request.js";
 import { SessionView } from "./view.js";
 import { ToolCall, ToolOutput } from "./tool.js";
@@ -94,11 +94,25 @@ type FactEvent = Fact & ({
   readonly turnId?: TurnId;
   readonly inputId: InputId;
   readonly key?: string;
+  /** When it was accepted, in milliseconds since 1970, and its text. Omitted if it was withdrawn meanwhile. */
+  readonly at?: number;
+  readonly text?: string;
+  /** The app's notes about the turn that the input opens. */
+  readonly metadata?: JsonObject;
+} |
+/** A waiting input was withdrawn: no turn takes it. */
+{
+  readonly kind: "withdrawn";
+  readonly turnId?: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
 } | TurnCommitted | Waiting | Resolved |
 /** A change between turns. */
 {
   readonly kind: "committed";
   readonly by: "append" | "configure" | "compact" | "command" | "completion";
+  /** Omitted for a change that an early version made. */
+  readonly at?: number;
   readonly nodes: readonly NodeId[];
 } |
 /** A fresh context window begins at this node. */
@@ -119,8 +133,13 @@ interface TurnCommitted {
   readonly by: "turn";
   readonly turnId: TurnId;
   readonly nodes: readonly NodeId[];
+  /** Milliseconds since 1970. */
+  readonly at: number;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+  /** The model and the number of rounds. Omitted for a turn that an early version ended. */
+  readonly model?: string;
+  readonly rounds?: number;
   /** Set when the session had changed meanwhile: the turn was stored as a branch, and the head did not move. */
   readonly branch?: NodeId;
 }
@@ -152,8 +171,15 @@ interface Resolved {
   readonly how: "answered" | "timeout" | "revoked";
   readonly by?: string;
 }
+/** A fact in `runtime.observe()`. Its cursor is of that feed: observe a single session with cursors of that session. */
+type RuntimeFact = Exclude<FactEvent, {
+  readonly kind: "gap";
+}> & {
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+};
 /** All events of `observe()`. `fact` distinguishes facts from previews. */
 type SessionEvent = Preview | FactEvent;
 /** All events of one turn: its previews, its waits, and at the end its `committed` fact. */
 type TurnProgress = Preview | (Fact & (TurnCommitted | Waiting | Resolved));
-export { Preview, SessionEvent, TurnProgress };
+export { Preview, RuntimeFact, SessionEvent, TurnProgress };

@@ -64,6 +64,11 @@ interface SessionView {
     readonly sessionId: SessionId;
     readonly at?: NodeId;
   };
+  /** The user or tenant that the session belongs to. */
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
   readonly head?: NodeId;
   /** The node at which the active frame begins; left out in the first frame. */
   readonly frame?: NodeId;

@@ -15,9 +15,12 @@ import { PriceTable } from "../model/usage.js";
 import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/session-watcher.js";
+import { RuntimeFact } from "../model/event.js";
+import { RuntimeObserveOptions } from "./readers/runtime-feed.js";
 import { Section } from "../kernel/prompt.js";
 import { Session } from "./session/handle.js";
 import { SessionAccess } from "./services/session-service.js";
+import { SessionMarks } from "./session/make.js";
 import { Store } from "../stores/store.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { TraceSink } from "../trace/trace.js";
@@ -82,6 +85,11 @@ interface Runtime extends AsyncDisposable {
   readonly sessions: AppSessions;
   /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
   readonly turns: Turns;
+  /**
+   * Streams the facts of all sessions in one order, also those that other processes store. To continue after a restart,
+   * pass the `cursor` of the last fact as `after`: no fact is missed or repeated.
+   */
+  observe(options?: RuntimeObserveOptions): AsyncIterableIterator<RuntimeFact>;
   /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
   readonly waits: Waits;
   /** Background work of all sessions; `jobs.of(id)` is that of one. */
@@ -116,7 +124,7 @@ interface RunOptions extends CloseOptions {
   /** Closes the runtime when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
-interface SessionOptions {
+interface SessionOptions extends SessionMarks {
   /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
   readonly config?: Optional<SessionConfig> | undefined;
   /**

@@ -49,6 +49,10 @@ interface NewSession {
   readonly plugins?: PluginSnapshots;
   /** A fork without options copies those of its origin. */
   readonly options?: SessionOptions;
+  /** The user or tenant that the session belongs to. A child and a fork belong to the owner of their origin. */
+  readonly owner?: string;
+  /** A child and a fork also have the tags of their origin. */
+  readonly tags?: readonly string[];
 }
 interface StoredSession {
   readonly id: SessionId;
@@ -58,6 +62,8 @@ interface StoredSession {
     readonly sessionId: SessionId;
     readonly at?: NodeId;
   };
+  readonly owner?: string;
+  readonly tags?: readonly string[];
   readonly createdAt: number;
   readonly config: Partial<SessionConfig>;
   /** Counts commits. The head only moves together with it. */
@@ -72,6 +78,18 @@ interface StoredSession {
   readonly turns: number;
   /** The open turn, whichever process holds it. */
   readonly openTurn?: TurnId;
+}
+/** `waiting`: its turn is parked. `interrupted`: no process runs its open turn, and any process can resume it. */
+type SessionState = "idle" | "running" | "waiting" | "interrupted";
+/** A session in a list, without its plugin states. */
+interface ListedSession extends Pick<StoredSession, "id" | "parentId" | "origin" | "owner" | "tags" | "createdAt" | "config" | "usage" | "ledger" | "turns" | "openTurn"> {
+  /** When a turn was last opened or a commit last made. */
+  readonly activeAt: number;
+  readonly state: SessionState;
+  /** The beginning of the last words of its latest turn. */
+  readonly words?: string;
+  /** The position in the list. */
+  readonly cursor: string;
 }
 interface NewInput {
   readonly id: InputId;
@@ -565,6 +583,7 @@ interface Terminal {
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
   readonly committed: Committed;
+  readonly summary?: TurnSummary;
 }
 /** A change of a session between turns: appended nodes, a command's state, a new config. */
 interface SessionChange {
@@ -650,8 +669,19 @@ interface FoundTurn {
 type Change = {
   readonly cursor: Cursor;
   readonly sessionId: SessionId;
+  readonly owner?: string;
+  readonly tags?: readonly string[];
 } & ({
   readonly kind: "accepted";
+  readonly turnId?: TurnId;
+  readonly inputId: InputId;
+  readonly key?: string;
+  /** When it was accepted, and what was said. Omitted for an input that was withdrawn. */
+  readonly at?: number;
+  readonly text?: string;
+  readonly metadata?: JsonObject;
+} | {
+  readonly kind: "withdrawn";
   readonly turnId?: TurnId;
   readonly inputId: InputId;
   readonly key?: string;
@@ -662,12 +692,17 @@ type Change = {
 } & ({
   readonly by: "turn";
   readonly turnId: TurnId;
+  readonly at: number;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
+  /** Omitted for a turn that an early version ended, as is `at` of an early change. */
+  readonly model?: string;
+  readonly rounds?: number;
   readonly branch?: NodeId;
 } | {
   readonly by: ChangedBy;
   readonly operation: string;
+  readonly at?: number;
 })) |
 /** An open turn or a job asks a question. It has a `turnId` or a `jobId`. */
 {
@@ -714,13 +749,27 @@ interface Store {
   load(id: SessionId): Awaitable<StoredSession | undefined>;
   /** Returns whether `load` would return a session. Does not read its content, so a damaged session exists. */
   has(id: SessionId): Awaitable<boolean>;
-  /** Returns sessions by ascending id: all, the children of one, or the forks of one. */
+  /**
+   * Returns sessions that meet all given conditions: by ascending id, by latest activity, or the newest first. Throws
+   * `cursor.unknown` for a cursor of another order.
+   */
   list(page?: {
-    readonly after?: SessionId;
-    readonly max?: number;
+    readonly owner?: string;
+    readonly tag?: string;
+    readonly state?: SessionState;
+    /** The children or the forks of this session. */
     readonly parent?: SessionId;
     readonly origin?: SessionId;
-  }): Awaitable<readonly StoredSession[]>;
+    /** Default: `id`. */
+    readonly order?: "id" | "activity" | "created";
+    /** For the order `id`: the last id of the previous page. */
+    readonly after?: SessionId;
+    /** For the other orders: the cursor of the last session of the previous page. */
+    readonly before?: string;
+    readonly max?: number;
+    /** The time at which leases are judged. Default: every lease counts as valid. */
+    readonly now?: number;
+  }): Awaitable<readonly ListedSession[]>;
   /**
    * Creates a second head over shared history, at a node of the active path. Default: at the head. It gets the plugin
    * states of the last commit at or before that node. Throws `fork.unknown`, `fork.unpaired`, `session.unknown`.
@@ -1083,6 +1132,7 @@ export {
   JobLine,
   JobSpawn,
   Lease,
+  ListedSession,
   Mail,
   NewInput,
   NewSession,
@@ -1097,6 +1147,7 @@ export {
   Receipt,
   SessionChange,
   SessionOptions,
+  SessionState,
   Store,
   StoredSession,
   Terminal,

@@ -76,8 +76,23 @@ interface SessionRow {
   readonly wake: number | null;
   /** The waits whose answers wake the parked turn. */
   readonly parked: readonly WaitId[] | null;
+  /** The user or tenant that the session belongs to, and its tags. They never change. */
+  readonly ownedBy: string | null;
+  readonly tags: readonly string[] | null;
+  /** When a turn was last opened or a commit last made. 0 until the first change after a migration. */
+  readonly activity: number;
+  /** The beginning of the last words of the latest turn. */
+  readonly words: string | null;
 }
-declare const SESSION: Table<SessionRow, "id" | "ids" | "open" | "wake">;
+declare const SESSION: Table<SessionRow, "active" | "id" | "ids" | "numbers" | "open" | "ownedActive" | "wake">;
+/** A tag of a session. The other columns are copies of those of the session, so that a list by tag is one index. */
+interface SessionTagRow {
+  readonly session: number;
+  readonly tag: string;
+  readonly ownedBy: string | null;
+  readonly activity: number;
+}
+declare const SESSION_TAG: Table<SessionTagRow, "active" | "ownedActive" | "session">;
 /** The columns of a session that rarely change. */
 interface ProfileRow {
   readonly session: number;
@@ -148,7 +163,7 @@ interface TurnRow {
   readonly boundary: EffectName | null;
   /** The turn that settled the input. */
   readonly endedBy: number | null;
-  /** The fact of the turn's end. */
+  /** The fact of the turn's end, or of the withdrawal of its input. */
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
@@ -227,7 +242,7 @@ interface OperationNoteRow {
   readonly value: Json;
 }
 declare const OPERATION_NOTE: Table<OperationNoteRow, "operation" | "session">;
-declare const FACTS: readonly ["accepted", "ended", "applied", "asked", "answered"];
+declare const FACTS: readonly ["accepted", "ended", "applied", "asked", "answered", "withdrawn"];
 type FactKind = (typeof FACTS)[number];
 /** A fact, and the row of the turn, the operation or the wait that it is about. */
 interface FactRow {
@@ -393,11 +408,13 @@ export {
   ProfileRow,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   SET,
   STATE,
   SUBSCRIPTION,
   SegmentRow,
   SessionRow,
+  SessionTagRow,
   StateRow,
   SubscriptionRow,
   TABLES,

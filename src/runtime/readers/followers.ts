@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import type { TurnProgress } from "../../model/event.ts";
-import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
-import type { Committed } from "../../stores/store.ts";
+import type { Cursor, NodeId, SessionId, TurnId } from "../../model/ids.ts";
+import type { TurnSummary } from "../../stores/store.ts";
 import type { Validate } from "../../tools/validator.ts";
 import type { TurnHandle, TurnResult } from "../live-turn/handle.ts";
 import { cursorFor } from "./cursor.ts";
@@ -43,10 +43,10 @@ export class Followers {
   }
 
   /** Gives each handle the fact, then the result. */
-  done(sessionId: SessionId, committed: Committed, result: TurnResult, nodes: readonly NodeId[]): void {
-    const { branch } = committed;
+  done(sessionId: SessionId, result: TurnResult, end: TurnEnd): void {
+    const { branch } = end;
     const whole = branch === undefined ? result : { ...result, branch };
-    const fact = committedFact(sessionId, whole, committed, nodes);
+    const fact = committedFact(sessionId, whole, end);
     for (const handle of this.#forget(result.turnId)) {
       handle.feed.push(fact);
       handle.done(whole);
@@ -71,12 +71,21 @@ export class Followers {
   }
 }
 
+/** What the store has of the end of a turn, besides its result. */
+export interface TurnEnd {
+  readonly at: number;
+  readonly cursor: Cursor;
+  readonly nodes: readonly NodeId[];
+  readonly branch: NodeId | undefined;
+  /** Omitted for a turn that an early version ended. */
+  readonly summary: TurnSummary | undefined;
+}
+
 /** The `committed` fact of a turn, for its handles and for the parent's turn. */
 export const committedFact = (
   sessionId: SessionId,
   { turnId, outcome, usage, branch }: TurnResult,
-  { cursor }: Committed,
-  nodes: readonly NodeId[],
+  { at, cursor, nodes, summary }: TurnEnd,
 ): Extract<TurnProgress, { readonly fact: true }> => ({
   fact: true,
   sessionId,
@@ -85,7 +94,9 @@ export const committedFact = (
   by: "turn",
   turnId,
   nodes,
+  at,
   outcome,
   usage,
+  ...(summary === undefined ? {} : { model: summary.model, rounds: summary.rounds }),
   ...(branch === undefined ? {} : { branch }),
 });

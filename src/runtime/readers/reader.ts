@@ -319,18 +319,25 @@ function eventsOf(change: Change, observed: SessionId): readonly FactEvent[] {
   );
 }
 
-function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
+/** The events of one fact, all with the same cursor. */
+export function eventsIn(change: Change, cursor: Cursor): readonly FactEvent[] {
   const { sessionId } = change;
   const base = { fact: true, sessionId, cursor } as const;
   if (change.kind === "accepted") {
+    const { turnId, inputId, key, at, text, metadata } = change;
+    return [defined({ ...base, kind: "accepted" as const, turnId, inputId, key, at, text, metadata })];
+  }
+  if (change.kind === "withdrawn") {
     const { turnId, inputId, key } = change;
-    return [defined({ ...base, kind: "accepted" as const, turnId, inputId, key })];
+    return [defined({ ...base, kind: "withdrawn" as const, turnId, inputId, key })];
   }
   if (change.kind === "waiting" || change.kind === "resolved") return [waitFact(change, base)];
   const { nodes, frames = [] } = change;
   const opened = frames.map((frame): FactEvent => ({ ...base, kind: "frame", frame }));
-  if (change.by !== "turn") return [{ ...base, kind: "committed", by: change.by, nodes }, ...opened];
-  const { turnId, outcome, usage, branch } = change;
-  const turn = { ...base, kind: "committed", by: "turn", turnId, nodes, outcome, usage } as const;
-  return [branch === undefined ? turn : { ...turn, branch }, ...opened];
+  const { at } = change;
+  if (change.by !== "turn")
+    return [defined({ ...base, kind: "committed" as const, by: change.by, at, nodes }), ...opened];
+  const { turnId, outcome, usage, model, rounds, branch } = change;
+  const turn = { ...base, kind: "committed", by: "turn", turnId, nodes, at: change.at, outcome, usage } as const;
+  return [defined({ ...turn, model, rounds, branch }), ...opened];
 }

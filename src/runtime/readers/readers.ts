@@ -1,5 +1,5 @@
 import { RuntimeError } from "../../model/errors.ts";
-import type { Preview, SessionEvent } from "../../model/event.ts";
+import type { Preview, RuntimeFact, SessionEvent } from "../../model/event.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
@@ -14,6 +14,7 @@ import { parsedCursor } from "./cursor.ts";
 import type { RemotePreviews } from "./live.ts";
 import type { Previews } from "./previews.ts";
 import { SessionReader } from "./reader.ts";
+import { RuntimeFeed, type RuntimeObserveOptions } from "./runtime-feed.ts";
 
 export interface ObserveOptions {
   /** The cursor of a fact or a view: the stream begins with the facts after it. Default: with the first fact. */
@@ -43,6 +44,7 @@ export class Readers {
   readonly #movedAt = new Map<SessionId, number>();
   /** How many readers there are. A field, because each preview of each turn reads it. */
   count = 0;
+  readonly #feeds = new Set<RuntimeFeed>();
   #waiting = 0;
   readonly #poller = new Poller(
     () => REAL_CLOCK,
@@ -97,6 +99,7 @@ export class Readers {
     const own = this.#own.get(session.id);
     if (own !== undefined) for (const reader of own) reader.moved();
     if (this.#trees.size > 0) for (const reader of this.#above(session)) reader.moved();
+    for (const feed of this.#feeds) feed.moved();
   }
 
   #noteMoved(id: SessionId): void {
@@ -106,14 +109,14 @@ export class Readers {
 
   /** Whether a hint about the session concerns a reader here. It may be about a fact that this process just stored itself. */
   isConcerned(id: SessionId): boolean {
-    if (this.#trees.size === 0 && !this.#own.has(id)) return false;
+    if (this.#trees.size === 0 && this.#feeds.size === 0 && !this.#own.has(id)) return false;
     return performance.now() - (this.#movedAt.get(id) ?? -Infinity) > OWN_MS;
   }
 
   /** There may be facts of other processes, of this session or any. */
   hinted(id?: SessionId): void {
     const own = id === undefined ? [...this.#own.values()] : [this.#own.get(id) ?? []];
-    for (const readers of [...own, ...this.#trees.values()]) for (const reader of readers) reader.moved();
+    for (const readers of [...own, ...this.#trees.values(), this.#feeds]) for (const reader of readers) reader.moved();
   }
 
   /** This process deleted the session: its readers look, and then throw `session.deleted`. */
@@ -146,24 +149,18 @@ export class Readers {
       view,
       shown: (elsewhere) => this.#shownIn(session.id, tree === true, elsewhere),
       changed: (id) => this.#live?.check(id),
-      waits: (change) => {
-        this.#waiting += change;
-        this.#poller.hold(this.#waiting > 0 && this.count > 0);
-      },
+      waits: (change) => this.#waits(change),
       left: () => {
         signal?.removeEventListener("abort", leave);
         const readers = where.get(session.id);
         readers?.delete(reader);
         if (readers?.size === 0) where.delete(session.id);
-        this.count--;
-        if (this.count > 0) return;
-        this.#poller.pause();
-        this.#poller.hold(false);
+        this.#left();
       },
     });
     const readers = where.get(session.id) ?? new Set();
     where.set(session.id, readers.add(reader));
-    if (this.count++ === 0 && this.#store.isDurable) this.#poller.soonest(POLL_MS.facts);
+    this.#joined();
     reader.join();
     this.#live?.check(session.id);
     if (tree === true && from !== undefined) this.#live?.checkTree(session.id);
@@ -173,6 +170,39 @@ export class Readers {
     function leave(): void {
       reader.end();
     }
+  }
+
+  /** All facts of the store, in one order. */
+  feed(options: RuntimeObserveOptions): AsyncIterableIterator<RuntimeFact> {
+    const feed: RuntimeFeed = new RuntimeFeed({
+      store: this.#store,
+      options,
+      waits: (change) => this.#waits(change),
+      left: () => {
+        this.#feeds.delete(feed);
+        this.#left();
+      },
+    });
+    if (options.signal?.aborted === true) return feed; // It has ended already.
+    this.#feeds.add(feed);
+    this.#joined();
+    return feed;
+  }
+
+  #joined(): void {
+    if (this.count++ === 0 && this.#store.isDurable) this.#poller.soonest(POLL_MS.facts);
+  }
+
+  #left(): void {
+    this.count--;
+    if (this.count > 0) return;
+    this.#poller.pause();
+    this.#poller.hold(false);
+  }
+
+  #waits(change: 1 | -1): void {
+    this.#waiting += change;
+    this.#poller.hold(this.#waiting > 0 && this.count > 0);
   }
 
   #shownIn(id: SessionId, isTree: boolean, elsewhere: boolean): readonly Previews[] {
@@ -186,8 +216,7 @@ export class Readers {
       const latest = await this.#store.latest();
       if (latest !== this.#latest || ++this.#looks % GONE_LOOKS === 0) {
         this.#latest = latest; // A deletion adds no fact.
-        for (const readers of [...this.#own.values(), ...this.#trees.values()])
-          for (const reader of readers) reader.moved();
+        this.hinted();
       }
     } catch (error) {
       this.#trace("session.observe", { problem: describeThrown(error) }); // The next look tries again.
@@ -196,7 +225,7 @@ export class Readers {
   }
 
   close(): void {
-    for (const readers of [...this.#own.values(), ...this.#trees.values()])
+    for (const readers of [...this.#own.values(), ...this.#trees.values(), this.#feeds])
       for (const reader of [...readers]) reader.end();
   }
 }

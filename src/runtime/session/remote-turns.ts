@@ -104,14 +104,15 @@ export function failHandles(core: Core, id: SessionId, followers: Followers, tur
 async function notifyEnd(
   { core, id, followers }: Following,
   turnId: TurnId,
-  { turnId: by, outcome, usage, committed }: Terminal,
+  { turnId: by, at, outcome, usage, committed, summary }: Terminal,
 ): Promise<void> {
-  const at = committed.branch ?? committed.head;
-  const [last] = at === undefined ? [] : await core.store.view(id, { from: at, max: 1 });
+  const { cursor, branch } = committed;
+  const from = branch ?? committed.head;
+  const [last] = from === undefined ? [] : await core.store.view(id, { from, max: 1 });
   const nodes = last?.commit === by ? last.entries.map((_, index) => nodeId(by, index)) : [];
   const result = { turnId, outcome, usage, issues: [] };
   for (const handle of followers.of(turnId)) handle.endedRemotely(result);
-  followers.done(id, committed, result, nodes);
+  followers.done(id, result, { at, cursor, branch, nodes, summary });
 }
 
 /**

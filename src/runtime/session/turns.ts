@@ -81,14 +81,15 @@ async function notifyAfterHooks(session: LiveSession, done: CommittedTurn): Prom
 }
 
 function notifyCommitted(session: LiveSession, { live, turn, committed }: CommittedTurn): void {
-  const { outcome, usage, entries } = turn;
+  const { at, outcome, usage, entries, summary } = turn;
   const { turnId, issues, ranCode } = live;
   const nodes: NodeId[] = [];
   for (const entry of entries) nodes.push(entry.kind === "message" ? entry.message.id : nodeId(turnId, nodes.length));
   const result = { turnId, outcome, usage, issues };
+  const end = { at, cursor: committed.cursor, branch: committed.branch, nodes, summary };
   const [parent] = session.ancestors;
-  if (parent !== undefined) session.notifyParent(committedFact(session.id, result, committed, nodes));
-  session.followers.done(session.id, committed, result, nodes);
+  if (parent !== undefined) session.notifyParent(committedFact(session.id, result, end));
+  session.followers.done(session.id, result, end);
   const { watcher, background } = session.core;
   if (background.loaded?.triggers.hasCommits === true) watcher.attend(0);
   if (watcher.followed.size > 0) watcher.forget(session);

@@ -132,6 +132,7 @@ const ABOUT: { readonly [kind in FactKind]: string } = {
   applied: "@operation a WHERE a.n = f.of",
   asked: "@wait a WHERE a.n = f.of AND a.asked = f.n",
   answered: "@wait a WHERE a.n = f.of AND a.answered = f.n",
+  withdrawn: "@turn a WHERE a.n = f.of AND a.done = f.n",
 };
 const isThere = (kind: FactKind, at: number): string =>
   `WHEN ${at} THEN EXISTS (SELECT 1 FROM ${ABOUT[kind]} AND a.session = f.session)`;
@@ -146,10 +147,10 @@ async function checkFacts(tx: Transaction, report: Report): Promise<void> {
   listed.report(report, "The facts", (facts) => `what ${facts} tell of is missing`);
 }
 
-const hasFact = (row: string, column: string, kind: FactKind): string =>
+const hasFact = (row: string, column: string, ...kinds: readonly FactKind[]): string =>
   `(${row}.${column} IS NULL OR EXISTS (SELECT 1 FROM @fact f WHERE f.n = ${row}.${column}
-    AND f.kind = ${FACTS.indexOf(kind)} AND f.of = ${row}.n))`;
-const TURNS = `SELECT t.n, 'Turn ' || t.id AS item, ${hasFact("t", "done", "ended")} AS "isTold"
+    AND f.kind IN (${kinds.map((kind) => FACTS.indexOf(kind)).join(", ")}) AND f.of = ${row}.n))`;
+const TURNS = `SELECT t.n, 'Turn ' || t.id AS item, ${hasFact("t", "done", "ended", "withdrawn")} AS "isTold"
   FROM ${page("turn")} t ORDER BY t.n`;
 const WAITS = `SELECT w.n, 'The wait ' || w.id AS item,
     ${hasFact("w", "asked", "asked")} AND ${hasFact("w", "answered", "answered")} AS "isTold"

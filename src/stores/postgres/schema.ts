@@ -84,7 +84,8 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX turn_waiting ON @turn (session, n) WHERE state = 0;
   CREATE INDEX turn_claimed ON @turn (claim) WHERE claim IS NOT NULL;
 
-  -- The order of all facts. kind: 0 accepted, 1 ended (of: the turn), 2 applied (the operation), 3 asked, 4 answered (the wait).
+  -- The order of all facts. kind: 0 accepted, 1 ended (of: the turn), 2 applied (the operation), 3 asked, 4 answered (the wait),
+  -- 5 withdrawn (the turn).
   CREATE TABLE @fact (n bigint PRIMARY KEY, session bigint NOT NULL, kind smallint NOT NULL, of bigint NOT NULL);
   CREATE INDEX fact_session ON @fact (session, n);
 

@@ -93,6 +93,6 @@ export function* applyChange(
     ...(place === undefined || name === undefined ? {} : { head: nodeId(name, place.index) }),
     cursor: cursorOf(fact),
   };
-  db.update(OPERATION, row, { committed: receiptIn(committed, { by, receipt }) });
+  db.update(OPERATION, row, { committed: receiptIn(committed, { at: change.at, by, receipt }) });
   return { committed, session: moved };
 }

@@ -66,6 +66,7 @@ export function* terminal(db: Port, id: TurnId): Rule<Terminal | undefined> {
     outcome,
     usage: ended.usage,
     committed: committedOf(end, ended),
+    ...(ended.summary === undefined ? {} : { summary: ended.summary }),
   };
 }
 
@@ -74,7 +75,7 @@ type EndRow = TurnRow & { readonly done: number };
 /** Returns the end of a turn: its own, or that of the turn that took its input. */
 function* endOf(db: Port, row: TurnRow): Rule<EndRow | undefined> {
   const by = row.endedBy === null ? row : yield* db.get(TURN, "key", row.endedBy);
-  return by === undefined || by.done === null ? undefined : (by as EndRow);
+  return by === undefined || by.done === null || by.state === WITHDRAWN ? undefined : (by as EndRow);
 }
 
 function* outcomeOf(db: Port, row: EndRow): Rule<TurnOutcome> {

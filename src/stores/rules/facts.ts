@@ -1,5 +1,6 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
+import { inputIdOf, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import { outcomeIn } from "../rows/ended.ts";
 import { corrupt } from "../rows/faults.ts";
@@ -7,6 +8,7 @@ import type { Change, Store } from "../store.ts";
 import {
   type FactRow,
   INJECTED,
+  type InputContent,
   OPERATION,
   SEGMENT,
   SESSION,
@@ -14,6 +16,7 @@ import {
   type TurnRow,
   WAIT,
   type WaitRow,
+  WITHDRAWN,
 } from "../tables.ts";
 import { cursorOf } from "./cursors.ts";
 import { entriesIn } from "./graph.ts";
@@ -39,7 +42,8 @@ export function* changes(
     own?.map(({ n }) => n),
     max,
   );
-  return yield* all(facts.map((fact) => toChange(db, fact)));
+  const segments: Segments = new Map();
+  return yield* all(facts.map((fact) => toChange(db, fact, segments)));
 }
 
 function* requireFact(db: Port, cursor: Cursor): Rule<number> {
@@ -53,12 +57,21 @@ export function* latest(db: Port): Rule<Cursor | undefined> {
   return fact === 0 ? undefined : cursorOf(fact);
 }
 
-type Shown = Change extends infer One ? (One extends Change ? Omit<One, "cursor" | "sessionId"> : never) : never;
+type Shown = Change extends infer One
+  ? One extends Change
+    ? Omit<One, "cursor" | "sessionId" | "owner" | "tags">
+    : never
+  : never;
 
-function* toChange(db: Port, fact: FactRow): Rule<Change> {
-  const [session, about] = yield* all([db.get(SESSION, "key", fact.session), SHOWN[fact.kind](db, fact)]);
+/** The nodes of the commits that this call has read, because a turn has several facts. */
+type Segments = Map<number, readonly Entry[]>;
+
+function* toChange(db: Port, fact: FactRow, segments: Segments): Rule<Change> {
+  const [session, about] = yield* all([db.get(SESSION, "key", fact.session), SHOWN[fact.kind](db, fact, segments)]);
   if (session === undefined) throw lost(fact);
-  return { cursor: cursorOf(fact.n), sessionId: session.id, ...about };
+  const { id: sessionId, ownedBy, tags } = session;
+  const marks = { ...(ownedBy === null ? {} : { owner: ownedBy }), ...(tags === null ? {} : { tags }) };
+  return { cursor: cursorOf(fact.n), sessionId, ...marks, ...about };
 }
 
 const lost = ({ n }: FactRow): RuntimeError => corrupt(`Fact ${n}`, "what it refers to is missing");
@@ -69,29 +82,38 @@ function* required<Row>(fact: FactRow, read: Read<Row | undefined>): Rule<Row> {
   return row;
 }
 
-const SHOWN: { readonly [kind in FactRow["kind"]]: (db: Port, fact: FactRow) => Rule<Shown> } = {
-  *accepted(db, fact) {
-    const { id, inputId, key, aside } = yield* required(fact, db.get(TURN, "key", fact.of));
-    const input = { ...(aside === INJECTED ? {} : { turnId: id }), inputId };
-    return { kind: "accepted", ...input, ...(key === null ? {} : { key }) };
+const SHOWN: { readonly [kind in FactRow["kind"]]: (db: Port, fact: FactRow, segments: Segments) => Rule<Shown> } = {
+  *accepted(db, fact, segments) {
+    const row = yield* required(fact, db.get(TURN, "key", fact.of));
+    return { kind: "accepted", ...inputIn(row), ...(yield* saidIn(db, row, segments)) };
   },
-  *ended(db, fact) {
-    const [row, entries] = yield* all([required(fact, db.get(TURN, "key", fact.of)), entriesOf(db, fact.of)]);
+  *ended(db, fact, segments) {
+    const row = yield* required(fact, db.get(TURN, "key", fact.of));
     const { id: turnId } = row;
     const ended = endedOf(row);
+    const entries = yield* entriesOf(db, fact.of, segments);
     if (entries.length !== ended.size) throw corrupt(`The segment of ${turnId}`, "it is missing");
-    const { usage, branch } = ended;
-    const turn = { by: "turn", turnId, outcome: outcomeIn(row, ended, entries), usage } as const;
+    const { at, usage, branch, summary } = ended;
+    const turn = { by: "turn", turnId, at, outcome: outcomeIn(row, ended, entries), usage } as const;
     return {
       kind: "committed",
       ...turn,
+      ...(summary === undefined ? {} : { model: summary.model, rounds: summary.rounds }),
       ...(branch === undefined ? {} : { branch }),
       ...nodesOf(turnId, entries),
     };
   },
-  *applied(db, fact) {
-    const [row, entries] = yield* all([required(fact, db.get(OPERATION, "key", fact.of)), entriesOf(db, fact.of)]);
-    return { kind: "committed", by: appliedOf(row).by, operation: row.name, ...nodesOf(row.name, entries) };
+  *applied(db, fact, segments) {
+    const [row, entries] = yield* all([
+      required(fact, db.get(OPERATION, "key", fact.of)),
+      entriesOf(db, fact.of, segments),
+    ]);
+    const { by, at } = appliedOf(row);
+    const time = at === undefined ? {} : { at };
+    return { kind: "committed", by, ...time, operation: row.name, ...nodesOf(row.name, entries) };
+  },
+  *withdrawn(db, fact) {
+    return { kind: "withdrawn", ...inputIn(yield* required(fact, db.get(TURN, "key", fact.of))) };
   },
   *asked(db, fact) {
     const row = yield* required(fact, db.get(WAIT, "key", fact.of));
@@ -113,9 +135,37 @@ export function endedOf({ id, ended }: TurnRow): NonNullable<TurnRow["ended"]> {
 }
 
 /** Returns the nodes of a commit. Empty if it added none. */
-function* entriesOf(db: Port, n: number): Rule<readonly Entry[]> {
+function* entriesOf(db: Port, n: number, segments: Segments): Rule<readonly Entry[]> {
+  const known = segments.get(n);
+  if (known !== undefined) return known;
   const [segment] = yield* db.scan(SEGMENT, "key", [n], { isWhole: true });
-  return segment === undefined ? [] : entriesIn(segment);
+  const entries = segment === undefined ? [] : entriesIn(segment);
+  segments.set(n, entries);
+  return entries;
+}
+
+/** An injected input opens no turn. */
+const inputIn = ({ id, inputId, key, aside }: TurnRow) => ({
+  ...(aside === INJECTED ? {} : { turnId: id }),
+  inputId,
+  ...(key === null ? {} : { key }),
+});
+
+/** Returns what was said with an input, and when. A turn that has ended has the message among its nodes. */
+function* saidIn(db: Port, row: TurnRow, segments: Segments) {
+  const { n, inputId, done, endedBy, ended } = row;
+  if (row.state === WITHDRAWN) return {};
+  if (done === null && endedBy === null) {
+    const [whole] = yield* db.scan(TURN, "key", [n], { isWhole: true });
+    const { message, at, metadata } = (whole?.input ?? undefined) as InputContent;
+    return { at, text: textOf(message.parts), ...(metadata === undefined ? {} : { metadata }) };
+  }
+  const entries = yield* entriesOf(db, endedBy ?? n, segments);
+  const entry = entries.find((each) => each.kind === "message" && inputIdOf(each.message) === inputId);
+  if (entry?.kind !== "message") return {};
+  const { acceptedAt, startedAt = entry.at, metadata } = (endedBy === null ? ended?.summary : undefined) ?? {};
+  const at = acceptedAt ?? startedAt;
+  return { at, text: textOf(entry.message.parts), ...(metadata === undefined ? {} : { metadata }) };
 }
 
 function* waitOf(db: Port, row: WaitRow) {

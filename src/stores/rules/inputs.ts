@@ -102,9 +102,15 @@ export function* holdsKey(db: Port, id: SessionId, key: string): Rule<boolean> {
 export function* withdraw(db: Port, id: SessionId, which: InputRef): Rule<readonly Withdrawal[]> {
   const session = yield* db.session(id);
   if (session === undefined) return [];
-  return (yield* rowsNamedBy(db, session.n, which)).map((row) => {
+  const rows = yield* rowsNamedBy(db, session.n, which);
+  for (const row of rows)
+    if (row.state === WAITING) {
+      const fact = yield* db.fact(session.n, "withdrawn", row.n);
+      db.update(TURN, row, { state: WITHDRAWN, input: null, done: fact });
+    }
+  if (rows.some(({ state }) => state === WAITING)) db.hint({ kind: "session", sessionId: id, what: "fact" });
+  return rows.map((row) => {
     const { state, aside, done, endedBy } = row;
-    if (state === WAITING) db.update(TURN, row, { state: WITHDRAWN, input: null });
     const taken = done === null && endedBy === null ? "taken" : "ended";
     const turn = aside === INJECTED ? {} : { turnId: row.id };
     return { inputId: row.inputId, ...turn, answer: state === TAKEN ? taken : "withdrawn" };

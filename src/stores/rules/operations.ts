@@ -15,18 +15,25 @@ export const operationRow = (db: Port, session: number, operation: string): Read
 /** The origin of an operation, and its answer. */
 export interface Applied {
   readonly by: ChangedBy;
+  /** Omitted in early versions. */
+  readonly at?: number;
   readonly committed: Committed;
   readonly receipt?: Json;
 }
 
 export const receiptIn = (
   committed: Committed,
-  more: { readonly by: ChangedBy | undefined; readonly receipt: Json | undefined },
+  more: { readonly at: number; readonly by: ChangedBy | undefined; readonly receipt: Json | undefined },
 ): Json => ({ ...committed, ...more }) as unknown as Json;
 
 export function appliedOf({ committed: kept }: OperationRow): Applied {
-  const { by = "command", receipt, ...committed } = kept as unknown as Committed & Partial<Applied>;
-  return { by, committed: committed as Committed, ...(receipt === undefined ? {} : { receipt }) };
+  const { by = "command", at, receipt, ...committed } = kept as unknown as Committed & Partial<Applied>;
+  return {
+    by,
+    committed: committed as Committed,
+    ...(at === undefined ? {} : { at }),
+    ...(receipt === undefined ? {} : { receipt }),
+  };
 }
 
 export function* findOperation(db: Port, id: SessionId, operation: string): Rule<FoundOperation | undefined> {
@@ -38,7 +45,7 @@ export function* findOperation(db: Port, id: SessionId, operation: string): Rule
     noteRow(db, session.n, operation, PART),
   ]);
   if (row !== undefined) {
-    const { by: _, ...done } = appliedOf(row);
+    const { by: _, at: __, ...done } = appliedOf(row);
     return { kind: "done", ...done };
   }
   if (queued?.session === session.n) return { kind: "queued" };

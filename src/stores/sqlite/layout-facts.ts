@@ -1,5 +1,5 @@
 import type { SessionId } from "../../model/ids.ts";
-import { APPEND, type FactRow } from "../tables.ts";
+import { APPEND, type FactRow, WITHDRAWN } from "../tables.ts";
 import { sumOf } from "./checksum.ts";
 import type { Connection } from "./connection.ts";
 import { LATEST_FACT, latestFact, limit, requireMeta, sealMeta } from "./facts.ts";
@@ -77,7 +77,8 @@ const STATES = "SELECT count(*) AS count FROM state WHERE session = ?";
 const OF_ALL = `
   SELECT * FROM (SELECT n, session, 'accepted' AS kind, n AS of FROM turn WHERE n > ? AND is_aside < ${APPEND}
     ORDER BY n ${LIMIT})
-  UNION ALL SELECT * FROM (SELECT done, session, 'ended', n FROM turn WHERE done > ? ORDER BY done ${LIMIT})
+  UNION ALL SELECT * FROM (SELECT done, session, CASE state WHEN ${WITHDRAWN} THEN 'withdrawn' ELSE 'ended' END, n
+    FROM turn WHERE done > ? ORDER BY done ${LIMIT})
   UNION ALL SELECT * FROM (SELECT n, session, 'applied', n FROM operation WHERE n > ? ORDER BY n ${LIMIT})
   UNION ALL SELECT * FROM (SELECT asked, session, 'asked', n FROM wait WHERE asked > ? ORDER BY asked ${LIMIT})
   UNION ALL SELECT * FROM (SELECT answered, session, 'answered', n FROM wait WHERE answered > ?
@@ -92,7 +93,10 @@ const of = (from: string, which: (alias: string) => string, endedBy: "n" | "done
     WHERE ${which("t")} AND t.n > ? AND t.is_aside < ${APPEND} ORDER BY t.n ${LIMIT})
   UNION ALL SELECT * FROM (SELECT t.done, t.session, 'ended', t.n FROM ${from} turn t
     WHERE ${which("t")} AND t.n > coalesce((SELECT e.n FROM turn e WHERE e.session = t.session AND e.n < ?
-      AND +e.done <= ? ORDER BY e.n DESC LIMIT 1), 0) AND +t.done > ? ORDER BY t.${endedBy} ${LIMIT})
+      AND +e.done <= ? AND e.state <> ${WITHDRAWN} ORDER BY e.n DESC LIMIT 1), 0) AND +t.done > ?
+      AND t.state <> ${WITHDRAWN} ORDER BY t.${endedBy} ${LIMIT})
+  UNION ALL SELECT * FROM (SELECT i.done, i.session, 'withdrawn', i.n FROM ${from} turn i
+    WHERE ${which("i")} AND i.state = ${WITHDRAWN} AND i.done > ? ORDER BY i.done ${LIMIT})
   UNION ALL SELECT * FROM (SELECT o.n, o.session, 'applied', o.n FROM ${from} operation o
     WHERE ${which("o")} AND o.n > ? ORDER BY o.n ${LIMIT})
   UNION ALL SELECT * FROM (SELECT w.asked, w.session, 'asked', w.n FROM ${from} wait w
@@ -117,5 +121,5 @@ export function factsAfter(
   const [first] = sessions;
   if (first === undefined) return [];
   const [sql, which] = sessions.length === 1 ? [OF_ONE, first] : [OF_MANY, JSON.stringify(sessions)];
-  return db.rows<FactRow>(sql, which, ...page, after, after, ...page, ...rest);
+  return db.rows<FactRow>(sql, which, ...page, after, after, ...page, ...page, ...rest);
 }

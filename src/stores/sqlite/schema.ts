@@ -249,13 +249,14 @@ const MIGRATIONS: readonly (string | readonly Step[])[] = [
   ) STRICT;
   CREATE TABLE follower (session INTEGER PRIMARY KEY, until REAL NOT NULL) STRICT;
   `,
-  // Version 11 lists sessions by owner, tag and activity. Sessions of older files have no activity until their next
-  // turn, because a new checksum of each would rewrite the file.
+  // Version 11 numbers withdrawals as facts, and lists sessions by owner, tag and activity. Sessions of older files have no
+  // activity until their next turn, because a new checksum of each would rewrite the file.
   `
   ALTER TABLE session ADD COLUMN owned_by TEXT;
   ALTER TABLE session ADD COLUMN tags TEXT;
   ALTER TABLE session ADD COLUMN activity REAL NOT NULL DEFAULT 0;
   ALTER TABLE session ADD COLUMN words TEXT;
+  CREATE INDEX turn_withdrawn ON turn (session, done) WHERE state = 2;
   CREATE INDEX session_active ON session (activity);
   CREATE INDEX session_owned_active ON session (owned_by, activity) WHERE owned_by IS NOT NULL;
   CREATE TABLE session_tag (

@@ -46,6 +46,7 @@ import {
 const factsOf = async (store: Store): Promise<readonly string[]> =>
   (await store.changes(undefined, { session: alice, max: 100 })).map((fact) => {
     if (fact.kind === "accepted") return `accepted ${fact.inputId}`;
+    if (fact.kind === "withdrawn") return `withdrawn ${fact.inputId}`;
     if (fact.kind !== "committed") return `${fact.kind} ${fact.wait}`;
     return fact.by === "turn" ? `turn ${fact.turnId}` : `${fact.by} ${fact.operation}`;
   });

@@ -89,7 +89,7 @@ export const listLaws: readonly StoreLaw[] = [
     assert.deepEqual([after!.activeAt, after!.turns, after!.words, after!.state], [NOW + 9, 1, "hello", "idle"]);
     const stored = (await store.load(to))!;
     assert.deepEqual([after!.usage, after!.ledger], [stored.usage, stored.ledger]);
-    const long = "x".repeat(159) + "😀 and more";
+    const long = `${"x".repeat(159)}😀 and more`;
     await turn(store, "long", { ...answering(turnId("long"), long), at: NOW + 20 }, { to, at: NOW + 11 });
     assert.equal((await store.list())[0]!.words, `${"x".repeat(159)}…`);
   }),

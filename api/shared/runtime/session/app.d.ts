@@ -1,23 +1,39 @@
+import { AppSessionRequest, ForkOptions } from "./make.js";
 import { CancelAnswer } from "../../model/outcome.js";
-import { Comparison } from "../../graph/history.js";
-import { CreatedSession, FirstInput } from "../../kernel/created.js";
-import { ForkOptions } from "./make.js";
-import { InjectOptions, InjectedMessage } from "../../model/input.js";
-import { InputId, NodeId, SessionId, TurnId } from "../../model/ids.js";
-import { NewSessionRequest, SessionReading } from "../../kernel/services.js";
-import { Session } from "./handle.js";
+import { Comparison, HistoryPage, Node } from "../../graph/history.js";
+import { CreatedSession, FirstInput, SavedStates } from "../../kernel/created.js";
+import { InjectOptions, InjectedMessage, Input } from "../../model/input.js";
+import { InputId, SessionId, TurnId } from "../../model/ids.js";
+import { ObserveOptions } from "../readers/readers.js";
+import { SendOptions, Session } from "./handle.js";
+import { SessionDetails } from "./closed.js";
+import { SessionEvent } from "../../model/event.js";
+import { SessionSummary, SessionsPage } from "./list.js";
 import { Spent, Usage } from "../../model/usage.js";
+import { Turn } from "../live-turn/handle.js";
 /** All sessions of the store. */
 interface AppSessions {
-  /** Lists sessions in the order of their ids: all, the children of `parent`, or the forks of `origin`. */
+  /** Lists the sessions that meet all given conditions. */
   list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-  /** Reads any session as last committed, without opening it. Throws `session.unknown`. */
-  get(id: string): Promise<SessionReading>;
+  /** Reads any session as `session.read()` does: as last committed, with its open turn so far. Throws `session.unknown`. */
+  get(id: string): Promise<SessionDetails>;
+  /** Nodes of all frames, newest first. */
+  history(id: string, page?: HistoryPage): Promise<readonly Node[]>;
+  /** Returns the plugin states as last committed. */
+  states(id: string): Promise<SavedStates>;
+  /** Streams facts and previews, as `session.observe()` does. The first `next()` throws `session.unknown`. */
+  observe(id: string, options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
+  /** Sends an input. A running turn takes it, or a process that runs turns opens one; this can be another process. */
+  send(id: string, input: Input, options?: SendOptions): Promise<{
+    readonly turnId: TurnId;
+  }>;
+  /** Follows a turn of any session before, while or after it runs. `result()` throws `turn.unknown`. */
+  follow(turnId: string): Turn;
   /**
    * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
    * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
    */
-  create(request?: NewSessionRequest): Promise<CreatedSession>;
+  create(request?: AppSessionRequest): Promise<CreatedSession>;
   /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
   takeFirstInput(id: string): Promise<FirstInput | undefined>;
   /** Creates a session over the same history, with its own future. Default: at the head. */
@@ -38,14 +54,6 @@ interface AppSessions {
   /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
   delete(id: string): Promise<void>;
 }
-interface SessionsPage {
-  /** Only ids after this one: the last of the page before. */
-  readonly after?: string | undefined;
-  /** Default: no bound. */
-  readonly max?: number | undefined;
-  readonly parent?: string | undefined;
-  readonly origin?: string | undefined;
-}
 interface TreeUsage {
   readonly usage: Usage;
   /** In the currency of `prices`; left out when the price of a model is unknown. */
@@ -56,19 +64,4 @@ interface TreeUsage {
     readonly cost?: number;
   })[];
 }
-interface SessionSummary {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
-  readonly origin?: {
-    readonly sessionId: SessionId;
-    readonly at?: NodeId;
-  };
-  readonly label?: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly turns: number;
-  /** The open turn, in this process or another. */
-  readonly openTurn?: TurnId;
-}
-export { AppSessions, SessionSummary };
+export { AppSessions };

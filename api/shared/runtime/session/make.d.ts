@@ -1,4 +1,15 @@
-import { CatalogOverlay, PluginOptions } from "../../kernel/services.js";
+import { CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/services.js";
+/** Whose session it is, and how it can be found. Both never change, and children and forks inherit both. */
+interface SessionMarks {
+  /**
+   * The user or tenant that the session belongs to: at most 256 bytes. An existing session of another owner throws
+   * `session.owner`.
+   */
+  readonly owner?: string | undefined;
+  /** At most 16 tags of 64 bytes. Ignored for an existing session. */
+  readonly tags?: readonly string[] | undefined;
+}
+interface AppSessionRequest extends NewSessionRequest, SessionMarks {}
 interface ForkOptions {
   /** The last node that the fork has. Default: the head. */
   readonly at?: string | undefined;
@@ -12,4 +23,4 @@ interface ForkOptions {
   /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
-export { ForkOptions };
+export { AppSessionRequest, ForkOptions, SessionMarks };

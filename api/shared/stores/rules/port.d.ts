@@ -22,6 +22,8 @@ interface ScanOptions {
    */
   readonly above?: number | string;
   readonly upTo?: number;
+  /** With `upTo`: of the rows at that value, only those whose next ordering column is at most this. */
+  readonly upToNext?: number;
   readonly max?: number;
   readonly isDescending?: boolean;
   /** Also reads `long` columns. */

@@ -9,6 +9,7 @@ import {
   FoundTurn,
   JobSpawn,
   Lease,
+  ListedSession,
   Mail,
   NewInput,
   NewSession,
@@ -44,7 +45,7 @@ declare class RuleStore<E extends Engine = Engine> implements Store {
   create(session: NewSession): Awaitable<StoredSession>;
   load(id: SessionId): Awaitable<StoredSession | undefined>;
   has(id: SessionId): Awaitable<boolean>;
-  list(page?: Parameters<Store["list"]>[0]): Awaitable<readonly StoredSession[]>;
+  list(page?: Parameters<Store["list"]>[0]): Awaitable<readonly ListedSession[]>;
   fork(from: SessionId, to: NewSession, at?: NodeId): Awaitable<StoredSession>;
   setOptions(id: SessionId, options: SessionOptions): Awaitable<SessionOptions>;
   delete(id: SessionId): Awaitable<void>;

@@ -14,6 +14,7 @@ import {
   TURN,
   type TurnRow,
   WAITING,
+  WITHDRAWN,
 } from "../../tables.ts";
 import type { Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
@@ -56,7 +57,7 @@ function turnProblem(row: TurnRow, sessions: Lookup<SessionRow>, segments: Looku
   const { n, session, state, claim, endedBy, done, ended, input } = row;
   if (!sessions.has(session)) return "its session is missing";
   const isOpen = sessions.row(session)?.turn === n;
-  if ((done === null) !== (ended === null)) return "it has half an end";
+  if (state !== WITHDRAWN && (done === null) !== (ended === null)) return "it has half an end";
   if (ended !== null) {
     const size = segments.has(n) ? segments.row(n)?.size : 0;
     if (size !== undefined && ended.size !== size) return "its receipt does not fit its nodes";
