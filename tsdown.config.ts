@@ -17,10 +17,15 @@ export default defineConfig({
   outputOptions: {
     chunkFileNames: "shared/[name]-[hash].js",
     comments: false,
-    // The doors share each of these in a different way. Without a group they are three chunks, and every turn loads all three.
+    // The entries share the files of each group in different ways. Without a group they are a chunk each, and every turn
+    // loads all of them.
     codeSplitting: {
       includeDependenciesRecursively: false,
-      groups: [{ name: "authoring", test: /src\/kernel\/(?:directive|extension|point)\.ts$/ }],
+      groups: [
+        { name: "authoring", test: /src\/kernel\/(?:directive|extension|point)\.ts$/ },
+        { name: "turn", test: /src\/turn\/(?:effect|state|step|move|cell|work|log|retry)\.ts$/ },
+        { name: "words", test: /src\/model\/(?:pairing|request|scope|wait)\.ts$/ },
+      ],
     },
   },
   dts: true,

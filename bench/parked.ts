@@ -193,7 +193,7 @@ export class Bank implements AsyncDisposable {
       tools: [pay],
       plugins: [careful],
       limits: { parkAfterMs: 1 },
-      trace: ({ name }) => void (name === "turn.parked" && this.#parked++),
+      telemetry: { event: (_, { name }) => void (name === "turn.parked" && this.#parked++) },
       ...more,
     });
     this.#open.push(runtime);

@@ -20,7 +20,7 @@ export type { Model, ModelResolver } from "./providers/provider.ts";
 export type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
 export type { SessionSummary } from "./runtime/session/list.ts";
 export type { Store } from "./stores/store.ts";
-export type { TraceRecord, TraceSink } from "./trace/trace.ts";
+export type { Span, TelemetryEvent, TelemetryListener } from "./telemetry/telemetry.ts";
 
 // Sessions and turns
 export type { Node } from "./graph/history.ts";

@@ -21,7 +21,7 @@ export {
   replaceResult,
   shortCircuit,
 } from "./kernel/directive.ts";
-export type { Issue, Probe } from "./kernel/hook-runner.ts";
+export type { Issue } from "./kernel/hook-runner.ts";
 export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
 
 // States, points, extensions and operations

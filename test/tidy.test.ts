@@ -10,7 +10,7 @@ const CONTRACT_OF: Record<string, string> = {
   providers: "provider",
   protocols: "protocol",
   sandbox: "sandbox",
-  trace: "trace",
+  telemetry: "telemetry",
 };
 
 /** What members of a family have in common belongs to its contract. */
@@ -25,8 +25,8 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
   model: [],
   turn: ["model"],
   graph: ["model"],
-  trace: ["model"],
-  kernel: pure,
+  telemetry: ["model"],
+  kernel: [...pure, "telemetry"],
   tools: ["model", "turn", "kernel"],
   host: [...pure, "store"],
   store: pure,
@@ -51,7 +51,8 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
  * `session: LiveSession` instead of declaring the five methods of it that it happens to use.
  */
 const ROOMS: Record<string, readonly string[]> = {
-  runtime: ["records", "background", "session", "live-turn", "services", "toolset", "readers", "core"],
+  runtime: ["records", "telemetry", "background", "session", "live-turn", "services", "toolset", "readers", "core"],
+  telemetry: ["live-turn", "core"],
   records: ["session", "services", "core"],
   background: ["triggers", "monitors", "jobs", "session", "live-turn", "services", "toolset", "readers", "core"],
   triggers: ["jobs", "session", "live-turn", "services", "toolset", "readers", "core"],

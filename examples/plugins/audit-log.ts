@@ -1,6 +1,6 @@
 // Sends every call and every turn to a sink. A sink that is down does not fail a turn.
 import assert from "node:assert/strict";
-import { createRuntime, definePlugin, defineTool } from "bowline";
+import { createRuntime, definePlugin, defineTool, type TelemetryListener } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";
@@ -42,9 +42,9 @@ const sink: Sink = async ({ what, how }) => {
 const traced: string[] = [];
 const ping = defineTool({ name: "ping", description: "Pings.", input: z.object({}), execute: () => "Pong." });
 const model = scripted(calls("ping"), calls("pong"), says("Fine."), calls("ping"), says("Fine."));
-const trace = ({ name }: { name: string }) => void traced.push(name);
+const telemetry: TelemetryListener = { event: (_, { name }) => void traced.push(name) };
 const plugins = [auditLog({ sink })];
-await using runtime = await createRuntime({ store: memory(), model, tools: [ping], plugins, trace });
+await using runtime = await createRuntime({ store: memory(), model, tools: [ping], plugins, telemetry });
 const session = await runtime.session();
 await session.turn("Ping and pong.").result();
 assert.deepEqual(lines, ["ping value", "pong failure", "turn answered"]);

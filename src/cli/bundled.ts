@@ -33,8 +33,10 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
     instructions: INSTRUCTIONS,
     // Only the opened session is recovered: a user with one question does not expect other sessions to go on, and cost.
     recover: "manual",
-    trace: ({ name, turnId, about }) => {
-      if (name === "turn.lost" && turnId !== undefined) lost.set(turnId, String(about.problem));
+    telemetry: {
+      event: (_, { name, turnId, about }) => {
+        if (name === "turn.lost" && turnId !== undefined) lost.set(turnId, String(about.problem));
+      },
     },
   });
   const close = (): Promise<void> => runtime.close();

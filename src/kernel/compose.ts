@@ -4,7 +4,7 @@ import { type Known, nearest, requireKnown } from "../model/known.ts";
 import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { declareExtensions, type Extensions } from "./extension.ts";
-import { type Bound, type Filled, HookRunner, ORDERS, type Probe } from "./hook-runner.ts";
+import { type Bound, type Filled, HookRunner, type ObserveHandler, ORDERS } from "./hook-runner.ts";
 import {
   type Gate,
   type GateName,
@@ -72,7 +72,7 @@ export function compose(
   options: ReadonlyMap<string, unknown>,
   session: SetupContext<unknown, unknown, unknown>["session"],
   makeTool: SetupContext<unknown, unknown, unknown>["tool"],
-  probe: Probe | undefined,
+  observed: ObserveHandler | undefined,
   overran: (error: RuntimeError) => void,
 ): Composition {
   const placed = new Map<HookName, { readonly bound: Bound; readonly order: Order }[]>();
@@ -107,7 +107,7 @@ export function compose(
   for (const plugin of plugins) add(plugin);
   if (protocol !== undefined && !REQUIRED.some((hook) => slots.has(hook))) add(protocol);
   for (const hook of REQUIRED) if (!slots.has(hook)) throw new RuntimeError("hook.missing", { hook });
-  const hooks = new HookRunner(sorted(placed), slots, probe, overran);
+  const hooks = new HookRunner(sorted(placed), slots, observed, overran);
   const contributions = new Contributions(given);
   return {
     hooks,

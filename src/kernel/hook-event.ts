@@ -6,6 +6,7 @@ import { freezeMessage, type Message } from "../model/message.ts";
 import type { ModelRequest } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
+import type { Span } from "../telemetry/telemetry.ts";
 import type { Extension } from "./extension.ts";
 import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
 import type { MonitorSpec, Monitors } from "./monitor.ts";
@@ -28,6 +29,8 @@ export interface Site {
   readonly sessionId: SessionId;
   readonly turnId?: TurnId | undefined;
   readonly signal: AbortSignal;
+  /** For telemetry: the work that the call is a part of. */
+  readonly span?: Span | undefined;
   readonly states: StateAccess;
   /** The site of the session as a whole. Services that belong to no effect are made there once and serve all turns. */
   readonly standing?: Site | undefined;

@@ -1,4 +1,4 @@
-// Job: calls the handlers of a hook as its row in the table says. Families, order, owners, deadlines and probes are
+// Job: calls the handlers of a hook as its row in the table says. Families, order, owners, deadlines and telemetry are
 // handled here and nowhere else.
 // Not its job: what answers mean (`tool-gates.ts`, the runtime), and what a handler is given (`hook-event.ts`).
 // hook-runner-1: Every error that leaves here names the plugin it came from.
@@ -62,12 +62,13 @@ export interface Issue {
 export const tracedIssue = ({ plugin = "", code, message, hint }: Issue): JsonObject =>
   hint === undefined ? { plugin, code, message } : { plugin, code, message, hint };
 
-/** Called before and after every handler, to measure plugins. */
-export type Probe = (phase: {
-  readonly kind: "begin" | "end";
-  readonly hook: HookName;
-  readonly plugin: string;
-}) => void;
+/** Called before every handler but those of `stream`. Its answer is called at the end, with what the handler threw. */
+export type ObserveHandler = (
+  hook: HookName,
+  plugin: string,
+  here: Partial<Site>,
+  sees: object,
+) => (error?: unknown) => void;
 
 /** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
 export type InstalledHooks = { readonly [N in HookName]: readonly string[] };
@@ -75,7 +76,7 @@ export type InstalledHooks = { readonly [N in HookName]: readonly string[] };
 export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Filled>;
-  readonly #probe: Probe | undefined;
+  readonly #observed: ObserveHandler | undefined;
   /** Which hooks have a handler or a value. Stages check this first, so a hook that nobody uses costs one lookup. */
   readonly has: { readonly [N in HookName]: boolean };
   /** Reports handlers that blocked past their deadline, or that failed where the row says `skip`. */
@@ -84,12 +85,12 @@ export class HookRunner {
   constructor(
     bound: ReadonlyMap<HookName, readonly Bound[]>,
     slots: ReadonlyMap<HookName, Filled>,
-    probe: Probe | undefined,
+    observed: ObserveHandler | undefined,
     overran: (error: RuntimeError) => void,
   ) {
     this.#bound = bound;
     this.#slots = slots;
-    this.#probe = probe;
+    this.#observed = observed;
     this.#overran = overran;
     const has = HOOK_NAMES.map((hook) => [hook, bound.has(hook) || slots.has(hook)]);
     this.has = Object.fromEntries(has) as HookRunner["has"];
@@ -113,19 +114,32 @@ export class HookRunner {
     return this.#slots.get(hook)?.owner.id ?? "";
   }
 
-  /** Calls a function of a slot's value as handlers are called: probed, within its deadline, its throw with its owner. */
-  callSlot<T>(hook: SlotName, run: (scope: CallScope) => Awaitable<T>, here: Pick<Site, "signal">): Awaitable<T> {
+  /** Calls a function of a slot's value as handlers are called: observed, within its deadline, its throw with its owner. */
+  callSlot<T>(
+    hook: SlotName,
+    run: (scope: CallScope) => Awaitable<T>,
+    here: Pick<Site, "signal"> & Partial<Site>,
+  ): Awaitable<T> {
+    const plugin = this.ownerOf(hook);
+    const call = (): Awaitable<T> => this.#callSlotNow(hook, plugin, run, here);
+    return this.#observed === undefined ? call() : (this.#observe(hook, plugin, here, NOTHING, call) as Awaitable<T>);
+  }
+
+  #callSlotNow<T>(
+    hook: SlotName,
+    id: string,
+    run: (scope: CallScope) => Awaitable<T>,
+    here: Pick<Site, "signal">,
+  ): Awaitable<T> {
     const scope = new CallScope(here);
-    const bound = { plugin: { id: this.ownerOf(hook) }, deadlineMs: HOOKS[hook].deadlineMs };
-    return this.#probed(hook, bound.plugin.id, () => {
-      let answer: Awaitable<T>;
-      try {
-        answer = run(scope);
-      } catch (error) {
-        throw owned(hook, bound.plugin.id, error);
-      }
-      return isThenable(answer) ? (inTime(hook, bound, answer, scope) as Promise<T>) : answer;
-    }) as Awaitable<T>;
+    const bound = { plugin: { id }, deadlineMs: HOOKS[hook].deadlineMs };
+    let answer: Awaitable<T>;
+    try {
+      answer = run(scope);
+    } catch (error) {
+      throw owned(hook, id, error);
+    }
+    return isThenable(answer) ? (inTime(hook, bound, answer, scope) as Promise<T>) : answer;
   }
 
   /** The same, with the event that a handler would be given: the services of the row, its owner's state, its signal. */
@@ -305,33 +319,36 @@ export class HookRunner {
   }
 
   /**
-   * Calls one handler: tells the probe, names the plugin in errors, and applies the deadline once the answer is a
-   * promise.
+   * Calls one handler: reports it to telemetry, names the plugin in errors, and applies the deadline once the answer is
+   * a promise.
    */
   call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
-    if (this.#probe === undefined) return this.#callNow(hook, bound, sees, here);
-    return this.#probed(hook, bound.plugin.id, () => this.#callNow(hook, bound, sees, here));
+    if (this.#observed === undefined || hook === "stream") return this.#callNow(hook, bound, sees, here);
+    return this.#observe(hook, bound.plugin.id, here, sees as object, () => this.#callNow(hook, bound, sees, here));
   }
 
-  #probed(hook: HookName, plugin: string, run: () => unknown): unknown {
-    const notifyProbe = (kind: "begin" | "end"): void => {
-      try {
-        ignoreRejection(this.#probe?.({ kind, hook, plugin }));
-      } catch {
-        // A failing probe must not change what the hook does.
-      }
-    };
-    notifyProbe("begin");
-    let answer: unknown;
+  #observe(hook: HookName, plugin: string, here: Partial<Site>, sees: object, run: () => unknown): unknown {
+    const end = (this.#observed as ObserveHandler)(hook, plugin, here, sees);
     try {
-      answer = run();
+      const answer = run();
+      if (!isThenable(answer)) {
+        end();
+        return answer;
+      }
+      return Promise.resolve(answer).then(
+        (value) => {
+          end();
+          return value;
+        },
+        (error: unknown) => {
+          end(error);
+          throw error;
+        },
+      );
     } catch (error) {
-      notifyProbe("end");
+      end(error);
       throw error;
     }
-    if (isThenable(answer)) return Promise.resolve(answer).finally(() => notifyProbe("end"));
-    notifyProbe("end");
-    return answer;
   }
 
   #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {

@@ -13,6 +13,7 @@ import { SLOTS } from "../model/prompt.ts";
 import type { ModelSettings } from "../model/request.ts";
 import type { Price, PriceTable } from "../model/usage.ts";
 import type { InputRef } from "../stores/store.ts";
+import type { TelemetryListener } from "../telemetry/telemetry.ts";
 import { APP } from "../tools/catalog.ts";
 import { NO_CHOICES, Registry } from "../tools/registry.ts";
 import { staticSource } from "../tools/source.ts";
@@ -30,7 +31,7 @@ const RUNTIME: Known<RuntimeOptions> = {
   model: true,
   models: true,
   host: true,
-  trace: true,
+  telemetry: true,
   tools: true,
   plugins: true,
   sessionAccess: true,
@@ -43,7 +44,6 @@ const RUNTIME: Known<RuntimeOptions> = {
   prices: true,
   keepJournals: true,
   recover: true,
-  probe: true,
   world: true,
 };
 
@@ -71,6 +71,22 @@ export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   )
     invalid("world", "it must be a world, for example simulatedWorld() of bowline/testing");
   return options;
+}
+
+const LISTENER: Known<TelemetryListener> = { start: true, end: true, event: true, close: true };
+
+export function checkedListeners(given: RuntimeOptions["telemetry"]): readonly TelemetryListener[] {
+  if (given === undefined) return [];
+  const listeners: readonly unknown[] = Array.isArray(given) ? given : [given];
+  for (const listener of listeners) {
+    if (!isObject(listener)) return invalid("telemetry", "it must be a listener or a list of listeners");
+    const methods = Object.keys(LISTENER).map((name) => listener[name]);
+    if (methods.some((method) => method !== undefined && typeof method !== "function"))
+      return invalid("telemetry", "the start, end, event and close of a listener must be functions");
+    if (methods.every((method) => method === undefined))
+      return invalid("telemetry", "a listener needs start, end or event");
+  }
+  return listeners as readonly TelemetryListener[];
 }
 
 /** Throws `tool.duplicate` at once, and not in the first session that is opened. */
@@ -236,43 +252,37 @@ export function requireKey(name: "key" | "id", key: unknown): void {
     throw new RuntimeError("input.invalid", { problem: `\`${name}\` must be a text of 1 to ${KEY_MAX} characters` });
 }
 
-/** A session id of the caller's own: anything readable, up to 256 bytes. */
-/** What is wrong with a name of a caller, such as an id or a tag; undefined if it is right. */
-function nameProblem(name: unknown, bytesMax: number): string | undefined {
-  if (typeof name !== "string" || name === "") return "it is empty or not a text";
-  if (name.length > bytesMax || Buffer.byteLength(name) > bytesMax) return `it is longer than ${bytesMax} bytes`;
+/** Checks a name of a caller, such as an id or a tag. `wrong` throws the error. */
+export function checkedName(name: string, bytesMax: number, wrong: (problem: string, name: unknown) => never): string {
+  if (typeof name !== "string" || name === "") wrong("it is empty or not a text", name);
+  if (name.length > bytesMax || Buffer.byteLength(name) > bytesMax) wrong(`it is longer than ${bytesMax} bytes`, name);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) return "it has control characters";
-  return name.isWellFormed() ? undefined : "it is not valid Unicode";
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) wrong("it has control characters", name);
+  if (!name.isWellFormed()) wrong("it is not valid Unicode", name);
+  return name;
 }
 
-export function checkedOwner(owner: string): string {
-  const problem = nameProblem(owner, 256);
-  return problem === undefined ? owner : invalid("owner", problem);
+export const ID_BYTES_MAX = 256;
+
+export function wrongId(problem: string, id: unknown): never {
+  throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
 }
 
-export function checkedTag(tag: string): string {
-  const problem = nameProblem(tag, 64);
-  return problem === undefined ? tag : invalid("tag", problem);
-}
+export const checkedOwner = (owner: string): string =>
+  checkedName(owner, ID_BYTES_MAX, (problem) => invalid("owner", problem));
+
+const TAG_BYTES_MAX = 64;
+
+export const checkedTag = (tag: string): string =>
+  checkedName(tag, TAG_BYTES_MAX, (problem) => invalid("tag", problem));
 
 const TAGS_MAX = 16;
 
 export function checkedTags(tags: readonly string[]): readonly string[] {
   if (!Array.isArray(tags)) return invalid("tags", "it must be a list of texts");
   if (tags.length > TAGS_MAX) return invalid("tags", `it has ${tags.length} tags, and the limit is ${TAGS_MAX}`);
-  for (const tag of tags) {
-    const problem = nameProblem(tag, 64);
-    if (problem !== undefined) return invalid("tags", `of one tag, ${problem}`);
-  }
+  for (const tag of tags) checkedName(tag, TAG_BYTES_MAX, (problem) => invalid("tags", `of one tag, ${problem}`));
   return [...new Set(tags)];
-}
-
-export function checkedId(id: string): string {
-  const problem = nameProblem(id, 256);
-  if (problem !== undefined)
-    throw new RuntimeError("session.id", { id: typeof id === "string" ? id : typeof id, problem });
-  return id;
 }
 
 export function requireRef(which: { readonly [field: string]: unknown }): InputRef {

@@ -1,12 +1,10 @@
 import type { EffectHost } from "../hosts/host.ts";
 import type { Composition } from "../kernel/compose.ts";
-import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Installed } from "../kernel/plugin.ts";
 import type { Services } from "../kernel/services.ts";
 import type { Tool, ToolProvider } from "../kernel/tool.ts";
 import type { Awaitable } from "../model/awaitable.ts";
-import { ignoreRejection } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, type Json } from "../model/json.ts";
@@ -16,8 +14,8 @@ import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Owner, Store } from "../stores/store.ts";
+import type { TelemetryEvent } from "../telemetry/telemetry.ts";
 import type { Listings } from "../tools/source.ts";
-import type { TraceRecord, TraceSink } from "../trace/trace.ts";
 import type { Background } from "./background/background.ts";
 import type { Memo } from "./live-turn/memo.ts";
 import type { LiveTurn } from "./live-turn/turn.ts";
@@ -27,6 +25,7 @@ import type { JournalBounds } from "./records/keep-journals.ts";
 import type { SessionAccess } from "./services/session-service.ts";
 import type { OpenSessions } from "./session/open.ts";
 import type { SessionWatcher } from "./session/session-watcher.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 import type { Artifacts } from "./toolset/artifacts.ts";
 
 /** Everything that the sessions of one runtime share. */
@@ -68,7 +67,8 @@ export interface Core {
   readonly bare: Composition | undefined;
   /** The memo that all plain sessions share (`LiveSession.isPlain`). */
   readonly plain: Memo;
-  readonly probe: Probe | undefined;
+  /** Undefined if nobody listens: then telemetry costs a comparison. */
+  readonly telemetry: Telemetry | undefined;
 
   readonly tools: readonly Owned<Tool>[];
   readonly providers: readonly Owned<ToolProvider>[];
@@ -84,19 +84,13 @@ export interface Core {
 export type Trace = (
   name: string,
   about: { readonly [key: string]: Json },
-  where?: Pick<TraceRecord, "sessionId" | "turnId" | "context">,
+  where?: Pick<TelemetryEvent, "sessionId" | "turnId" | "context">,
 ) => void;
 
-export const tracer = (sink: TraceSink | undefined, world: World): Trace =>
-  sink === undefined
+export const tracer = (telemetry: Telemetry | undefined, world: World): Trace =>
+  telemetry === undefined
     ? () => {}
-    : (name, about, where) => {
-        try {
-          ignoreRejection(sink({ at: world.now(), name, ...where, about }));
-        } catch {
-          // A sink that throws must not fail the turn.
-        }
-      };
+    : (name, about, where) => telemetry.hub.event({ at: world.now(), name, ...where, about });
 
 /** Traces a handler that blocked past its deadline, because it cannot be stopped. */
 export const overran =

@@ -1,6 +1,7 @@
 import { isThenable } from "../model/awaitable.ts";
 import { faultOf } from "../model/errors.ts";
 import type { Store } from "../stores/store.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
 type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
 
@@ -8,7 +9,8 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
  * The store of one runtime. It marks the faults that it throws, so that `passingFault` recognizes them. A plugin or a tool
  * may use a separate store, and a fault of that store is an ordinary failure of the plugin or the tool.
  */
-export const ownStore = (store: Store): Store => owned(store, undefined) as unknown as Store;
+export const ownStore = (store: Store, telemetry?: Telemetry): Store =>
+  owned(store, undefined, telemetry) as unknown as Store;
 
 /** The members of a store that hold methods: neither methods nor plain values themselves. */
 type GroupName = {
@@ -30,7 +32,10 @@ const GROUPS: { readonly [K in GroupName]: true } = {
   live: true,
 };
 
-function owned(part: object, whole: object | undefined): object {
+/** Methods that wait for something else than the store. */
+const UNOBSERVED: ReadonlySet<string> = new Set(["hints", "ready", "close"]);
+
+function owned(part: object, whole: object | undefined, telemetry: Telemetry | undefined, group = ""): object {
   const methods = part as Methods;
   const own: { [name: string]: unknown } = {};
   const owner = whole ?? own;
@@ -39,18 +44,28 @@ function owned(part: object, whole: object | undefined): object {
   };
   for (const name of namesOf(part)) {
     const found: unknown = methods[name];
-    if (Object.hasOwn(GROUPS, name) && found !== undefined) own[name] = owned(found as object, owner);
-    else if (typeof found !== "function") own[name] = found;
+    if (Object.hasOwn(GROUPS, name) && found !== undefined) {
+      own[name] = owned(found as object, owner, telemetry, `${name}.`);
+      continue;
+    }
+    if (typeof found !== "function") {
+      own[name] = found;
+      continue;
+    }
     // No method of a store has more than six parameters. A rest parameter would allocate a list for each call.
-    else
-      own[name] = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown => {
-        try {
-          const answer = (methods[name] as Methods[string])(a, b, c, d, e, f);
-          return isThenable(answer) ? answer.then(undefined, throwing) : answer;
-        } catch (error) {
-          return throwing(error);
-        }
-      };
+    const call = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown => {
+      try {
+        const answer = (methods[name] as Methods[string])(a, b, c, d, e, f);
+        return isThenable(answer) ? answer.then(undefined, throwing) : answer;
+      } catch (error) {
+        return throwing(error);
+      }
+    };
+    own[name] =
+      telemetry === undefined || UNOBSERVED.has(name)
+        ? call
+        : (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown =>
+            telemetry.store(group + name, () => call(a, b, c, d, e, f));
   }
   return own;
 }

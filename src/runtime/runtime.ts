@@ -1,6 +1,5 @@
 import type { EffectHost } from "../hosts/host.ts";
 import { compose } from "../kernel/compose.ts";
-import type { Probe } from "../kernel/hook-runner.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Monitors } from "../kernel/monitor.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
@@ -21,15 +20,17 @@ import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
 import type { Store } from "../stores/store.ts";
+import type { TelemetryListener } from "../telemetry/telemetry.ts";
 import { APP } from "../tools/catalog.ts";
 import { makeTool } from "../tools/define.ts";
 import { Listings } from "../tools/source.ts";
-import type { TraceSink } from "../trace/trace.ts";
 import { appJobs, appMonitors, appTriggers, Background } from "./background/background.ts";
 import {
-  checkedId,
   checkedLimits,
+  checkedListeners,
+  checkedName,
   checkedOptions,
+  ID_BYTES_MAX,
   requireConfig,
   requireDistinct,
   requireOptions,
@@ -37,6 +38,7 @@ import {
   requireSessionAccess,
   requireSignal,
   requireTemplate,
+  wrongId,
 } from "./checks.ts";
 import { type Core, Models, overran, tracer } from "./core.ts";
 import type { AppJobs } from "./jobs/app.ts";
@@ -66,8 +68,6 @@ export type RuntimeOptions = {
   readonly store: Store;
   /** Where effects run. Default: the journal host on a durable store, else the inline host. */
   readonly host?: EffectHost | undefined;
-  /** Receives diagnostics that belong to no result, for example a late answer that was dropped. */
-  readonly trace?: TraceSink | undefined;
   /** Tools for every session. */
   readonly tools?: readonly (Tool | ToolProvider)[] | undefined;
   /** Plugins for every session. Those of the same `order` run in the order of this list. */
@@ -100,8 +100,11 @@ export type RuntimeOptions = {
    * sends, reads and answers. Its inputs wait for another process, and its handles follow the turns that run there.
    */
   readonly recover?: "auto" | "manual" | "never" | undefined;
-  /** Called at the beginning and the end of every hook call. */
-  readonly probe?: Probe | undefined;
+  /**
+   * Receives what this process does: spans of turns, rounds, model calls, tools, hooks, waits, commits, jobs and store
+   * calls, and diagnostics. `bowline/otel` and `bowline/telemetry` have listeners.
+   */
+  readonly telemetry?: TelemetryListener | readonly TelemetryListener[] | undefined;
   /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
   readonly world?: World | undefined;
 } & (
@@ -185,10 +188,12 @@ const CLOSE_MS = 5_000;
 
 export async function openRuntime(options: RuntimeOptions, defaults: Defaults): Promise<Runtime> {
   const { model, models: resolve, instructions, prompt, settings, template } = checkedOptions(options);
-  const store = ownStore(options.store);
+  const ownWorld = options.world ?? defaults.world;
+  const world = ownWorld ?? realWorld();
+  const telemetry = await telemetryOf(checkedListeners(options.telemetry), world, ownWorld !== undefined);
+  const store = ownStore(options.store, telemetry);
   await store.ready?.();
-  const { budget, prices = {}, sessionAccess = {}, probe } = options;
-  const world = options.world ?? defaults.world ?? realWorld();
+  const { budget, prices = {}, sessionAccess = {} } = options;
   const models = new Models(defaults.adapt, resolve);
   const modelName = typeof model === "string" ? model : await models.add(model);
   if (typeof model === "string") await models.require(model); // Throws here, not in the first turn, if a package is missing.
@@ -201,7 +206,7 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   requireSessionAccess(sessionAccess);
   requireTemplate(template);
   const limits = checkedLimits(options.limits ?? {});
-  const trace = tracer(options.trace, world);
+  const trace = tracer(telemetry, world);
   const closing = new AbortController();
   const [protocol] = await installPlugins([defaults.protocol()], closing.signal);
   const plugins = await installPlugins(options.plugins ?? [], closing.signal);
@@ -237,9 +242,12 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
     plugins,
     pluginList: plugins.map(({ id, version }) => ({ id, version })),
     protocol,
-    bare: plugins.length > 0 ? undefined : compose([], protocol, new Map(), every, makeTool, probe, overran(trace)),
+    bare:
+      plugins.length > 0
+        ? undefined
+        : compose([], protocol, new Map(), every, makeTool, telemetry?.handler, overran(trace)),
     plain: new Memo(),
-    probe,
+    telemetry,
     tools,
     providers,
     listings: new Listings((problem, about) => trace("tool.source", { problem, ...about })),
@@ -255,6 +263,17 @@ export async function openRuntime(options: RuntimeOptions, defaults: Defaults): 
   hints.start();
   if (store.isDurable && core.recovers) core.watcher.start();
   return runtime;
+}
+
+/** Loads what reports to listeners, if there is one. */
+async function telemetryOf(
+  listeners: readonly TelemetryListener[],
+  world: World,
+  isSimulated: boolean,
+): Promise<Core["telemetry"]> {
+  if (listeners.length === 0) return undefined;
+  const { Telemetry } = await import("./telemetry/telemetry.ts");
+  return new Telemetry(listeners, world, isSimulated);
 }
 
 /** Loads the reader of previews from other processes, only for a store that passes them on. */
@@ -282,7 +301,7 @@ class RuntimeHandle implements Runtime {
   async session(id?: string, options?: SessionOptions): Promise<Session> {
     const core = this.#open();
     const { world, sessions } = core;
-    const sessionId = asSessionId(id === undefined ? world.id("ses") : checkedId(id));
+    const sessionId = asSessionId(id === undefined ? world.id("ses") : checkedName(id, ID_BYTES_MAX, wrongId));
     if (options === undefined) return sessions.handle(sessionId);
     requireOptions("runtime.session", options, SESSION);
     const { config = {}, plugins = [] } = options;
@@ -355,7 +374,8 @@ class RuntimeHandle implements Runtime {
   }
 
   async #close(graceMs: number): Promise<void> {
-    const { door, background, readers, live, sessions, listings, plugins, store, trace, watcher } = this.#core;
+    const { door, background, readers, live, sessions, listings, plugins, store, trace, watcher, telemetry } =
+      this.#core;
     door.isClosed = true;
     this.#hints.close();
     this.#journals.close();
@@ -367,6 +387,7 @@ class RuntimeHandle implements Runtime {
     listings.close();
     await closePlugins(plugins, (plugin, error) => trace("plugin.close", { plugin, problem: String(error) }));
     await store.close();
+    await telemetry?.hub.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

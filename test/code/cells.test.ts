@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { eventsOf, only, outline, within } from "../kit/reading.ts";
 import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { durable, file } from "../kit/stores.ts";
+import { type HookPhase, onEvent, onHook } from "../kit/telemetry.ts";
 import { answerWait, named, open, running, runningOn } from "../kit/worlds.ts";
 import { cells } from "./cells.ts";
 
@@ -370,7 +371,7 @@ finish(codes)`;
     const trace = ({ name }: { readonly name: string }): void => {
       if (name === "turn.parked") isParked.resolve();
     };
-    const first = await runningOn(path, { ...options, trace, model: scripted(says(cell)) });
+    const first = await runningOn(path, { ...options, telemetry: onEvent(trace), model: scripted(says(cell)) });
     const session = await first.session("s");
     const asked = session.turn("Pay.", { key: "k" });
     for await (const event of asked) if (event.kind === "waiting") break;
@@ -508,12 +509,12 @@ finish(names)`;
     const ENDLESS = "await tools.ping({}); for (;;) {}";
     const isComputing = Promise.withResolvers<void>();
     let called = 0;
-    const probe = ({ kind, hook }: { readonly kind: string; readonly hook: string }): void => {
+    const probe = ({ kind, hook }: HookPhase): void => {
       // Restored, begun, and given the result of its call.
       if (kind === "begin" && hook === "codeExecutor" && ++called === 3) isComputing.resolve();
     };
     await using world = await open(scripted(says(ENDLESS), says("finish(typeof n)")), {
-      probe,
+      telemetry: onHook(probe),
       tools: [named("ping")],
       plugins: [cells, code({ workers: 1, stepsMax: 1_000_000, segmentMs: 100_000 })],
     });

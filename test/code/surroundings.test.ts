@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { eventsOf, only, outline, within } from "../kit/reading.ts";
 import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { named, open, runningOn } from "../kit/worlds.ts";
 import { cells } from "./cells.ts";
 
@@ -378,7 +379,7 @@ describe("another process", () => {
     };
     const first = await runningOn(path, {
       ...options,
-      trace,
+      telemetry: onEvent(trace),
       tools: [...FILES, pay, done],
       model: script(["var before = 1;", cell]),
     });

@@ -5,6 +5,7 @@ import { calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { signalOf, within } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { model, nothing, tool } from "./witness.ts";
 
 /** Another connection that writes for longer than anybody who only calls would wait. */
@@ -41,7 +42,7 @@ for (const writes of ["renew", "append", "commit"] as const)
     const aborted: unknown[] = [];
     const runtime: Runtime = await createRuntime({
       store,
-      trace: ({ name }) => void traces.push(name),
+      telemetry: onEvent(({ name }) => void traces.push(name)),
       model: model(did, ({ messages }) => {
         if (messages.at(-1)?.role !== "tool") return calls("search");
         if (writes === "commit") lockNow();

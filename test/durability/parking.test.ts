@@ -25,6 +25,7 @@ import { postgres } from "../../src/stores/postgres.ts";
 import { codeOf, eventsOf, eventually, outline, ticks, within } from "../kit/reading.ts";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
 import { around, file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { DAY, HOUR } from "../kit/worlds.ts";
 
 const careful = definePlugin({
@@ -170,7 +171,7 @@ test("D4 recovery does not wait for parked turns, and close does not call them l
   const path = file();
   const traced: string[] = [];
   const trace = ({ name }: { readonly name: string }): void => void traced.push(name);
-  const first = await on(path, paying(), { trace });
+  const first = await on(path, paying(), { telemetry: onEvent(trace) });
   for (let n = 0; n < 5; n++)
     void (await first.session(`s${n}`))
       .turn("Pay.")

@@ -9,8 +9,8 @@ import {
   type Session,
   type SessionView,
   type Store,
+  type TelemetryEvent,
   type Tool,
-  type TraceRecord,
 } from "bowline";
 import { inline } from "bowline/hosts/inline";
 import { journal } from "bowline/hosts/journal";
@@ -25,6 +25,7 @@ import { openRuntime } from "../../src/runtime/runtime.ts";
 import { aborted, echo } from "./models.ts";
 import { within } from "./reading.ts";
 import { around, file, mortal } from "./stores.ts";
+import { onEvent } from "./telemetry.ts";
 
 // ── Runtimes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -157,18 +158,18 @@ export class SharedFile implements AsyncDisposable {
 
 export interface Deployment {
   readonly runtime: Runtime;
-  readonly traces: readonly TraceRecord[];
+  readonly traces: readonly TelemetryEvent[];
 }
 export type Deployed = Options & { readonly model: Provider };
 
 /** A runtime on the journal host, in a world of its own. It does nothing by itself unless told to. */
 export async function deployed(store: Store, world: World, options: Deployed): Promise<Deployment> {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const { models, ...rest } = options;
   const runtime = await openRuntime(
     {
       recover: "manual",
-      trace: (record) => void traces.push(record),
+      telemetry: onEvent((record) => void traces.push(record)),
       ...rest,
       ...(models === undefined ? {} : { models }),
       store,

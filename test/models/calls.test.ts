@@ -1,4 +1,4 @@
-import { createRuntime, defineTool, type Model, type RuntimeOptions, type TraceRecord } from "bowline";
+import { createRuntime, defineTool, type Model, type RuntimeOptions, type TelemetryEvent } from "bowline";
 import { type LanguageModel, type ModelPart, ProviderFailure } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { both, calls, cut, says, scripted, thinks } from "bowline/testing";
@@ -9,6 +9,7 @@ import { aiSdk } from "../../src/providers/ai-sdk.ts";
 import { aborted, call, end, plays, text } from "../kit/models.ts";
 import { eventsOf, only, outline, seen, shown, wordsOf } from "../kit/reading.ts";
 import { sample } from "../kit/size.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, runningQuickly } from "../kit/worlds.ts";
 import { anthropic } from "../wire/anthropic.ts";
 import { fake, finish, VERSIONS } from "../wire/fake.ts";
@@ -661,15 +662,15 @@ test("S13 a session without a model of its own runs on whatever the runtime has"
 test("S13 a session whose turns used another default model is reported at each opening, in a trace and in what is read, until a turn uses the new one", async () => {
   const store = memory();
   const traces: unknown[] = [];
-  const trace = ({ name, at: _, ...about }: TraceRecord) => void (name === "model.changed" && traces.push(about));
-  const first = await createRuntime({ store, trace, model: scripted(says("One."), says("Own.")) });
+  const trace = ({ name, at: _, ...about }: TelemetryEvent) => void (name === "model.changed" && traces.push(about));
+  const first = await createRuntime({ store, telemetry: onEvent(trace), model: scripted(says("One."), says("Own.")) });
   await (await first.session("old")).turn("Go.").result();
   await (await first.session("own", { config: { model: "scripted/test" } })).turn("Go.").result();
   await first.session("new");
   expect(traces).toEqual([]);
 
   const other = { ...scripted(says("Two.")), id: "other" };
-  const options = { store, trace, model: other, models: () => scripted() };
+  const options = { store, telemetry: onEvent(trace), model: other, models: () => scripted() };
   const second = await createRuntime(options);
   const mismatch = { expected: "scripted/test", actual: "other/test" };
   const old = await second.session("old");

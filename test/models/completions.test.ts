@@ -7,6 +7,7 @@ import { z } from "zod";
 import { end as finish, plays, text } from "../kit/models.ts";
 import { eventually, nodesOf, outline, passed, signalOf, ticks, unheard, within } from "../kit/reading.ts";
 import { ANSWERING, slowly } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 const submits = (value: Json) => calls("submit_output", { value });
@@ -384,7 +385,7 @@ test("S9 plugins that complete beside each other are each given their own reply"
   };
   await using world = await open(model, {
     plugins: [plugin("a/a", 2), plugin("b/b", 0)],
-    trace: ({ name, about }) => name.endsWith(".heard") && heard.push(about.payload),
+    telemetry: onEvent(({ name, about }) => name.endsWith(".heard") && heard.push(about.payload)),
   });
   await world.session.turn("Go.").result();
   expect(heard.sort()).toEqual([

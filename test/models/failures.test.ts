@@ -7,6 +7,7 @@ import { memory } from "bowline/stores/memory";
 import { scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { toFailure } from "../../src/providers/ai-sdk/failure.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { runningQuickly } from "../kit/worlds.ts";
 import { serveWire } from "../wire/server.ts";
 
@@ -141,7 +142,7 @@ test("S12 S9 a completion that is tried again is told to the trace", async () =>
   ]);
   await using runtime = await runningQuickly({
     model,
-    trace: ({ name, about }) => void traces.push({ name, ...about }),
+    telemetry: onEvent(({ name, about }) => void traces.push({ name, ...about })),
   });
   expect(await (await runtime.session()).complete.text("Hi.")).toBe("Hello.");
   expect(traces).toContainEqual({

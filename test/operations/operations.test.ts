@@ -5,6 +5,7 @@ import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { echo } from "../kit/models.ts";
 import { eventually, nodesOf, outline, passed, signalOf, within } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 /** A plugin with something of everything. */
@@ -654,7 +655,11 @@ test("K13 operations use their services: blobs, traces, the conversation, the to
     }),
   });
   const model = scripted(calls("ping"), says("Done."));
-  await using world = await open(model, { plugins: [plugin], tools: [ping], trace: ({ name }) => traces.push(name) });
+  await using world = await open(model, {
+    plugins: [plugin],
+    tools: [ping],
+    telemetry: onEvent(({ name }) => traces.push(name)),
+  });
   await world.session.turn("Go.").result();
   const { output } = await world.session.command(plugin, "keep");
   expect(output).toMatchObject({ said: 4, tools: [{ name: "ping", description: "Pings." }] });

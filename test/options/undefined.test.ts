@@ -170,7 +170,7 @@ const NOTHING = {
   runtime: {
     models: undefined,
     host: undefined,
-    trace: undefined,
+    telemetry: undefined,
     tools: undefined,
     plugins: undefined,
     instructions: undefined,
@@ -181,7 +181,7 @@ const NOTHING = {
     budget: undefined,
     prices: undefined,
     recover: undefined,
-    probe: undefined,
+    keepJournals: undefined,
     world: undefined,
   },
   config: {

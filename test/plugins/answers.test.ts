@@ -5,6 +5,7 @@ import { z } from "zod";
 
 import { eventsOf, only, outline } from "../kit/reading.ts";
 import { file, STORES } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { held, open, running, runningOn } from "../kit/worlds.ts";
 
 const faq = (id: string, ...said: readonly ReturnType<typeof answer>[]) =>
@@ -47,7 +48,7 @@ test("K7 an answer needs no model that can be found", async () => {
 test("K7 of two answers the first counts, and the trace names both plugins", async () => {
   const traced: unknown[] = [];
   const plugins = [faq("acme/one", answer("One.")), faq("acme/two", answer("Two."))];
-  await using world = await open(scripted(), { plugins, trace: (record) => traced.push(record) });
+  await using world = await open(scripted(), { plugins, telemetry: onEvent((record) => traced.push(record)) });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ text: "One." });
   expect(traced).toContainEqual(
     expect.objectContaining({

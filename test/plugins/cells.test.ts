@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { cells } from "../code/cells.ts";
 import { eventsOf, only, outline } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { lifetimes, named, open } from "../kit/worlds.ts";
 
 const done = (text: string, finish?: number): CellProgress => ({
@@ -218,7 +219,7 @@ describe("an executor", () => {
     const executor = executing({ execute: () => done("4", 4), release: () => new Promise(() => {}) });
     await using world = await open(scripted(says("finish"), says("finish")), {
       plugins: [cells, executor],
-      trace: ({ name }) => void traces.push(name),
+      telemetry: onEvent(({ name }) => void traces.push(name)),
     });
     for (const words of ["Go.", "Again."])
       expect((await world.session.turn(words).result()).outcome).toMatchObject({ value: 4 });

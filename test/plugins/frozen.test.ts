@@ -1,5 +1,5 @@
 // What plugins are given cannot be changed in place: neither the conversation nor an outcome nor a bill.
-import { definePlugin, defineTool, type Message, type Plugin, type Store, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Message, type Plugin, type Store, type TelemetryEvent } from "bowline";
 import type { HookName } from "bowline/plugin";
 import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { call, end, endInCalls, text } from "../kit/models.ts";
 import { STORES } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open } from "../kit/worlds.ts";
 
 /** All hooks that are given anything besides services. */
@@ -199,12 +200,12 @@ const FORGERIES: { readonly [hook: string]: (event: Forged) => void } = {
 test.each(Object.keys(FORGERIES))(
   "K1 a change in place in `%s` throws, and the error names its plugin",
   async (hook) => {
-    const traces: TraceRecord[] = [];
+    const traces: TelemetryEvent[] = [];
     const forger = definePlugin({ id: "a/forger", setup: () => ({ [hook]: FORGERIES[hook] }) as object });
     await using world = await open(model(), {
       plugins: [forger],
       tools: [look],
-      trace: (record) => void traces.push(record),
+      telemetry: onEvent((record) => void traces.push(record)),
     });
     const { outcome, issues } = await world.session.turn("One.").result();
     const said = JSON.stringify([outcome, issues, traces]);

@@ -1,4 +1,4 @@
-import { createRuntime, definePlugin, defineTool, type Plugin, RuntimeError, type TraceRecord } from "bowline";
+import { createRuntime, definePlugin, defineTool, type Plugin, RuntimeError, type TelemetryEvent } from "bowline";
 import { abortTurn, deny, emitEvent, emitTrace, enqueueMessages, HOOKS, type HookName } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { aborted, echo } from "../kit/models.ts";
 import { eventsOf, only, outline, wordsOf } from "../kit/reading.ts";
+import { type HookPhase, onEvent, onHook } from "../kit/telemetry.ts";
 import { open, ping } from "../kit/worlds.ts";
 
 /** A plugin as a caller without types may write it. */
@@ -351,9 +352,12 @@ test("K3 observers are told of the end before the commit, and of the commit afte
 });
 
 test("K3 an observer of the session's opening that fails is traced, and the session opens", async () => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const plugin = loose("a/sick", { lifecycle: () => Promise.reject(new Error("Ouch.")) });
-  await using world = await open(echo(), { plugins: [plugin], trace: (record) => void traces.push(record) });
+  await using world = await open(echo(), {
+    plugins: [plugin],
+    telemetry: onEvent((record) => void traces.push(record)),
+  });
   expect(traces).toMatchObject([
     { name: "hook.issue", sessionId: world.session.id, about: { plugin: "a/sick", code: "hook.failed" } },
   ]);
@@ -376,9 +380,9 @@ test("K3 a turn that fails is observed too", async () => {
   expect(outcomes).toEqual(["turnFinalized stopped", "turnPersisted stopped"]);
 });
 
-// ── Probes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Telemetry of hooks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("K5 a probe sees the beginning and the end of every hook call, also of those that fail", async () => {
+test("K5 telemetry has the beginning and the end of every hook call, also of those that fail", async () => {
   const phases: string[] = [];
   const wait = Promise.withResolvers<void>();
   const plugins = [
@@ -391,9 +395,12 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
     }),
     loose("c/rejects", { afterToolCall: () => Promise.reject(new Error("Ouch.")) }),
   ];
-  const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>
-    void phases.push(`${kind} ${hook} ${plugin}`);
-  await using world = await open(scripted(calls("ping"), says("Done.")), { plugins, tools: [ping], probe });
+  const probe = ({ kind, hook, plugin }: HookPhase) => phases.push(`${kind} ${hook} ${plugin}`);
+  await using world = await open(scripted(calls("ping"), says("Done.")), {
+    plugins,
+    tools: [ping],
+    telemetry: onHook(probe),
+  });
   const turn = world.session.turn("Go.");
   await new Promise((resolve) => setImmediate(resolve));
   expect(phases).toEqual(["begin beforeTurn a/waits"]);
@@ -410,7 +417,7 @@ test("K5 a probe sees the beginning and the end of every hook call, also of thos
   ]);
 });
 
-test("K5 a probe sees each plugin's part in a lifecycle event, also of those that run at once and of one that fails", async () => {
+test("K5 telemetry has each plugin's part in a lifecycle event, also of those that run at once and of one that fails", async () => {
   const go = Promise.withResolvers<void>();
   const phases: string[] = [];
   const at = (kind: string, run: () => unknown) => ({
@@ -430,9 +437,8 @@ test("K5 a probe sees each plugin's part in a lifecycle event, also of those tha
       at("turnPersisted", () => go.resolve()),
     ),
   ];
-  const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>
-    void (hook === "lifecycle" && phases.push(`${kind} ${plugin}`));
-  await using world = await open(echo(), { plugins, probe });
+  const probe = ({ kind, hook, plugin }: HookPhase) => void (hook === "lifecycle" && phases.push(`${kind} ${plugin}`));
+  await using world = await open(echo(), { plugins, telemetry: onHook(probe) });
   phases.length = 0;
   const { issues } = await world.session.turn("Go.").result();
   const pairs = plugins.flatMap(({ id }) => [`begin ${id}`, `end ${id}`]);
@@ -443,31 +449,36 @@ test("K5 a probe sees each plugin's part in a lifecycle event, also of those tha
   expect(issues.map(({ plugin }) => plugin)).toEqual(["b/fails"]);
 });
 
-test("K5 stages that nobody hooks are passed by: a probe hears of those that somebody hooks, and of no other", async () => {
+test("K5 stages that nobody hooks are skipped: telemetry has a span of each hook that a plugin has, but for `stream`, and of no other", async () => {
   const choices: readonly (readonly HookName[])[] = [[], ["stream"], ["streamFinished"], ["lifecycle"], ORDERED];
   for (const hooks of choices) {
     const probed = new Set<string>();
     await using world = await open(scripted(calls("ping"), says("Done.")), {
       plugins: [loose("a/few", Object.fromEntries(hooks.map((hook) => [hook, () => {}])))],
       tools: [ping],
-      probe: ({ hook }) => void probed.add(hook),
+      telemetry: onHook(({ hook }) => probed.add(hook)),
     });
     expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
-    expect([...probed].sort()).toEqual([...hooks].sort());
+    expect([...probed].sort()).toEqual(hooks.filter((hook) => hook !== "stream").sort());
   }
 });
 
-test("K5 a probe or a trace that throws changes nothing", async () => {
+test("K5 E4 a listener that throws changes nothing, and its failure is reported once", async () => {
   const plugins = [loose("a/fine", { beforeTurn: () => emitTrace("x"), beforeToolCall: async () => {} })];
-  const probe = () => {
-    throw new Error("The probe is broken.");
+  const reported: unknown[] = [];
+  const fails = (): never => {
+    throw new Error("The disk is full.");
   };
-  const trace = () => {
-    throw new Error("The sink is full.");
-  };
-  await using world = await open(scripted(calls("ping"), says("Done.")), { plugins, tools: [ping], probe, trace });
+  const broken = { start: fails, end: fails, event: fails };
+  const listens = onEvent(({ name, about }) => name.startsWith("telemetry.") && reported.push({ name, ...about }));
+  await using world = await open(scripted(calls("ping"), says("Done.")), {
+    plugins,
+    tools: [ping],
+    telemetry: [broken, listens],
+  });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   expect(outline((await world.session.read()).messages)).toContain("ping ok: Pong.");
+  expect(reported).toEqual([{ name: "telemetry.failed", listener: 0, problem: "The disk is full." }]);
 });
 
 // ── Which are installed ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -703,7 +714,7 @@ test("K10 a checkpoint that always has something more to say is stopped by the l
 });
 
 test("K10 an abort keeps what the other plugins put in, and events and traces go out", async () => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const plugins = [
     definePlugin({
       id: "a/one",
@@ -715,7 +726,7 @@ test("K10 an abort keeps what the other plugins put in, and events and traces go
     }),
   ];
   const model = scripted();
-  await using world = await open(model, { plugins, trace: (record) => void traces.push(record) });
+  await using world = await open(model, { plugins, telemetry: onEvent((record) => void traces.push(record)) });
   const turn = world.session.turn("Go.");
   const events = await eventsOf(turn);
   expect((await turn.result()).outcome).toMatchObject({ kind: "stopped", by: "plugin", code: "b.stop" });
@@ -848,13 +859,13 @@ test("K19 a handler whose time is over is told by its signal", async () => {
 });
 
 test("K19 a handler that blocks past its deadline is reported afterwards", async () => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const run = () => {
     for (const until = performance.now() + 20; performance.now() < until; );
   };
   await using world = await open(echo(), {
     plugins: [loose("a/busy", { beforeTurn: { deadlineMs: 5, run } })],
-    trace: (record) => void traces.push(record),
+    telemetry: onEvent((record) => void traces.push(record)),
   });
   expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
   expect(JSON.stringify(traces)).toContain("hook.deadline");
@@ -990,13 +1001,13 @@ const noted = (id: string, notes: string[], open?: () => unknown) =>
 
 test("K2 plugins open in order, once per runtime, and close in reverse, whatever fails", async () => {
   const notes: string[] = [];
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const plugins = ["a", "b", "c"].map((id) => noted(id, notes));
   const runtime = await createRuntime({
     store: memory(),
     model: echo(),
     plugins,
-    trace: (record) => void traces.push(record),
+    telemetry: onEvent((record) => void traces.push(record)),
   });
   await runtime.session();
   await runtime.session();

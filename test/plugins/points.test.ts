@@ -1,10 +1,11 @@
-import { definePlugin, type TraceRecord } from "bowline";
+import { definePlugin, type TelemetryEvent } from "bowline";
 import { point } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { echo } from "../kit/models.ts";
 import { outline } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, running } from "../kit/worlds.ts";
 
 // ── K16: options ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -286,13 +287,13 @@ test.each<readonly [string, unknown]>([
 test("K17 the triggers that plugins declare are listed, in order", async () => {
   const declares = (id: string, ...triggers: readonly object[]) =>
     definePlugin({ id, setup: () => ({ triggers: triggers as never }) });
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   await using world = await open(echo(), {
     plugins: [
       declares("a/git", { name: "repo.pushed", description: "Somebody pushed.", payload: { type: "object" } }),
       declares("b/mail", { name: "mail.came" }, { name: "mail.went" }),
     ],
-    trace: (record) => traces.push(record),
+    telemetry: onEvent((record) => traces.push(record)),
   });
   expect(world.session.triggers.declared()).toEqual([
     { name: "repo.pushed", description: "Somebody pushed.", payload: { type: "object" } },

@@ -2,6 +2,7 @@ import { definePlugin, type ProseProjector } from "bowline/protocol";
 import { says, scripted, thinks } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { eventsOf, only } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open } from "../kit/worlds.ts";
 
 /** Hides what stands in braces. */
@@ -30,7 +31,7 @@ const SAID = says("A", "{se", "cret", "} and", " B{x}.");
 async function seen(projector: ProseProjector, reply = SAID) {
   const traced: string[] = [];
   const trace = ({ name }: { readonly name: string }) => void traced.push(name);
-  await using world = await open(scripted(reply), { plugins: [hides(projector)], trace });
+  await using world = await open(scripted(reply), { plugins: [hides(projector)], telemetry: onEvent(trace) });
   const events = await eventsOf(world.session.turn("Go."));
   const { messages } = await world.session.read();
   const [committed] = only(events, "committed");

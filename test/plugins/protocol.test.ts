@@ -9,6 +9,7 @@ import { NO_USAGE } from "../../src/model/usage.ts";
 import { text } from "../kit/models.ts";
 import { codeOf, nodesOf, outline, textIn, within } from "../kit/reading.ts";
 import { durable, file, KEPT, STORES } from "../kit/stores.ts";
+import { type HookPhase, onEvent, onHook } from "../kit/telemetry.ts";
 import { open, running, runningOn, Stop } from "../kit/worlds.ts";
 import { made, maker } from "../tools/maker.ts";
 
@@ -481,9 +482,9 @@ test("P2 the latest usage is found again by another process, in a fork, and in n
   expect(seen).toEqual([undefined, 11, 22, 11, undefined]);
 });
 
-test("P2 what a protocol throws is named after its plugin, at every place, and it is probed", async () => {
+test("P2 what a protocol throws is named after its plugin, at every place, and telemetry has a span of it", async () => {
   const phases: string[] = [];
-  const probe = ({ kind, hook, plugin }: { kind: string; hook: string; plugin: string }) =>
+  const probe = ({ kind, hook, plugin }: HookPhase) =>
     void (hook === "protocolSession" && phases.push(`${kind} ${plugin}`));
   const fails = () => {
     throw new Error("No.");
@@ -495,7 +496,7 @@ test("P2 what a protocol throws is named after its plugin, at every place, and i
       details: { plugin: "acme/talks", hook: "protocolSession" },
     });
   }
-  await using world = await open(scripted(), { plugins: [talks({ beforeAsk: fails })], probe });
+  await using world = await open(scripted(), { plugins: [talks({ beforeAsk: fails })], telemetry: onHook(probe) });
   const { outcome } = await world.session.turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "plugin", code: "hook.failed" });
   expect(phases).toEqual(["begin acme/talks", "end acme/talks"]);
@@ -515,7 +516,7 @@ test.each(KEPT)(
     await using world = await open(scripted(), {
       store: make(),
       plugins: [talks({ appended: fails })],
-      trace: ({ name, about }) => void (name === "hook.issue" && issues.push(about)),
+      telemetry: onEvent(({ name, about }) => void (name === "hook.issue" && issues.push(about))),
     });
     const appended = await world.session.append([{ kind: "message", role: "user", text: "By the way." }]);
     expect(appended).toMatchObject({ kind: "appended" });

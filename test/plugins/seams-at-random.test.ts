@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Plugin, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Plugin, type TelemetryEvent } from "bowline";
 import { abort, ask, deny, emitEvent, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "bowline/plugin";
 import { toolCalls } from "bowline/protocols/tool-calls";
 import { calls, says, scripted } from "bowline/testing";
@@ -17,6 +17,7 @@ import { makeTool } from "../../src/tools/define.ts";
 import type { Changes } from "../../src/turn/event.ts";
 import { eventsOf, only, outline } from "../kit/reading.ts";
 import { sample } from "../kit/size.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open } from "../kit/worlds.ts";
 
 // Plugins at random: several handlers each, in any order, that answer, throw, answer nonsense or never answer. Whatever
@@ -379,7 +380,7 @@ test("K12 in a second look nobody can answer for the tool: only what is stricter
 /** One turn in which the model calls `take` once. */
 async function turnWith(plugins: readonly Plugin[]) {
   const taken: string[] = [];
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const take = defineTool({
     name: "take",
     description: "Gives back what it is given.",
@@ -390,7 +391,11 @@ async function turnWith(plugins: readonly Plugin[]) {
     },
   });
   const model = scripted(calls("take", { words: ORIGINAL }), says("Done."));
-  await using world = await open(model, { plugins, tools: [take], trace: (record) => void traces.push(record) });
+  await using world = await open(model, {
+    plugins,
+    tools: [take],
+    telemetry: onEvent((record) => void traces.push(record)),
+  });
   const turn = world.session.turn("Go.");
   const told = only(await eventsOf(turn), "plugin").map(({ plugin }) => plugin);
   const { outcome } = await turn.result();

@@ -1,10 +1,11 @@
-import { type Approval, definePlugin, defineTool, finish, type Plugin, type TraceRecord } from "bowline";
+import { type Approval, definePlugin, defineTool, finish, type Plugin, type TelemetryEvent } from "bowline";
 import { abort, ask, deny, emitEvent, enqueueMessages, replaceArgs, replaceResult, shortCircuit } from "bowline/plugin";
 import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { eventsOf, only, outline, seen } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { keyTo, type Opened, open } from "../kit/worlds.ts";
 
 /** A tool that notes what it was given. */
@@ -35,9 +36,13 @@ const after = (id: string, run: Run): Plugin => definePlugin({ id, setup: () => 
 /** One call of `take` under these plugins: what ran, what the model was shown, how the turn ended. */
 async function oneCall(plugins: readonly Plugin[], input: object = { words: "bread" }) {
   const { take, taken } = taking();
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const model = scripted(calls("take", input as never), says("Done."));
-  await using world = await open(model, { plugins, tools: [take], trace: (record) => void traces.push(record) });
+  await using world = await open(model, {
+    plugins,
+    tools: [take],
+    telemetry: onEvent((record) => void traces.push(record)),
+  });
   const turn = world.session.turn("Go.");
   const events = await eventsOf(turn);
   const { outcome, issues } = await turn.result();

@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Store, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Store, type TelemetryEvent } from "bowline";
 import { deny, HOOKS, type HookName, type Services } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { echo, overflow } from "../kit/models.ts";
 import { codeOf, outline, textIn } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, running } from "../kit/worlds.ts";
 
 const SLOTS: ReadonlySet<HookName> = new Set(["protocolSession", "protocolDriver", "codeExecutor", "proseProjector"]);
@@ -248,7 +249,7 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
     model: scripted(calls("ping"), says("Done.")),
     plugins: [plugin],
     tools: [ping],
-    trace: ({ name, about }) => name.startsWith("a/uses") && traces.push([name, about.payload]),
+    telemetry: onEvent(({ name, about }) => name.startsWith("a/uses") && traces.push([name, about.payload])),
   });
   const session = await runtime.session("s");
   const { outcome } = await session.turn("Go.").result();
@@ -263,7 +264,7 @@ test("K18 blobs, traces and sessions work in the hooks that have them", async ()
 });
 
 test("K18 what a plugin emits as a trace has its session, its turn and its own context, in hooks, tools and operations", async () => {
-  const records: TraceRecord[] = [];
+  const records: TelemetryEvent[] = [];
   const refused: unknown[] = [];
   const circle: { self?: unknown } = {};
   circle.self = circle;
@@ -288,12 +289,12 @@ test("K18 what a plugin emits as a trace has its session, its turn and its own c
     input: z.object({}),
     execute: (_, { trace }) => trace.emit("tool", [1], { jobId: "job_1" }),
   });
-  const trace = (record: TraceRecord): void => void (/^(a\/emits|app)\./.test(record.name) && records.push(record));
+  const trace = (record: TelemetryEvent): void => void (/^(a\/emits|app)\./.test(record.name) && records.push(record));
   await using runtime = await running({
     model: scripted(calls("ping"), says("Done.")),
     plugins: [plugin],
     tools: [emitting],
-    trace,
+    telemetry: onEvent(trace),
   });
   const session = await runtime.session("s");
   const { turnId } = await session.turn("Go.").result();

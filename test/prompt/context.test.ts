@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type Message, switchFrame, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type Message, switchFrame, type TelemetryEvent } from "bowline";
 import type { Compaction } from "bowline/plugin";
 import type { Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
@@ -8,6 +8,7 @@ import { z } from "zod";
 import { NO_USAGE } from "../../src/model/usage.ts";
 import { call, overflow, text } from "../kit/models.ts";
 import { eventually, nodesOf, outline, wordsOf } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { lifetimes, named, open, ping } from "../kit/worlds.ts";
 
 const message = (id: string, words: string): Message =>
@@ -294,7 +295,7 @@ test.each(["no compactor", "compactors with nothing to say"])(
 );
 
 test("K8 a compactor that fails leaves the limit standing, is named, and what it wrote is not kept", async () => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const sick = definePlugin({
     id: "b/sick",
     state: z.object({ n: z.number().default(0) }),
@@ -306,7 +307,10 @@ test("K8 a compactor that fails leaves the limit standing, is named, and what it
       operations: { n: query({ run: ({ state }) => state.get().n }) },
     }),
   });
-  await using world = await open(scripted(overflow), { plugins: [sick], trace: (record) => traces.push(record) });
+  await using world = await open(scripted(overflow), {
+    plugins: [sick],
+    telemetry: onEvent((record) => traces.push(record)),
+  });
   const { outcome, issues } = await world.session.turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "stopped", code: "limit.context" });
   expect(await world.session.query(sick, "n")).toBe(0);

@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, eventually, outline, within } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 
 const on = (path: string, model: Provider, more: object): Promise<Runtime> =>
   createRuntime({ store: sqlite(path, { durability: "process" }), model, limits: { parkAfterMs: 20 }, ...more });
@@ -168,7 +169,7 @@ test("D4 a turn that is never parked by itself is parked by close and by delete,
   const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "Paid." });
   const careful = definePlugin({ id: "bank/careful", setup: () => ({ beforeToolCall: () => ask("It moves money.") }) });
   const trace = ({ name }: { readonly name: string }): void => void traced.push(name);
-  const more = { tools: [pay], plugins: [careful], limits: { parkAfterMs: Infinity }, trace };
+  const more = { tools: [pay], plugins: [careful], limits: { parkAfterMs: Infinity }, telemetry: onEvent(trace) };
   const runtime = await on(path, recited(calls("pay", {}, "p"), calls("pay", {}, "p")), more);
   const [kept, dropped] = ["kept", "dropped"].map((id) =>
     codeOf(async () => (await runtime.session(id)).turn("Go.").result()),

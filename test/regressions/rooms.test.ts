@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { echo, listener } from "../kit/models.ts";
 import { codeOf, signalOf, waitingIn, within } from "../kit/reading.ts";
 import { around, file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { deployed, named, open, running, Stop } from "../kit/worlds.ts";
 import { busy } from "../sessions/busy.ts";
 
@@ -139,7 +140,7 @@ test("D5 a host may wrap another: what it is given can be spread, and taken apar
     },
   };
   for (const host of [spreading, takingApart]) {
-    await using world = await open(echo(), { host, trace: ({ name }) => void told.push(name) });
+    await using world = await open(echo(), { host, telemetry: onEvent(({ name }) => void told.push(name)) });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "re: Go." });
   }
   expect(told.filter((name) => name === "host.opened")).toHaveLength(1);
@@ -332,7 +333,7 @@ test("S6 what a turn left running appends like anybody while the store recovers"
   const { runtime } = await deployed(store, world, {
     model: echo(),
     plugins: [leaving],
-    trace: ({ name }) => void (name === "session.store" && failing.resolve()),
+    telemetry: onEvent(({ name }) => void (name === "session.store" && failing.resolve())),
   });
   const session = await runtime.session();
   const turn = session.turn("Go.");
@@ -387,7 +388,7 @@ test("K18 services that a hook keeps trace and read in its own turn, whatever tu
   });
   await using world = await open(echo(), {
     plugins: [keeping],
-    trace: ({ name, turnId }) => void (name === "a/keeps.late" && traced.push(turnId)),
+    telemetry: onEvent(({ name, turnId }) => void (name === "a/keeps.late" && traced.push(turnId))),
   });
   const { turnId } = await world.session.turn("One.").result();
   await world.session.turn("Two.").result();

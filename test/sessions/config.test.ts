@@ -1,4 +1,4 @@
-import { definePlugin, defineTool, type SessionConfig, type TraceRecord } from "bowline";
+import { definePlugin, defineTool, type SessionConfig, type TelemetryEvent } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -6,6 +6,7 @@ import { z } from "zod";
 import { echo, end as finish, plays, text } from "../kit/models.ts";
 import { outline, passed, signalOf, within } from "../kit/reading.ts";
 import { ANSWERING } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open, ping, running, twoOn } from "../kit/worlds.ts";
 
 /** A mutator that adds a word to the instructions. */
@@ -61,11 +62,11 @@ const FAILING: readonly (readonly [string, () => unknown, string])[] = [
   ["takes too long", () => new Promise(() => {}), "b/sick"],
 ];
 test.each(FAILING)("K4 a mutator that %s is skipped with a trace, and the config survives", async (_, run, words) => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const sick = definePlugin({ id: "b/sick", setup: () => ({ config: { deadlineMs: 30, run: run as never } }) });
   await using world = await open(echo(), {
     plugins: [adds("a/one", "one"), sick, adds("c/three", "three")],
-    trace: (record) => traces.push(record),
+    telemetry: onEvent((record) => traces.push(record)),
   });
   const config = await within(world.session.configure({ instructions: "zero" }));
   expect(config.instructions).toBe("zero one three");
@@ -123,7 +124,7 @@ test("K4 a change that a mutator takes back is no change: nobody is told and not
 
 test("K4 observers are told of the change with what was and what is, after it is kept; one that fails is traced", async () => {
   const heard: { previous: SessionConfig; current: SessionConfig; read: SessionConfig }[] = [];
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const watcher = definePlugin({
     id: "a/watcher",
     setup: () => ({
@@ -142,7 +143,7 @@ test("K4 observers are told of the change with what was and what is, after it is
     }),
   });
   const plugins = [sick, watcher, adds("c/one", "one")];
-  await using world = await open(echo(), { plugins, trace: (record) => traces.push(record) });
+  await using world = await open(echo(), { plugins, telemetry: onEvent((record) => traces.push(record)) });
   const previous = (await world.session.read()).config;
   const current = await world.session.configure({ instructions: "zero" });
   expect(current.instructions).toBe("zero one");

@@ -5,7 +5,7 @@ import {
   type Message,
   type Session,
   type SessionEvent,
-  type TraceRecord,
+  type TelemetryEvent,
 } from "bowline";
 import { compactHistory } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
@@ -17,6 +17,7 @@ import type { Compaction, CompactionSees } from "../../src/kernel/hooks.ts";
 import { follows, overflow } from "../kit/models.ts";
 import { codeOf, outline, within, wordsOf } from "../kit/reading.ts";
 import { KEPT } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { runningQuickly, SharedFile, Stop, stopping } from "../kit/worlds.ts";
 import { compacting, counter, moves } from "./plugins.ts";
 import { drawn, factsIn, inShort, isEnd, kept, screenOf, watch } from "./watching.ts";
@@ -146,8 +147,13 @@ test.each(KEPT)(
 test("S8 what is not smaller is not taken: the compactor is asked three times, then nothing happens and it is traced", async () => {
   const { told, heard, plugin } = asTold();
   const issues: unknown[] = [];
-  const trace = ({ name, about }: TraceRecord) => void (name === "hook.issue" && issues.push(about));
-  await using runtime = await runningQuickly({ model: follows(conversation), tools: [ping], plugins: [plugin], trace });
+  const trace = ({ name, about }: TelemetryEvent) => void (name === "hook.issue" && issues.push(about));
+  await using runtime = await runningQuickly({
+    model: follows(conversation),
+    tools: [ping],
+    plugins: [plugin],
+    telemetry: onEvent(trace),
+  });
   const session = await runtime.session();
   await talk(session);
   const before = await session.read();

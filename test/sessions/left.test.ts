@@ -7,6 +7,7 @@ import { expect, test, vi } from "vitest";
 import { listener } from "../kit/models.ts";
 import { eventsOf, signalOf } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { deployed, held, quickWorld } from "../kit/worlds.ts";
 
 /** Begins a turn and lets it go in the middle of a call, as a process does that is ended. */
@@ -64,7 +65,7 @@ const without = (path: string, skipped: () => void): Promise<Runtime> =>
   createRuntime({
     store: sqlite(path),
     model: named(scripted(says("Another model."), says("Another model.")), "other"),
-    trace: ({ name }) => (name === "turn.elsewhere" ? skipped() : undefined),
+    telemetry: onEvent(({ name }) => (name === "turn.elsewhere" ? skipped() : undefined)),
   });
 
 test("D3 D8 opening a session without the model of its open turn leaves the turn open, and callers get `turn.model`", async () => {

@@ -7,6 +7,7 @@ import { both, calls, says } from "bowline/testing";
 import { expect, test } from "vitest";
 import { wordsOf } from "../kit/reading.ts";
 import { file, lives, over } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import {
   after,
   agentsIn,
@@ -161,7 +162,7 @@ test.concurrent("J8 D3 a worker that has lost its turn to another stops none of 
     },
   });
   const traced: string[] = [];
-  await using runtime = await running(model, { store, trace: ({ name }) => void traced.push(name) });
+  await using runtime = await running(model, { store, telemetry: onEvent(({ name }) => void traced.push(name)) });
   const turn = (await runtime.session("chief")).turn("Go");
   turn.result().catch(() => {});
   await eventually(() => (model.of("Slow.").length === 1 ? true : undefined));

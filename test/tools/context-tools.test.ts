@@ -3,15 +3,16 @@ import {
   defineTool,
   defineToolProvider,
   type Message,
+  type TelemetryEvent,
   type Tool,
   type ToolProvider,
-  type TraceRecord,
 } from "bowline";
 import type { ModelRequest } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { outline } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { running } from "../kit/worlds.ts";
 
 const made = (name: string, words: string, more: { readonly description?: string } = {}): Tool =>
@@ -103,7 +104,7 @@ test("K7 a plugin may take another's tool out of the turn and give its own of th
 });
 
 test("K7 what a turn's provider lists under a name that the turn has already is left out and traced", async () => {
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const provider = (id: string) =>
     defineToolProvider({
       id,
@@ -116,7 +117,7 @@ test("K7 what a turn's provider lists under a name that the turn has already is 
     lends("c/farther", provider("farther")),
   ];
   const model = scripted(calls("extra"), says("1"));
-  await using runtime = await running({ model, plugins, trace: (record) => void traces.push(record) });
+  await using runtime = await running({ model, plugins, telemetry: onEvent((record) => void traces.push(record)) });
   const session = await runtime.session();
   await session.turn("1").result();
   expect(told(model)[0]?.toSorted()).toEqual(["extra: Near.", "of_far: far", "of_farther: farther"]);

@@ -3,6 +3,7 @@ import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { outline } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { named, open } from "../kit/worlds.ts";
 import { did, opened } from "./obedient.ts";
 
@@ -129,7 +130,7 @@ test("T5 a tool asks a model, keeps bytes and traces, and what that cost is the 
   });
   const records: string[] = [];
   const model = scripted(calls("work"), says("From another call."), says("Done."));
-  await using world = await open(model, { tools: [tool], trace: ({ name }) => void records.push(name) });
+  await using world = await open(model, { tools: [tool], telemetry: onEvent(({ name }) => void records.push(name)) });
   await world.session.turn("Go.").result();
   const { messages, usage } = await world.session.read();
   expect(outline(messages)).toContain("work ok: From another call.");

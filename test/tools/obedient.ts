@@ -7,7 +7,7 @@ import {
   type Session,
   type SessionEvent,
   type Store,
-  type TraceRecord,
+  type TelemetryEvent,
   type TurnOutcome,
 } from "bowline";
 import type { ToolOutput } from "bowline/plugin";
@@ -15,6 +15,7 @@ import type { ModelRequest, Provider } from "bowline/provider";
 import { memory } from "bowline/stores/memory";
 import { call, end, endInCalls, text } from "../kit/models.ts";
 import { eventsOf, only, outline, wordsOf } from "../kit/reading.ts";
+import { onEvent } from "../kit/telemetry.ts";
 
 export interface Obedient extends Provider {
   readonly requests: readonly ModelRequest[];
@@ -79,18 +80,23 @@ export interface Opened extends AsyncDisposable {
   readonly session: Session;
   readonly model: Obedient;
   readonly store: Store;
-  readonly traces: readonly TraceRecord[];
+  readonly traces: readonly TelemetryEvent[];
   /** The names of the tools that the last request declared. */
   offered(): readonly string[];
 }
 
-type Options = Partial<Omit<RuntimeOptions, "model" | "models" | "trace">> & { readonly id?: string };
+type Options = Partial<Omit<RuntimeOptions, "model" | "models" | "telemetry">> & { readonly id?: string };
 
 /** A runtime with an obedient model and one session of it. A second one on the same store is a restart. */
 export async function opened({ id = "one", store = memory(), ...rest }: Options = {}): Promise<Opened> {
   const model = obeys();
-  const traces: TraceRecord[] = [];
-  const runtime = await createRuntime({ ...rest, store, model, trace: (record) => void traces.push(record) });
+  const traces: TelemetryEvent[] = [];
+  const runtime = await createRuntime({
+    ...rest,
+    store,
+    model,
+    telemetry: onEvent((record) => void traces.push(record)),
+  });
   const session = await runtime.session(id);
   return {
     runtime,

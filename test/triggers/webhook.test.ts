@@ -3,13 +3,21 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { definePlugin, defineTrigger, type Runtime, type Store, type TraceSink, type WebhookOptions } from "bowline";
+import {
+  definePlugin,
+  defineTrigger,
+  type Runtime,
+  type Store,
+  type TelemetryListener,
+  type WebhookOptions,
+} from "bowline";
 import { memory } from "bowline/stores/memory";
 import { simulatedWorld } from "bowline/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { codeOf, saidIn } from "../kit/reading.ts";
 import { around, STORES } from "../kit/stores.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { running } from "../kit/worlds.ts";
 import { within } from "../subagents/roles.ts";
 
@@ -78,7 +86,7 @@ const pushed = defineTrigger({ name: "repo.pushed", payload: z.object({ ref: z.s
 const repo = definePlugin({ id: "acme/repo", setup: () => ({ triggers: [pushed] }) });
 const BODY = JSON.stringify({ ref: "main" });
 
-async function app(options: { readonly store?: Store; readonly trace?: TraceSink } = {}) {
+async function app(options: { readonly store?: Store; readonly telemetry?: TelemetryListener } = {}) {
   const runtime = await running({ ...options, plugins: [repo] });
   const session = await runtime.session("s");
   await session.triggers.subscribe({ id: "review", on: { event: pushed }, send: "Review it." });
@@ -124,7 +132,7 @@ describe.each(STORES)("on %s", (_, make) => {
 
 test("J7 a request that is not signed, or by somebody else, is refused without a word why, and nothing has happened", async () => {
   const traces: unknown[] = [];
-  const { runtime } = await app({ trace: (told) => void traces.push(told) });
+  const { runtime } = await app({ telemetry: onEvent((told) => void traces.push(told)) });
   await using _runtime = runtime;
   const github = runtime.triggers.webhook({ event: pushed, secret: SECRET });
   const now = 1_767_225_600_000;
@@ -235,7 +243,7 @@ test("J7 a fault of the store and a closed runtime make the sender try again, an
     },
   });
   const traces: unknown[] = [];
-  const { runtime } = await app({ store, trace: (told) => void traces.push(told) });
+  const { runtime } = await app({ store, telemetry: onEvent((told) => void traces.push(told)) });
   await using server = await serving(runtime.triggers.webhook({ event: pushed, secret: SECRET }));
   expect(await post(server.url, BODY, asGithub(BODY, "one"))).toEqual({
     status: 503,

@@ -8,7 +8,7 @@ import {
   hasCode,
   type Session,
   type SessionEvent,
-  type TraceRecord,
+  type TelemetryEvent,
 } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
@@ -17,6 +17,7 @@ import { expect, test } from "vitest";
 import { aborted, call, echo, end, plays, text } from "../kit/models.ts";
 import { eventsOf, only, outline, seen, shown, ticks, wordsOf } from "../kit/reading.ts";
 import { sample } from "../kit/size.ts";
+import { onEvent } from "../kit/telemetry.ts";
 import { open } from "../kit/worlds.ts";
 
 const search = defineTool({
@@ -434,7 +435,7 @@ test("S3 calls are settled when a turn is cancelled: kept, unknown after the gra
 
 test("S3 what a tool returns after the grace is dropped and traced", async () => {
   const [began, told] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
-  const traces: TraceRecord[] = [];
+  const traces: TelemetryEvent[] = [];
   const late = Promise.withResolvers<void>();
   const rude = defineTool({
     name: "rude",
@@ -445,13 +446,13 @@ test("S3 what a tool returns after the grace is dropped and traced", async () =>
       return told.promise;
     },
   });
-  const trace = (record: TraceRecord) => {
+  const trace = (record: TelemetryEvent) => {
     traces.push(record);
     if (record.name === "host.late") late.resolve();
   };
   await using world = await open(scripted(calls("rude"), says("Next.")), {
     tools: [rude],
-    trace,
+    telemetry: onEvent(trace),
     limits: { cancelGraceMs: 10 },
   });
   const turn = world.session.turn("Go.");

@@ -21,6 +21,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { outline, within } from "../../../test/kit/reading.ts";
 import { file, STORES } from "../../../test/kit/stores.ts";
+import { onEvent } from "../../../test/kit/telemetry.ts";
 import { lifetimes, named, open, running, runningOn } from "../../../test/kit/worlds.ts";
 import { OPTIONS } from "./options.ts";
 
@@ -106,7 +107,7 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
   await using world = await open(scripted(refunding("a", 1), says("Done."), says("Again.")), {
     tools: [refund],
     plugins: [approvals({ rules })],
-    trace: ({ name, about }) => (name === "hook.issue" ? void traces.push(about) : undefined),
+    telemetry: onEvent(({ name, about }) => (name === "hook.issue" ? void traces.push(about) : undefined)),
   });
   const { issues } = await world.session.turn("Go.").result();
   expect(issues).toEqual([

@@ -111,7 +111,10 @@ class Context implements JobContext {
     this.#siteCache = undefined;
   }
   get #site(): ServiceContext {
-    this.#siteCache ??= new ServiceContext(this.#session, undefined, this.#job, undefined, undefined, { id: this.id });
+    this.#siteCache ??= new ServiceContext(this.#session, undefined, this.#job, undefined, undefined, {
+      id: this.id,
+      span: this.#job.span,
+    });
     return this.#siteCache;
   }
 

@@ -9,11 +9,12 @@ import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import type { JobId, WaitId } from "../../model/ids.ts";
 import type { JobEnd, JobError, JobEvent, JobRecord } from "../../model/job.ts";
-import { describeThrown, type Json, toJson } from "../../model/json.ts";
+import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { ToolError } from "../../model/tool.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type { ClaimedJob, JobAppended, JobLease, JobWrites, KeyedEvent, StoredJobEvent } from "../../stores/store.ts";
+import type { JobSpan } from "../../telemetry/telemetry.ts";
 import type { Core } from "../core.ts";
 import { endWake, type WakeInput, wakeInput } from "./wake.ts";
 
@@ -33,6 +34,8 @@ export function problemOf(error: unknown): JobError {
   return { code: "job.failed", message: describeThrown(error) };
 }
 
+type Ended = Extract<JobEvent, { readonly kind: "ended" }>;
+
 /** Work of the runtime itself, by the operation of its jobs. It does not count against `parallelJobsMax`. */
 export interface BuiltIn {
   readonly [operation: string]: (core: Core, claimed: ClaimedJob) => BuiltInJob;
@@ -42,6 +45,8 @@ type BuiltInJob = RunningJob & { run(): Promise<void> };
 export abstract class RunningJob {
   readonly core: Core;
   readonly lease: JobLease;
+  /** For telemetry. */
+  readonly span: JobSpan | undefined;
   record: JobRecord;
   /** The number of the job's events that this process has read. */
   seq: number;
@@ -62,6 +67,7 @@ export abstract class RunningJob {
     this.lease = lease;
     this.record = record;
     this.seq = seq;
+    this.span = core.telemetry?.job(record);
   }
 
   get id(): JobId {
@@ -172,7 +178,8 @@ export abstract class RunningJob {
     const { store, world, background } = this.core;
     try {
       const answer = await store.jobs.append(this.lease, events, world.now(), more);
-      if (answer.events.some(({ event }) => event.kind === "ended")) this.#over();
+      const end = answer.events.find(({ event }) => event.kind === "ended")?.event;
+      if (end?.kind === "ended") this.#over(end);
       else if (answer.seq > this.seq) await this.look();
       background.jobs.jobChanged(this.id);
       if (more?.wakes !== undefined && more.wakes.length > 0) background.jobs.inputAdded(this.record.sessionId);
@@ -213,7 +220,7 @@ export abstract class RunningJob {
     await this.write([{ key: "end", event: ended }], await this.endWrites(ended));
   }
   /** What the store writes together with the end. */
-  protected endWrites(ended: Extract<JobEvent, { readonly kind: "ended" }>): Awaitable<JobWrites> {
+  protected endWrites(ended: Ended): Awaitable<JobWrites> {
     const { limits } = this.core;
     const wake = endWake(this.core, this.record, ended);
     return wake === undefined ? {} : { wakes: [wake], wakesMax: limits.jobWakesMax + 1 };
@@ -248,8 +255,10 @@ export abstract class RunningJob {
 
   // ── Its end here ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #over(): void {
+  #over(end?: Ended): void {
     this.isOver = true;
+    if (this.span !== undefined)
+      this.core.telemetry?.hub.end(this.span, defined({ state: end?.state, error: end?.error }));
     this.ended();
     for (const notify of this.#onOver?.splice(0) ?? []) notify();
   }

@@ -58,6 +58,7 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
     },
     unreported: () => live.unreported(model),
   };
+  if (live.telemetry !== undefined) call.observed = live.telemetry.modelCall(provider, model, request);
   if (live.isBudgeted) call.allow = (spent) => overspent(live, model, spent); // ask-1
   if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);

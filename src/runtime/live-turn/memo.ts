@@ -12,6 +12,8 @@ export interface Prepared {
   readonly prompt: Prompt;
   /** The blob of the parts, where plugins gave any. */
   readonly stored: Put | undefined;
+  /** The blob of the fields of `opened` that the journals of such turns share, if journals are kept. */
+  readonly setting: Put | undefined;
   /** What `prepared` records of plugins and tools. */
   readonly stages: Stages;
 }
@@ -39,7 +41,8 @@ export class Memo {
   ofConfig(config: SessionConfig, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.config !== config) return undefined;
-    return isFresh(last.artifact, lease) && isFresh(last.prompt, lease) ? last : undefined;
+    const { artifact, prompt, setting = prompt } = last;
+    return isFresh(artifact, lease) && isFresh(prompt, lease) && isFresh(setting, lease) ? last : undefined;
   }
 
   /** For every session: the same tools and the same parts give the same prompt. */

@@ -57,6 +57,7 @@ export async function parkTurn(live: LiveTurn, goesOn = true): Promise<boolean> 
     if (goesOn) for (const event of answer.reopen) live.fold(event);
     return false;
   }
+  live.telemetry?.parked();
   session.released({ kind: "parked", live });
   return true;
 }

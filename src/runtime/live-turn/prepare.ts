@@ -46,12 +46,8 @@ function remembered(live: LiveTurn): PreparedBody | undefined {
     return undefined;
   const known = core.plain.ofConfig(opened.config, live.lease);
   if (known === undefined) return undefined;
-  if (core.keepsJournals !== undefined) {
-    const setting = core.artifacts.setting(opened);
-    if (!isFresh(setting, live.lease)) return undefined;
-    live.setting = setting.hash;
-  }
-  const { artifact, prompt } = known;
+  const { artifact, prompt, setting } = known;
+  live.setting = setting?.hash;
   live.artifact = artifact;
   live.prompt = prompt;
   return { kind: "prepared", prompt: prompt.hash, catalog: artifact.hash, ...known.stages };
@@ -62,7 +58,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { toolset } = session;
   const memo = opened.prompt === undefined && session.isPlain ? core.plain : session.memo;
   const site = once(() => live.context(scope, effect.name));
-  await keepSetting(live);
+  const setting = await keptSetting(live);
   await toolset.refresh();
   toolset.begin();
   const { prompt: context, hasTools, undo } = await transformContext(live, site);
@@ -95,7 +91,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   await core.models.require(opened.config.model); // A missing model fails here, before anything is paid for.
   const stages = stagesOf(live, artifact);
   if (!isVolatile(live) && live.prompt !== undefined)
-    memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored, stages });
+    memo.keep({ config: opened.config, artifact, parts: live.parts, prompt: live.prompt, stored, setting, stages });
   return beforeAsk(
     live,
     effect.round,
@@ -134,9 +130,12 @@ function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact)
 }
 
 /** prepare-3. The commit stores the journal, which refers to it. */
-async function keepSetting(live: LiveTurn): Promise<void> {
+async function keptSetting(live: LiveTurn): Promise<Put | undefined> {
   const { core, opened, lease } = live;
-  if (core.keepsJournals !== undefined) live.setting = await core.artifacts.keepSetting(opened, lease);
+  if (core.keepsJournals === undefined) return undefined;
+  const setting = await core.artifacts.keepSetting(opened, lease);
+  live.setting = setting.hash;
+  return setting;
 }
 
 /** prepare-3 */
@@ -148,7 +147,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
   const { core, session, past: recorded } = live;
   if (recorded === undefined) return;
   live.tail = recorded.tail ?? "";
-  await keepSetting(live);
+  await keptSetting(live);
   const text = async (hash: BlobHash): Promise<string> => {
     const data = await core.store.blobs.get(hash);
     if (data === undefined) throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is missing" });

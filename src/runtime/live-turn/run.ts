@@ -9,7 +9,7 @@
 // that follows from it (`OUTWARD` in turn/effect.ts). The commit contains the result of the last events, which it deletes.
 //
 // Not its job: performing effects (`perform.ts`), the order of answers (`hosts/`), what follows from them (`turn/step.ts`).
-import type { TurnRun } from "../../hosts/host.ts";
+import type { Perform, TurnRun } from "../../hosts/host.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, isForOthers, passingFault, RuntimeError } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";
@@ -83,7 +83,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       let isPast = live.isResumed;
       let leastMs = 0;
       if (isPast) followJournal(live, unusable);
-      advance(live, begun);
+      advance(live, begun, isPast ? undefined : live.telemetry);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
           const first = live.state.open[0]?.kind; // Asked before the whole list: most turns never wait.
@@ -118,12 +118,12 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const { phase } = before;
           if (phase.kind === "working" && phase.work.cell !== undefined && "effect" in event)
             (await live.code()).took(before, event);
-          advance(live, step(live.driver, before, event));
+          advance(live, step(live.driver, before, event), isPast ? undefined : live.telemetry, event);
           if (isPast) live.show.previewEarlier(before, event);
         }
         if (live.state.stops !== undefined) await stopOthers(live, live.state.stops);
         const turn = endedTurn(live);
-        const answer = live.run.commit(turn);
+        const answer = live.telemetry === undefined ? live.run.commit(turn) : live.telemetry.commit(live.run, turn);
         const committed = isThenable(answer) ? await answer : answer;
         if (!("reopen" in committed)) done = { kind: "committed", live, turn, committed };
         else for (const event of committed.reopen) live.fold(event); // A cancel came before the commit.
@@ -131,10 +131,12 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
     } catch (error) {
       done = await salvage(live, error);
     }
+    live.telemetry?.committed(done.turn);
     const notified = session.released(done);
     if (notified !== undefined) await notified;
   } catch (error) {
     if (isForOthers(error)) opened.left = error;
+    session.running?.telemetry?.lost(error);
     await session.released({ kind: "lost", lease: opened.lease, error });
   } finally {
     session.ended();
@@ -149,7 +151,8 @@ function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: Ope
   const how = isFault === true ? ({ isResumed: true, isFault } as const) : ({ isResumed: true } as const);
   const turn = isResumed === true ? { lease, until, journal, ...how } : { lease, until, journal };
   // A plain object: a host that wraps another may spread it.
-  return core.host.open(turn, perform.bind(undefined, live), {
+  const performer: Perform = perform.bind(undefined, live);
+  return core.host.open(turn, live.telemetry?.performing(performer) ?? performer, {
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
@@ -160,7 +163,13 @@ function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: Ope
   });
 }
 
-function advance(live: LiveTurn, { state, effects, dropped }: Step): void {
+function advance(
+  live: LiveTurn,
+  { state, effects, dropped }: Step,
+  telemetry?: LiveTurn["telemetry"],
+  event?: TurnEvent,
+): void {
+  if (telemetry !== undefined) telemetry.moving(state, event); // Before new effects begin: they belong to the new round.
   live.state = state;
   live.run.start(effects, dropped);
 }
@@ -260,7 +269,7 @@ async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   let cancel = live.state.winding?.cancel?.requestId;
   for (;;) {
     const turn = salvagedTurn(live, error, cancel, journal);
-    const done = await live.run.commit(turn);
+    const done = await (live.telemetry?.commit(live.run, turn) ?? live.run.commit(turn));
     if (!("reopen" in done)) return { kind: "committed", live, turn, committed: done, isSalvaged: true };
     for (const event of done.reopen) if (event.kind === "cancelled") cancel = event.requestId;
   }

@@ -35,6 +35,7 @@ import type { Core } from "../core.ts";
 import type { LatestUsage } from "../services/reading.ts";
 import { ServiceContext } from "../services/service-context.ts";
 import type { LiveSession } from "../session/session.ts";
+import type { TurnTelemetry } from "../telemetry/turn-telemetry.ts";
 import { type Artifact, NO_PARTS, type Prompt, type PromptParts } from "../toolset/artifacts.ts";
 import type { TurnCode } from "./code.ts";
 import { Conversation, STANDING } from "./conversation.ts";
@@ -76,6 +77,8 @@ export class LiveTurn implements Dispatch {
   /** What the folded events of earlier runs were prepared with. */
   past: PastPreparation | undefined = undefined;
   run!: TurnRun;
+  /** Undefined if nobody listens. */
+  readonly telemetry: TurnTelemetry | undefined;
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
   /** The usage and the frame of its latest model call. */
@@ -127,6 +130,7 @@ export class LiveTurn implements Dispatch {
     this.lastAt = opened.at;
     this.events = this.core.keepsJournals === undefined ? undefined : [opened];
     this.conversation = new Conversation(this, snapshot.transcript);
+    this.telemetry = this.core.telemetry?.turn(this);
   }
 
   get limits(): Limits {

@@ -12,6 +12,7 @@ import { LazyScope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import { OUTPUT_TOOL } from "../../model/tool.ts";
 import { addUsage, type Spent, type Usage } from "../../model/usage.ts";
+import type { Span } from "../../telemetry/telemetry.ts";
 import { requireConfig, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import type { Over } from "./budget.ts";
@@ -34,6 +35,8 @@ export interface CompletionContext {
   trace(event: string, about: { readonly [key: string]: Json }): void;
   /** Called for a reply without usage. */
   unreported(model: string): void;
+  /** For telemetry: where the call is made. */
+  readonly place?: Pick<Span, "parent" | "sessionId" | "turnId">;
   readonly signal?: AbortSignal;
 }
 
@@ -108,14 +111,17 @@ async function reply(
       else signal?.addEventListener("abort", stop, { once: true });
     }
     try {
+      const sent: ModelRequest = {
+        ...defined({ toolChoice: request.toolChoice, stable: request.stable, settings }),
+        system: request.system ?? "",
+        messages: messagesOf(request.messages ?? []),
+        tools: request.tools ?? [],
+      };
+      const { telemetry } = core;
       const found = await callModel({
         provider,
-        request: {
-          ...defined({ toolChoice: request.toolChoice, stable: request.stable, settings }),
-          system: request.system ?? "",
-          messages: messagesOf(request.messages ?? []),
-          tools: request.tools ?? [],
-        },
+        request: sent,
+        observed: telemetry?.attempts(context.place ?? {}, provider, { model, purpose: source, request: sent }),
         limits,
         world: core.world,
         scope,

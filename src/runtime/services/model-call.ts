@@ -27,6 +27,7 @@ import type { Scope } from "../../model/scope.ts";
 import { addUsage, NO_USAGE, type Usage, withEstimate } from "../../model/usage.ts";
 import type { World } from "../../model/world.ts";
 import type { CallOptions, Provider } from "../../providers/provider.ts";
+import type { ObserveAttempt } from "../telemetry/model.ts";
 import type { Over } from "./budget.ts";
 import { cancelled, ReplyStream, tokensSent } from "./reply-stream.ts";
 
@@ -52,6 +53,8 @@ export interface ModelCall {
   readonly wasAsked?: boolean;
   /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
   readonly transform?: (chunk: Chunk) => Awaitable<ChunkAnswer>;
+  /** Called at the beginning of each attempt, for telemetry. */
+  readonly observed?: ObserveAttempt | undefined;
   /** Called at the end of each attempt. */
   readonly finished?: (reason: StreamEnd) => unknown;
 }
@@ -96,12 +99,14 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
     const over = call.allow === undefined ? undefined : await call.allow(number === 1 ? NO_USAGE : unknown);
     if (over !== undefined) return refused(over, []);
     const startedAt = world.now();
+    const end = call.observed?.(number, number === 1 ? unknown : NO_USAGE);
     const stream = new ReplyStream(call, number);
     try {
       const reply = await stream.open();
       stream.close();
       const firstMs = (stream.firstAt ?? startedAt) - startedAt;
       const first = firstMs > 0 ? { firstMs } : {};
+      end?.({ reply, usage: reply.usage, firstMs });
       if (unknown === NO_USAGE && attempts.length === 0) return { kind: "replied", reply, ...first };
       const whole = { ...reply, usage: addUsage(reply.usage, unknown) };
       if (attempts.length === 0) return { kind: "replied", reply: whole, ...first };
@@ -115,7 +120,9 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       stream.close(true);
       const failure = error instanceof ProviderFailure || error instanceof HookStop ? error : failureOf(error, scope);
       const failureClass = failure instanceof HookStop ? "unknown" : failure.class;
-      if (stream.mayBeBilled(failureClass)) unknown = addUsage(unknown, stream.estimate());
+      const cost = stream.mayBeBilled(failureClass) ? stream.estimate() : NO_USAGE;
+      if (cost !== NO_USAGE) unknown = addUsage(unknown, cost);
+      end?.({ failure: { class: failureClass, message: failure.message }, usage: cost });
       const record: Attempt = {
         startedAt,
         ms: world.now() - startedAt,

@@ -19,6 +19,7 @@ import { LazyScope } from "../../model/scope.ts";
 import type { ToolManifest } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { PartOperation } from "../../stores/store.ts";
+import type { Span } from "../../telemetry/telemetry.ts";
 import { name } from "../../turn/effect.ts";
 import type { Appending } from "../../turn/event.ts";
 import { KEY_MAX } from "../checks.ts";
@@ -76,6 +77,7 @@ export interface Working {
 export interface InJob {
   readonly id: JobId;
   readonly steps?: JobSteps;
+  readonly span?: Span | undefined;
 }
 export interface JobSteps {
   step(name: string, make: () => Awaitable<Json>): Promise<Json>;
@@ -127,6 +129,10 @@ export class ServiceContext implements Site {
   }
   get signal(): AbortSignal {
     return this.#scope.signal;
+  }
+  get span(): Span | undefined {
+    const { turn, job } = this;
+    return turn === undefined ? job?.span : turn.live.telemetry?.at(turn.effect);
   }
   get standing(): Site | undefined {
     return this.turn?.live.standing;
@@ -290,6 +296,7 @@ export class ServiceContext implements Site {
       trace,
       unreported: (asked) => (live === undefined ? trace("usage.estimated", { model: asked }) : live.unreported(asked)),
       signal: this.signal,
+      place: defined({ parent: this.span, sessionId: session.id, turnId: this.turnId }),
     });
   }
 

@@ -17,7 +17,15 @@ import { type Known, requireKnown } from "../../model/known.ts";
 import type { Draft } from "../../model/message.ts";
 import { TOOLS_STATE } from "../../model/tool.ts";
 import type { NewSession, PluginSnapshots, StoredSession } from "../../stores/store.ts";
-import { checkedId, checkedOwner, checkedTags, requireConfig, requireOptions } from "../checks.ts";
+import {
+  checkedName,
+  checkedOwner,
+  checkedTags,
+  ID_BYTES_MAX,
+  requireConfig,
+  requireOptions,
+  wrongId,
+} from "../checks.ts";
 import type { Core } from "../core.ts";
 import { whileSwept } from "../services/parts.ts";
 import {
@@ -62,7 +70,7 @@ export async function makeSession(
   );
   const given = givenOptions(core, request.options ?? [], "options");
   const options = from === undefined ? given : withOptions(from.options, given);
-  const id = asSessionId(request.id === undefined ? world.id("ses") : checkedId(request.id));
+  const id = asSessionId(request.id === undefined ? world.id("ses") : checkedName(request.id, ID_BYTES_MAX, wrongId));
   const begin = (): Promise<PluginSnapshots> => beginning(core, id, request, plugin);
   const begun = await begin();
   // An empty fork copies no states, so it would lose the protocol options that its origin set for all frames.

@@ -86,7 +86,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     entry.handles++;
     const session = await entry.opening;
     try {
-      requireOwner(session.snapshot.stored, how.marks?.owner);
+      if (how.marks !== undefined) requireOwner(session.snapshot.stored, how.marks.owner);
     } catch (error) {
       this.#left(session);
       throw error;
@@ -240,7 +240,7 @@ async function openSession(core: Core, id: SessionId, how: OpenOptions): Promise
   const config = how.config === undefined ? {} : (ownJson(how.config) as Partial<SessionConfig>);
   const given = how.options === undefined ? {} : { options: how.options };
   const stored = await store.create({ id, config, at: world.now(), ...given, ...how.marks });
-  requireOwner(stored, how.marks?.owner);
+  if (how.marks !== undefined) requireOwner(stored, how.marks.owner);
   const transcript = stored.head === undefined ? Transcript.empty : await transcriptOf(core, stored, how.known);
   const ancestors = stored.parentId === undefined ? NO_ANCESTORS : await lineOf(core, stored.parentId);
   const options = how.options === undefined ? stored.options : withOptions(stored.options, how.options);

@@ -118,7 +118,7 @@ export class Compositions {
   }
 
   #made(options: SessionOptions): Composition {
-    const { plugins, protocol, probe, trace } = this.#core;
+    const { plugins, protocol, telemetry, trace } = this.#core;
     const { id, parentId } = this.#session;
     const parsed = new Map<string, unknown>();
     for (const plugin of plugins) {
@@ -127,7 +127,7 @@ export class Compositions {
     }
     const restrictions = frozen(restrictionsOf(this.#session));
     const about = { id, isRoot: parentId === undefined, ...defined({ parentId }), ...restrictions };
-    return compose(plugins, protocol, parsed, about, makeTool, probe, overran(trace));
+    return compose(plugins, protocol, parsed, about, makeTool, telemetry?.handler, overran(trace));
   }
 }
 

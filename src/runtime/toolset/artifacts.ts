@@ -35,10 +35,6 @@ export interface Prompt extends Put {
   readonly system: string;
 }
 
-interface Setting extends Put {
-  readonly text: string;
-}
-
 export interface PromptParts {
   /** From the layers and `context` hooks: fixed for the turn. */
   readonly given: readonly PromptPart[];
@@ -75,7 +71,7 @@ export class Artifacts {
   readonly #template: readonly Section[] | undefined;
   readonly #built: { readonly from: Ingredients; readonly artifact: Artifact }[] = [];
   readonly #prompts = new Map<string, Prompt>();
-  readonly #settings = new Map<string, Setting>();
+  readonly #settings = new Map<string, Put>();
 
   constructor(store: Store, template: readonly Section[] | undefined) {
     this.#store = store;
@@ -121,19 +117,13 @@ export class Artifacts {
    * Returns what the journal of a turn has in common with the journals of most other turns of this process. It is stored
    * once, and each journal refers to it.
    */
-  setting({ step, protocol, host, plugins, limits, config, options }: Opened): Setting {
+  async keepSetting({ step, protocol, host, plugins, limits, config, options }: Opened, lease: Lease): Promise<Put> {
     const text = JSON.stringify({ step, protocol, host, plugins, limits, config, options });
     const known = this.#settings.get(text);
-    if (known !== undefined) return known;
-    if (this.#settings.size >= KEPT) this.#settings.clear();
-    const setting: Setting = { hash: hashOf(text), sweeps: NEVER, text };
+    const setting = known ?? { hash: hashOf(text), sweeps: NEVER };
+    if (known === undefined && this.#settings.size >= KEPT) this.#settings.clear();
     this.#settings.set(text, setting);
-    return setting;
-  }
-
-  async keepSetting(opened: Opened, lease: Lease): Promise<BlobHash> {
-    const setting = this.setting(opened);
-    return (await this.#put(setting, setting.text, lease)).hash;
+    return this.#put(setting, text, lease);
   }
 
   async prompt(parts: readonly PromptPart[], tools: readonly string[], lease: Lease): Promise<Prompt> {

@@ -3,7 +3,6 @@ import { addUsage, NO_USAGE, type Spent } from "../../model/usage.ts";
 import { contentOf } from "../rows/codec.ts";
 import { committedOf, type Ended, wordsOf } from "../rows/ended.ts";
 import type { Fast, Key } from "../rules/port.ts";
-import { isPlainSession } from "../rules/sessions.ts";
 import { type Appended, type EndedTurn, LEASE_MS, type Lease, type Mail, type PendingInput } from "../store.ts";
 import {
   ATTEMPT,
@@ -56,8 +55,9 @@ export function fastWays(port: MemoryPort): Fast {
   return {
     create(session) {
       if (port.isClosed) port.requireOpen();
-      const { id, at: createdAt, config } = session;
-      if (!isPlainSession(session) || gone.cells.size > 0 || sessionIds.has(id)) return undefined;
+      const { id, at: createdAt, config, ...others } = session;
+      for (const _ in others) return undefined; // The rule copies and adds what else a session has.
+      if (gone.cells.size > 0 || sessionIds.has(id)) return undefined;
       port.number += 1;
       const n = port.number;
       sessions.put(n, {

@@ -242,10 +242,6 @@ function* add(db: Port, session: NewSession, fork: Forked | undefined): Rule<Sto
   return yield* stored(db, row);
 }
 
-/** Whether a new session has nothing but a configuration: no rule has to copy or add anything for it. */
-export const isPlainSession = ({ parentId, plugins, options, owner, tags }: NewSession): boolean =>
-  parentId === undefined && plugins === undefined && options === undefined && owner === undefined && tags === undefined;
-
 /** A child and a fork have the owner and the tags of the session that they come from. */
 function listColumns({ owner, tags = [], at }: NewSession, from: SessionRow | undefined) {
   const ownedBy = from?.ownedBy ?? owner ?? null;

@@ -1,0 +1,106 @@
+// Passes spans and events to the listeners of `telemetry`. Loaded only if there is a listener.
+// Not its job: which work has a span (`turn-telemetry.ts` and the callers of `begin`).
+//
+// hub-1 A listener changes nothing: what it throws is caught, and nobody waits for what it returns.
+// hub-2 A listener that throws, rejects or blocks is reported once, as an event.
+import { ignoreRejection, isThenable } from "../../model/awaitable.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import { describeThrown } from "../../model/json.ts";
+import type { World } from "../../model/world.ts";
+import type { Span, TelemetryEvent, TelemetryListener, TurnSpan } from "../../telemetry/telemetry.ts";
+
+type Distributed<T> = T extends Span ? Omit<T, "id" | "startedAt"> : never;
+/** What a span is made of; `startedAt` only if it began before now. */
+export type NewSpan = Distributed<Span> & { readonly startedAt?: number };
+type Results<T> = T extends Span ? Partial<Omit<T, "kind">> : never;
+type Writable = { -readonly [K in keyof Span]: Span[K] };
+
+/** A listener that needs longer for one call holds up every turn of the process. */
+const BLOCKS_MS = 100;
+
+export class TelemetryHub {
+  readonly #listeners: readonly TelemetryListener[];
+  readonly #world: World;
+  /** Measures durations. A simulated world has only its own time. */
+  readonly #clock: () => number;
+  readonly #begun = new WeakMap<Span, number>();
+  readonly #reported = new Set<TelemetryListener>();
+  /** The turns that run here, for events that name their turn. */
+  readonly #turns = new Map<string, TurnSpan>();
+  #nextId = 1;
+
+  constructor(listeners: readonly TelemetryListener[], world: World, isSimulated: boolean) {
+    this.#listeners = listeners;
+    this.#world = world;
+    this.#clock = isSimulated ? () => world.now() : () => performance.now();
+  }
+
+  begin<S extends Span>(made: NewSpan): S {
+    const now = this.#clock();
+    const span = { id: String(this.#nextId++), startedAt: this.#startOf(made.parent, now), ...made } as unknown as S;
+    if (made.startedAt === undefined) this.#begun.set(span, now);
+    if (span.kind === "turn") this.#turns.set(span.turnId, span);
+    for (const listener of this.#listeners) this.#notify(listener, () => listener.start?.(span));
+    return span;
+  }
+
+  /** A part is measured from the beginning of its whole, so that it never ends after it by a rounding. */
+  #startOf(parent: Span | undefined, now: number): number {
+    const begun = parent && this.#begun.get(parent);
+    return parent === undefined || begun === undefined ? this.#world.now() : parent.startedAt + now - begun;
+  }
+
+  /** Ends a span, once. */
+  end<S extends Span>(span: S, results: Results<S> = {} as Results<S>): void {
+    if (span.endedAt !== undefined) return;
+    const begun = this.#begun.get(span);
+    const endedAt = begun === undefined ? this.#world.now() : span.startedAt + this.#clock() - begun;
+    Object.assign(span as Writable, results, { endedAt });
+    if (span.kind === "turn" && this.#turns.get(span.turnId) === span) this.#turns.delete(span.turnId);
+    for (const listener of this.#listeners) this.#notify(listener, () => listener.end?.(span));
+  }
+
+  event(event: TelemetryEvent): void {
+    const span = event.turnId === undefined ? undefined : this.#turns.get(event.turnId);
+    for (const listener of this.#listeners) this.#notify(listener, () => listener.event?.(span, event));
+  }
+
+  async close(): Promise<void> {
+    for (const listener of this.#listeners) {
+      try {
+        await listener.close?.();
+      } catch (error) {
+        this.#report(listener, "telemetry.failed", describeThrown(error));
+      }
+    }
+  }
+
+  /** hub-1 */
+  #notify(listener: TelemetryListener, call: () => unknown): void {
+    const begun = performance.now();
+    try {
+      const answer = call();
+      if (isThenable(answer))
+        ignoreRejection(
+          answer.then(undefined, (error: unknown) => this.#report(listener, "telemetry.failed", describeThrown(error))),
+        );
+    } catch (error) {
+      this.#report(listener, "telemetry.failed", describeThrown(error));
+    }
+    const ms = Math.round(performance.now() - begun);
+    if (ms > BLOCKS_MS) this.#report(listener, "telemetry.slow", `It blocked the process for ${ms} ms.`);
+  }
+
+  /** hub-2 */
+  #report(listener: TelemetryListener, name: string, problem: string): void {
+    if (this.#reported.has(listener)) return;
+    this.#reported.add(listener);
+    const about = { listener: this.#listeners.indexOf(listener), problem };
+    this.event({ at: this.#world.now(), name, about });
+  }
+}
+
+/** The fields of a span's failure. */
+export function errorOf(error: unknown): { readonly code: string; readonly message: string } {
+  return { code: error instanceof RuntimeError ? error.code : "error", message: describeThrown(error) };
+}

@@ -1,0 +1,33 @@
+import type { ModelRequest, ProviderFailureClass, Reply } from "../../model/request.ts";
+import { addUsage, type Usage } from "../../model/usage.ts";
+import type { Provider } from "../../providers/provider.ts";
+import type { ModelSpan, Span } from "../../telemetry/telemetry.ts";
+import type { TelemetryHub } from "./hub.ts";
+
+/** What an attempt at a model call came to. */
+export interface AttemptResult {
+  readonly reply?: Reply;
+  readonly usage: Usage;
+  readonly firstMs?: number;
+  readonly failure?: { readonly class: ProviderFailureClass; readonly message: string };
+}
+/** Begins an attempt. `lost`: the tokens of a call that a killed process made. Call the answer at its end. */
+export type ObserveAttempt = (attempt: number, lost: Usage) => (result: AttemptResult) => void;
+
+/** Makes the spans of the attempts at one model call. */
+export const attemptsOf =
+  (
+    hub: TelemetryHub,
+    place: Pick<Span, "parent" | "sessionId" | "turnId">,
+    { id: provider }: Provider,
+    { model, purpose, request }: { readonly model: string; readonly purpose: string; readonly request: ModelRequest },
+  ): ObserveAttempt =>
+  (attempt, lost) => {
+    const span = hub.begin<ModelSpan>({ kind: "model", ...place, model, provider, attempt, purpose, request });
+    return ({ failure, usage, ...result }) =>
+      hub.end(span, {
+        ...result,
+        usage: addUsage(usage, lost),
+        ...(failure && { failure: failure.class, error: { code: failure.class, message: failure.message } }),
+      });
+  };
