@@ -125,6 +125,8 @@ const pages = (max: number): Call => {
   return (store, { mine }) => {
     const reads: readonly (() => unknown)[] = [
       () => store.list({ max }),
+      () => store.list({ order: "activity", max }),
+      () => store.turns.list({ max }),
       () => store.view(dora, { max }),
       () => store.changes(undefined, { max }),
       () => store.waits.list({ max }),
@@ -205,6 +207,9 @@ const CASES: readonly Case[] = [
       (store, session) => store.inputs.list(session),
       (store, session) => store.inputs.withdraw(session, { key: "gone" }),
       (store, session) => store.waits.list({ session, max: 9 }),
+      (store, session) => store.turns.list({ session, max: 9 }),
+      (store, parent) => store.list({ parent }),
+      (store, origin) => store.list({ origin }),
       (store, tree) => store.waits.list({ tree, max: 9 }),
       (store, session) => store.changes(undefined, { session, max: 9 }),
       (store, tree) => store.changes(undefined, { tree, max: 9 }),
@@ -316,10 +321,17 @@ const CASES: readonly Case[] = [
     "find of no turn": (store) => tellAll(["none", "gone", "\0"], (name) => store.find(cast.turnId(name))),
     "terminal of no ended turn": (store) =>
       tellAll(["none", "gone", "hello"], (name) => store.terminal(cast.turnId(name))),
+    "turns.journal of no ended turn, and of one that kept none": (store) =>
+      tellAll(["none", "gone", "hello", "ended"], (name) => store.turns.journal(cast.turnId(name))),
+    "turns.get of no turn": (store) => tellAll(["none", "gone", "\0"], (name) => store.turns.get(cast.turnId(name))),
     "note that reads of no open turn": (store) => tellAll(NO_TURN, (turn) => store.note(turn, effect, "k")),
     "operations.find of an operation of another session": (store) => store.operations.find(bob, "done"),
     "waits.get of no wait": (store) =>
       tellAll([waitIdOf(GONE), id.asWaitId("none"), id.asWaitId("\0")], (wait) => store.waits.get(wait)),
+  }),
+  ...says("0", {
+    "turns.forget of turns without a kept journal": (store) =>
+      store.turns.forget(["none", "gone", "hello", "ended", "\0"].map(cast.turnId)),
   }),
   ...says("1", { "note of no open turn": (store) => tellAll(NO_TURN, (turn) => store.note(turn, effect, "k", 1)) }),
   ...says("again", { "attempt of no open turn": (store) => tellAll(NO_TURN, (turn) => store.attempt(turn, effect)) }),
@@ -394,6 +406,9 @@ const CASES: readonly Case[] = [
       tellAll(["none", "gone"], (name) => store.jobs.list({ after: jobId(name), max: 9 })),
     "jobs.claim of no operation": (store) => store.jobs.claim(ann, NOW, 9, []),
   }),
+  ...says('{"lines":[],"taken":0}', {
+    "jobs.lines of no job": (store) => tellAll(["none", "gone", "\0"], (name) => store.jobs.lines(jobId(name))),
+  }),
   ...says("nothing", {
     "jobs.load of no job": (store) => tellAll(["none", "gone", "\0"], (name) => store.jobs.load(jobId(name))),
     "jobs.leave of an owner that is not there": (store) => store.jobs.leave({ ...ben, id: "none" }),
@@ -434,6 +449,12 @@ const CASES: readonly Case[] = [
   }),
 
   // Cursors that are none
+  ...says("cursor.unknown", {
+    "list by activity before no cursor, and before one of another order": (store) =>
+      tellAll(["", "x", "7", "-1.5", "1."], (before) => store.list({ order: "activity", before })),
+    "list by creation before no cursor, and before one of another order": (store) =>
+      tellAll(["", "x", "1.5", "-1", " 1"], (before) => store.list({ order: "created", before })),
+  }),
   ...says("", {
     "changes after no cursor": cursors((store, it) => store.changes(id.asCursor(it), { max: 9 })),
     "changes of no session after no cursor": cursors((store, it) =>

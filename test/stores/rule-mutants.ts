@@ -8,6 +8,7 @@ import { RuleStore } from "../../src/stores/rules/store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import {
   ATTEMPT,
+  DELIVERY,
   GONE,
   JOB,
   JOB_AWAIT,
@@ -19,9 +20,11 @@ import {
   NOTE,
   OCCURRENCE,
   OPERATION,
+  OPERATION_NOTE,
   PROFILE,
   SEGMENT,
   SESSION,
+  SESSION_TAG,
   STATE,
   SUBSCRIPTION,
   type Table,
@@ -43,7 +46,9 @@ interface Methods {
   insert(table: Table, row: Row): void;
   update(table: Table, row: Row, change: Row): Row;
   remove(table: Table, row: Row): void;
+  fact(...given: Parameters<Port["fact"]>): Read<number>;
   facts(...given: Parameters<Port["facts"]>): ReturnType<Port["facts"]>;
+  latestFact(): Read<number>;
   keepBlobs(names: readonly string[]): Read<void>;
   book?: Port["book"] | undefined;
   claimable?: Port["claimable"] | undefined;
@@ -133,6 +138,8 @@ export const RULE_MUTANTS: { readonly [rule: string]: Mutant } = {
   // Sessions and their graph
   "the id of a deleted session is used again": blind(GONE, "key"),
   "a tree of sessions is its root alone": blind(PROFILE, "parent"),
+  "a session keeps its place in lists when it is used": unwritten(SESSION, ["activity"]),
+  "the tags of a session are not found": blind(SESSION_TAG, "active"),
   "states of plugins count from the revision after": (db) => ({
     insert: (of, row) => db.insert(of, of === STATE ? { ...row, since: (row.since as number) + 1 } : row),
   }),
@@ -148,7 +155,11 @@ export const RULE_MUTANTS: { readonly [rule: string]: Mutant } = {
   "the key of an input is forgotten": blind(TURN, "inputKey"),
   "what waits is not counted": uncounted(TURN, "waiting"),
   "bytes of an input may be gone": () => ({ keepBlobs: () => now(undefined) }),
-  "an input that is withdrawn waits": unwritten(TURN, ["state", "input"], ({ state }) => state === WITHDRAWN),
+  "an input that is withdrawn waits": (db) => ({
+    ...unwritten(TURN, ["state", "input", "done"], ({ state }) => state === WITHDRAWN)(db),
+    // Some stores keep facts beside the rows, others find them in the rows.
+    fact: (session, kind, of) => (kind === "withdrawn" ? db.latestFact() : db.fact(session, kind, of)),
+  }),
   "an input that was claimed can be claimed again": unwritten(
     TURN,
     ["state", "claim", "boundary"],
@@ -187,6 +198,12 @@ export const RULE_MUTANTS: { readonly [rule: string]: Mutant } = {
         : db.get(of, by, ...key),
     update: (of, row, change) => db.update(of, original(row), change),
   }),
+  "a note of an operation is written over": blind(OPERATION_NOTE, "key"),
+  "a journal is kept although it was forgotten": unwritten(
+    TURN,
+    ["ended", "input"],
+    ({ ended, done }) => ended !== undefined && done === undefined,
+  ),
   "an operation is forgotten when it is applied": blind(OPERATION, "name"),
   "a page of facts leaves out the first": (db) => ({
     facts: (...given) => read(db.facts(...given), (rows) => (rows.length > 1 ? rows.slice(1) : rows)),
@@ -247,6 +264,7 @@ export const RULE_MUTANTS: { readonly [rule: string]: Mutant } = {
   // Triggers
   "a session may have any number of subscriptions": uncounted(SUBSCRIPTION, "session"),
   "the revision of a subscription stays": unwritten(SUBSCRIPTION, ["revision"]),
+  "an occurrence goes with the first session that it was for": uncounted(DELIVERY, "occurrence"),
   "an occurrence is not looked up by its id": blind(OCCURRENCE, "id"),
 };
 

@@ -254,7 +254,7 @@ test("D8 sqlite: a file of schema 5 is migrated, keeps its content, and stores n
   const before = JSON.parse(fixture("v5.json")) as Answers & { readonly changes: readonly Change[] };
   const store = sqlite(path);
   await expectAnswers(store, before);
-  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.changes(undefined, { max: 100 })).toMatchObject(before.changes); // Facts say more by now.
   expect([...(await store.agenda(NOW, 10)).sessions].sort()).toEqual(["idle", "main"]);
   expect(await store.check({ deep: true })).toEqual([]);
 
@@ -295,7 +295,7 @@ test("D8 D4 sqlite: what a file of schema 6 waits for can be answered, and is to
   const before = JSON.parse(fixture("v6.json")) as Answers & { readonly changes: readonly Change[] };
   const store = sqlite(path);
   await expectAnswers(store, before);
-  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.changes(undefined, { max: 100 })).toMatchObject(before.changes); // Facts say more by now.
   expect(await store.check({ deep: true })).toEqual([]);
   expect([...(await store.agenda(NOW, 10)).sessions].sort()).toEqual(["child", "main"]);
 
@@ -366,7 +366,7 @@ test("D8 J5 sqlite: a file of schema 7 is migrated, keeps its content, and store
   };
   const store = sqlite(path);
   await expectAnswers(store, before);
-  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.changes(undefined, { max: 100 })).toMatchObject(before.changes); // Facts say more by now.
   expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
   expect(await store.check({ deep: true })).toEqual([]);
   expect(await store.agenda(NOW, 10, ["acme/notes.sum"])).toMatchObject({ sessions: ["main"], next: NOW + 500 });
@@ -416,7 +416,7 @@ test("D8 J7 J4 sqlite: a file of schema 8 is migrated, keeps its content, and st
   };
   const store = sqlite(path);
   await expectAnswers(store, before);
-  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.changes(undefined, { max: 100 })).toMatchObject(before.changes); // Facts say more by now.
   expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
   expect(await store.jobs.list({ max: 100 })).toEqual(before.jobs);
   for (const [id, events] of Object.entries(before.events))
@@ -458,7 +458,7 @@ test("D8 S11 sqlite: a file of schema 9 is migrated, keeps its content, and show
   };
   const store = sqlite(path);
   await expectAnswers(store, before);
-  expect(await store.changes(undefined, { max: 100 })).toEqual(before.changes);
+  expect(await store.changes(undefined, { max: 100 })).toMatchObject(before.changes); // Facts say more by now.
   expect(await store.waits.list({ max: 10 })).toEqual(before.waits);
   expect(await store.jobs.list({ max: 100 })).toEqual(before.jobs);
   for (const [id, events] of Object.entries(before.events))

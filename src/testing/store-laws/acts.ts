@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { asBlobHash, asEffectName, asTurnId, asWaitKey, nodeId, type SessionId } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
-import { text, textOf } from "../../model/message.ts";
+import { type Draft, text, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import type { WaitAnswer } from "../../model/wait.ts";
 import type {
@@ -176,6 +176,13 @@ export const change = (operation: string, rest: Partial<SessionChange> = {}): Se
   operation,
   at: NOW,
   ...rest,
+});
+
+/** The message of an input, as the turn that takes it stores it. */
+export const said = (words: string): Draft => ({
+  role: "user",
+  parts: [text(words)],
+  origin: { kind: "input", inputId: inputId(words) },
 });
 
 export const notes = (operation: string, ...words: readonly string[]): readonly Entry[] =>

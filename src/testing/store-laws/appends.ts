@@ -110,7 +110,8 @@ export const appendLaws: readonly StoreLaw[] = [
       (await store.inputs.withdraw(alice, { from: inputId("hello") })).map(({ inputId }) => inputId),
       [inputId("hello"), inputId("psst")],
     );
-    assert.deepEqual(await factsOf(store), [`accepted ${inputId("hello")}`, `accepted ${inputId("psst")}`]);
+    const facts = [`accepted ${inputId("hello")}`, `accepted ${inputId("psst")}`, `withdrawn ${inputId("psst")}`];
+    assert.deepEqual(await factsOf(store), facts);
     for (const which of [{}, { session: alice }, { tree: alice }])
       assert.equal((await store.changes(undefined, { ...which, max: 2 })).length, 2);
   }),

@@ -1,3 +1,4 @@
+import { nodeId } from "../../model/ids.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import { alice, bob, ended, inputId, NOW, newSession, send, slept } from "../cast.ts";
 import { law, refused, type StoreLaw } from "../law.ts";
@@ -16,6 +17,7 @@ export const closingLaws: readonly StoreLaw[] = [
       () => store.setOptions(alice, {}),
       () => store.delete(alice),
       () => store.view(alice),
+      () => store.holds(alice, nodeId("op", 0)),
       () => send(store, "more"),
       () => open(store),
       () => store.renew(lease, NOW),
@@ -30,7 +32,12 @@ export const closingLaws: readonly StoreLaw[] = [
       () => store.cancel(lease.turnId, stop("r1")),
       () => store.find(lease.turnId),
       () => store.terminal(lease.turnId),
+      () => store.turns.list({ max: 1 }),
+      () => store.turns.get(lease.turnId),
+      () => store.turns.journal(lease.turnId),
+      () => store.turns.forget([lease.turnId]),
       () => store.inputs.list(alice),
+      () => store.inputs.holds(alice, "k"),
       () => store.inputs.withdraw(alice, { id: inputId("hello") }),
       () => store.inputs.claim(lease, BOUNDARY, 1),
       () => store.waits.resolve(WAIT, yes, NOW),

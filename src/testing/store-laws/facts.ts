@@ -23,7 +23,21 @@ import {
   usage,
 } from "../cast.ts";
 import { law, refused, type StoreLaw } from "../law.ts";
-import { apply, change, drain, FRAME, first, notes, queue, state, stop, take, threeTurns, withdraw } from "./acts.ts";
+import {
+  apply,
+  change,
+  drain,
+  FRAME,
+  first,
+  notes,
+  queue,
+  said,
+  state,
+  stop,
+  take,
+  threeTurns,
+  withdraw,
+} from "./acts.ts";
 
 export const factLaws: readonly StoreLaw[] = [
   law("acceptances and commits are facts, in order and complete", async (store) => {
@@ -34,14 +48,17 @@ export const factLaws: readonly StoreLaw[] = [
       message: { id: nodeId(lease.turnId, 1), ...assistant(text("b")) } as Message,
       text: "b",
     };
-    const done = await commit(store, lease, { says: ["a", "b"], outcome: answer, usage: usage(3) });
+    const done = await commit(store, lease, { says: [said("hello"), "b"], outcome: answer, usage: usage(3) });
     const bare = await commit(store, await take(store), { says: [] });
     const [one, two, three, four] = await store.changes(undefined, { max: 10 });
-    const hello = { inputId: inputId("hello"), turnId: turnId("hello"), key: "k \u0000" };
+    const hello = {
+      ...{ inputId: inputId("hello"), turnId: turnId("hello"), key: "k \u0000" },
+      ...{ at: NOW, text: "hello" },
+    };
     assert.deepEqual(one, { cursor: one!.cursor, sessionId: alice, kind: "accepted", ...hello });
     const more = { inputId: inputId("more"), turnId: turnId("more") };
     assert.deepEqual(two, { cursor: two!.cursor, sessionId: alice, kind: "accepted", ...more });
-    const turns = { sessionId: alice, kind: "committed", by: "turn" };
+    const turns = { sessionId: alice, kind: "committed", by: "turn", at: NOW + 5 };
     const nodes = [node("hello", 0), node("hello", 1)];
     assert.deepEqual(three, {
       cursor: done.cursor,
@@ -64,12 +81,19 @@ export const factLaws: readonly StoreLaw[] = [
   law("a withdrawn input stays a fact with its key", async (store) => {
     await first(store);
     await queue(store, "more", { key: "k" });
-    const before = await store.changes(undefined, { max: 10 });
+    const [hello, before] = await store.changes(undefined, { max: 10 });
     await withdraw(store, "more");
-    assert.deepEqual(await store.changes(undefined, { max: 10 }), before);
+    const told = await store.changes(undefined, { max: 10 });
+    const more = { sessionId: alice, inputId: inputId("more"), turnId: turnId("more"), key: "k" };
+    assert.deepEqual(told, [
+      hello,
+      { cursor: before!.cursor, kind: "accepted", ...more }, // What was said is gone.
+      { cursor: await store.latest(), kind: "withdrawn", ...more },
+    ]);
+    assert.deepEqual(await store.changes(before!.cursor, { session: alice, max: 10 }), told.slice(2));
     await queue(store, "other", { key: "k" });
-    const keys = (await store.changes(undefined, { max: 10 })).map(
-      (change) => change.kind === "accepted" && change.key,
+    const keys = (await store.changes(undefined, { max: 10 })).flatMap((change) =>
+      change.kind === "accepted" ? [change.key] : [],
     );
     assert.deepEqual(keys, [undefined, "k", "k"]);
   }),
@@ -90,6 +114,7 @@ export const factLaws: readonly StoreLaw[] = [
         sessionId: alice,
         kind: "committed",
         by: kinds[index] ?? "command",
+        at: NOW,
         operation,
         nodes: operation === "append" || operation === "compact" ? [nodeId(operation, 0), nodeId(operation, 1)] : [],
       })),
@@ -178,6 +203,7 @@ export const factLaws: readonly StoreLaw[] = [
       sessionId: alice,
       kind: "committed",
       by: "turn",
+      at: NOW + 5,
       turnId: lease.turnId,
       outcome: stopped("well"),
       usage: usage(9),
@@ -195,7 +221,7 @@ export const factLaws: readonly StoreLaw[] = [
       await drain(store);
       await turn(store, "last");
       const all = await store.changes(undefined, { max: 100 });
-      assert.equal(all.length, 9);
+      assert.equal(all.length, 10);
       for (const [index, { cursor }] of all.entries())
         for (const max of [1, 2, 100])
           for (const which of [{}, { session: alice }, { tree: alice }])

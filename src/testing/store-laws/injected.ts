@@ -27,6 +27,7 @@ import {
   open,
   queue,
   recordingOpening,
+  said,
   stop,
   take,
   waiting,
@@ -162,14 +163,15 @@ export const injectedLaws: readonly StoreLaw[] = [
   law("the fact of an injected input names no turn, before and after it is settled", async (store) => {
     const lease = await first(store);
     await queue(store, "psst", { ...INJECT, key: "k" });
-    const accepted = { sessionId: alice, kind: "accepted", inputId: inputId("psst"), key: "k" } as const;
+    const input = { inputId: inputId("psst"), key: "k", at: NOW, text: "psst" };
+    const accepted = { sessionId: alice, kind: "accepted", ...input } as const;
     const told = async () => {
       const { cursor: _, ...fact } = (await store.changes(undefined, { session: alice, max: 10 }))[1]!;
       return fact;
     };
     assert.deepEqual(await told(), accepted);
     await claim(store, lease);
-    await commit(store, lease, { inputs: [inputId("psst")] });
+    await commit(store, lease, { says: [said("psst")], inputs: [inputId("psst")] });
     assert.deepEqual(await told(), accepted);
   }),
 ];

@@ -30,6 +30,7 @@ import {
   OTHER,
   resolvedOf,
   revoked,
+  said,
   stop,
   take,
   WAIT,
@@ -293,7 +294,7 @@ export const waitLaws: readonly StoreLaw[] = [
       await answer(store, { ...yes, by: "Ann" });
       await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
       const before = await store.changes(undefined, FACTS);
-      await commit(store, lease);
+      await commit(store, lease, { says: [said("hello")] });
       const after = await store.changes(undefined, FACTS);
       assert.deepEqual(after.slice(0, -1), before);
       assert.deepEqual(await factKinds(store), ["accepted", "waiting", "resolved", "waiting", "committed"]);

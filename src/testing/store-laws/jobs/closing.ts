@@ -21,6 +21,8 @@ export const closingLaws: readonly StoreLaw[] = [
       () => store.jobs.transfer(alice, bob, [], NOW),
       () => store.jobs.remove(lease.jobId),
       () => store.jobs.changes(undefined, { max: 1 }),
+      () => store.jobs.lines(lease.jobId),
+      () => store.jobs.take(lease.jobId, "k"),
     ])
       await refused("runtime.closed", call);
   }),
