@@ -74,6 +74,7 @@ const ROOM_OF_OBJECT: Record<string, string> = {
   queue: "session",
   watcher: "session",
   live: "live-turn",
+  opened: "live-turn",
   running: "live-turn",
   conversation: "live-turn",
   spending: "live-turn",

@@ -47,7 +47,7 @@ export interface OpenedTurn {
   /** This process found the turn in the store. Without the turn's model it leaves the turn to other processes. */
   readonly isFound?: true;
   /** Why the turn stays open for another process. Before that an operation may run inside it, but nothing else of it runs. */
-  left?: RuntimeError;
+  left?: RuntimeError | undefined;
   /** The operation that the turn was opened for. It runs when the turn only waits, and then the turn parks at once. */
   visit?: ((live: LiveTurn) => Promise<void>) | undefined;
   wasVisited?: true;
@@ -66,7 +66,11 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
   try {
     const { lease, before, isResumed } = opened;
     if (before !== undefined) await before;
-    if ((opened.isFound ?? isResumed) === true && !(await session.mayRun(opened))) return;
+    if ((opened.isFound ?? isResumed) === true) {
+      const missing = await session.missingModel(opened);
+      opened.left = missing?.error;
+      if (missing?.mayVisit === false) return;
+    }
     const recorded = opened.journal[0] as Opened;
     const { options } = recorded;
     if (isResumed === true || !session.snapshot.isAt(lease, options))
@@ -93,7 +97,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
             // Do not fold an answer: its tool would run here, and the next model call would fail the turn.
             if (isLeft(live, opened) && (await parkTurn(live, false))) return;
             if (!(await isCancelled(session, opened))) throw opened.left;
-            delete opened.left;
+            opened.left = undefined;
           }
           // The only place that waits. An event that is already there is taken without a promise.
           const next = isResting ? live.run.next(Math.max(leastMs, quietMs(live, opened))) : live.run.next();

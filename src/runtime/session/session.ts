@@ -53,7 +53,7 @@ import { Queue, type QueueWork } from "./queue.ts";
 import { type EnclosingWork, enclosing, type Operation, withoutFinished } from "./reentrancy.ts";
 import { failHandles, look, nextTurn, settle } from "./remote-turns.ts";
 import { SessionSnapshot } from "./session-snapshot.ts";
-import { mayRun, released } from "./turns.ts";
+import { type MissingModel, missingModel, released } from "./turns.ts";
 
 export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   readonly core: Core;
@@ -282,9 +282,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     await this.core.store.release(lease);
   }
 
-  /** Whether a turn that this process found in the store may run here. */
-  mayRun(turn: OpenedTurn): Promise<boolean> {
-    return mayRun(this, turn);
+  /** Why a turn that this process found in the store may not run here. */
+  missingModel(turn: OpenedTurn): Promise<MissingModel | undefined> {
+    return missingModel(this, turn);
   }
 
   /** The host opens the turn. Until its release it is the session's running turn. */

@@ -12,39 +12,42 @@ import type { LiveTurn } from "../live-turn/turn.ts";
 import { committedFact } from "../readers/followers.ts";
 import type { LiveSession } from "./session.ts";
 
+/** Why this process leaves a turn to others. */
+export interface MissingModel {
+  readonly error: RuntimeError;
+  /** An operation may run inside the turn before. */
+  readonly mayVisit: boolean;
+}
+
 /**
- * Whether a turn that this process found in the store may run here. Without the turn's model this process leaves it to
- * others, because failing the turn would end their work. Two cases need no model: a cancel ends the turn, and an operation
- * may run inside a turn that only waits.
+ * Returns why a turn that this process found in the store may not run here. Without the turn's model this process leaves it
+ * to others, because failing the turn would end their work. Two cases need no model: a cancel ends the turn, and an
+ * operation may run inside a turn that only waits.
  */
-export async function mayRun(session: LiveSession, opened: OpenedTurn): Promise<boolean> {
+export async function missingModel(session: LiveSession, opened: OpenedTurn): Promise<MissingModel | undefined> {
   const { core } = session;
   const { lease, journal } = opened;
   const { turnId, config } = journal[0] as Opened;
-  if (core.models.known(config.model) !== undefined) return true;
-  let missing: RuntimeError;
+  if (core.models.known(config.model) !== undefined) return undefined;
+  let error: RuntimeError;
   try {
     await core.models.require(config.model);
-    return true;
-  } catch (error) {
-    missing = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(error) });
+    return undefined;
+  } catch (problem) {
+    error = new RuntimeError("turn.model", { turnId, model: config.model, problem: describeThrown(problem) });
   }
   session.queue.mayHaveMore = false; // Before `isCancelled`: a cancel that comes later makes the queue look again.
-  if (await isCancelled(session, opened)) return true;
+  if (await isCancelled(session, opened)) return undefined;
   if (opened.visit !== undefined) {
     const { stateIn } = await import("../readers/recorded.ts");
     const state = stateIn(core, session.snapshot.stored, journal);
-    if (state !== undefined && isOnlyWaiting(state)) {
-      opened.left = missing;
-      return true;
-    }
+    if (state !== undefined && isOnlyWaiting(state)) return { error, mayVisit: true };
   }
-  core.trace("turn.elsewhere", { problem: missing.message }, { sessionId: session.id, turnId });
+  core.trace("turn.elsewhere", { problem: error.message }, { sessionId: session.id, turnId });
   core.watcher.backOff(session.id);
   await core.store.release(lease);
-  opened.left = missing;
-  session.failAll(missing);
-  return false;
+  session.failAll(error);
+  return { error, mayVisit: false };
 }
 
 /**

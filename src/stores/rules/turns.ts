@@ -1,3 +1,4 @@
+import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import type { KeptJournal } from "../rows/codec.ts";
 import { unpackJournal } from "../rows/kept-journal.ts";
@@ -23,6 +24,8 @@ export function* listTurns(
   { session: id, before, max }: Parameters<Store["turns"]["list"]>[0],
 ): Rule<readonly StoredTurn[]> {
   const session = id === undefined ? undefined : yield* db.get(SESSION, "id", id);
+  if (before !== undefined && !/^[1-9]\d{0,15}$/.test(before))
+    throw new RuntimeError("cursor.unknown", { cursor: before });
   if (id !== undefined && session === undefined) return [];
   const found: StoredTurn[] = [];
   let upTo = before === undefined ? undefined : Number(before) - 1;
