@@ -1,8 +1,10 @@
 // What a client shows of a session, made of its events. Runs in a browser: it imports types and nothing else.
-// C1 Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
-// C2 Only facts outlive a turn: what it had shown goes with its commit. So whoever joins, and whenever, has the same view.
-// C3 A view that was read contains all facts up to its cursor. No fact is counted twice, also if it is told twice.
-// C4 What a turn waits for is a fact: previews neither add nor end it, and it is known of a turn that shows nothing.
+// client-1: Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
+// client-2: Only facts outlive a turn: the commit removes what it had shown. So every reader has the same
+// view, whenever it joins.
+// client-3: A view that was read contains all facts up to its cursor. No fact is counted twice, also if it arrives twice.
+// client-4: What a turn waits for is a fact: previews neither add nor end it, and it is in the view even if the
+// turn shows nothing.
 import type { Preview, PreviewKey, SessionEvent } from "./model/event.ts";
 import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId } from "./model/ids.ts";
 import type { Json } from "./model/json.ts";

@@ -1,10 +1,13 @@
 import { parseArgs } from "node:util";
 import { EXIT, type Io, isInteractive, type Settings, UsageError } from "./io.ts";
+import type { LookSettings } from "./look.ts";
 import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
        bowline run <text>      one turn; - reads the text from stdin
        bowline sessions        what is kept: each session, its turns and its last answer
+       bowline turns           what turns did, the latest first: outcome, model, time, tokens, cost
+       bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
        bowline doctor          looks for damage, and for turns that are open
 
   --app <file>      with chat and run: your own runtime, the default export of a module, such as
@@ -14,14 +17,19 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --mode <mode>     how the model acts: tools, by tool calls; code, by writing TypeScript that calls the tools and whose
                     variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
   --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
-                    :memory: keeps nothing. The doctor also takes postgres://user:password@host/database
+                    :memory: keeps nothing. turns, show and doctor also take postgres://user:password@host/database
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
-  --json            with run: every event as a line of JSON, the result last; with sessions and doctor: all of it
+  --json            with run: every event as a line of JSON, the result last; with sessions, turns, show and doctor: all
+                    of it
   --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
   --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
                     spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
                     escaped
   --help, --version
+
+With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
+--outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
+With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
@@ -30,14 +38,27 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
-type Command = (io: Io, settings: Settings, words: readonly string[]) => Promise<number>;
+type Command = (io: Io, settings: LookSettings, words: readonly string[]) => Promise<number>;
 /** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   run: async () => (await import("./run.ts")).run,
   chat: async () => (await import("./chat.ts")).chat,
   sessions: async () => (await import("./sessions.ts")).sessions,
+  turns: async () => (await import("./turns.ts")).turns,
+  show: async () => (await import("./show.ts")).show,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };
+/** The commands that options of turns are for. */
+const ONLY_FOR = {
+  ...{
+    state: ["turns"],
+    outcome: ["turns"],
+    since: ["turns"],
+    max: ["turns"],
+    full: ["show"],
+    prices: ["turns", "show"],
+  },
+} as const;
 
 /** Runs the program on the given streams and returns the exit code. Errors are one line on stderr. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
@@ -56,15 +77,20 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const [name = "chat", ...words] = positionals;
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
-  const { app, model, mode, session, db, json = false, verbose = false, raw = false } = flags;
-  const settings = { app, model, mode, session, db, json, verbose, raw };
+  const { app, model, mode, session, db, json = false, verbose = false, raw = false, full = false } = flags;
+  const { state, outcome, since, max, prices } = flags;
+  const looks = { state, outcome, since, max, prices, full };
+  const settings = { app, model, mode, session, db, json, verbose, raw, ...looks };
   if (app !== undefined) requireApp(name, settings);
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load === undefined) {
     const known = Object.keys(COMMANDS).join(", ");
     throw new UsageError(`There is no command ${JSON.stringify(name)}.`, `There are ${known}. ${SEE_HELP}`);
   }
-  if (words.length > 0 && name !== "run")
+  for (const [option, commands] of Object.entries(ONLY_FOR))
+    if (flags[option as keyof typeof ONLY_FOR] !== undefined && !(commands as readonly string[]).includes(name))
+      throw new UsageError(`--${option} is for ${commands.join(" and ")}.`, SEE_HELP);
+  if (words.length > 0 && name !== "run" && name !== "show")
     throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
   if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
   // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
@@ -100,6 +126,12 @@ function parse(args: readonly string[]) {
         json: { type: "boolean" },
         verbose: { type: "boolean" },
         raw: { type: "boolean" },
+        state: { type: "string" },
+        outcome: { type: "string" },
+        since: { type: "string" },
+        max: { type: "string" },
+        prices: { type: "string" },
+        full: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean" },
       },

@@ -280,7 +280,7 @@ class JournalRun extends LocalRun {
     if (this.lost !== undefined) throw this.lost;
   }
 
-  /** Stores the returned events before it gives up the lease, so that the next run folds all of them. */
+  /** Stores the returned events before it releases the lease, so that the next run folds all of them. */
   override async park(parked: ParkedTurn): Promise<{ kind: "parked" } | { reopen: readonly TurnEvent[] }> {
     await this.#write();
     if (this.lost !== undefined) throw this.lost;

@@ -77,7 +77,7 @@ export const memory = definePlugin({
         writes: true,
         execute: async (given, { state, once }) => {
           const note = worded(given, options);
-          // `once` keeps the time over a crash: a rerun must not date the note anew.
+          // `once` keeps the time over a crash: a rerun must not change the date of the note.
           const at = await once("at", () => Date.now());
           const { id, isNew } = keep(state, note, at, options);
           return isNew ? TEXTS.saved(id) : TEXTS.savedBefore(id);

@@ -29,7 +29,7 @@ export const plan = definePlugin({
   state: optionsSchema<unknown, Plan>(planOf),
   setup: ({ options: { stepsMax, inChildren }, session, tool, query, command }) => {
     const isHere = session.isRoot || inChildren;
-    // An update of the plan that no event has told yet. Not state: events of a turn are previews, and an observer that
+    // An update of the plan without an event so far. Not state: events of a turn are previews, and an observer that
     // missed one asks for `current`.
     let pending: { readonly explanation?: string } | undefined;
     const emitPlan = (now: Plan) => {
@@ -70,7 +70,7 @@ export const plan = definePlugin({
             { slot: "environment", title: "Plan", text: shown(state.get().steps), isVolatile: true },
           ]
         : [],
-      // Told here and not in `afterToolCall`: a hook there would cost every call of every tool a record in the journal.
+      // Emitted here and not in `afterToolCall`: a hook there would cost every call of every tool a record in the journal.
       checkpoint: isHere ? ({ state }) => emitPlan(state.get()) : [],
       // A turn that is stopped, or finished by a tool, passes no checkpoint after its last round.
       afterTurn: isHere ? ({ state }) => emitPlan(state.get()) : [],

@@ -4,7 +4,7 @@ import type { Owned } from "../kernel/hooks.ts";
 import type { Monitors } from "../kernel/monitor.ts";
 import { closePlugins, installPlugins, type Plugin } from "../kernel/plugin.ts";
 import type { Section } from "../kernel/prompt.ts";
-import type { PluginOptions } from "../kernel/services.ts";
+import type { PluginOptions, Services } from "../kernel/services.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../kernel/tool.ts";
 import type { Awaitable } from "../model/awaitable.ts";
 import type { Budget, SessionConfig } from "../model/config.ts";
@@ -134,6 +134,8 @@ export interface Runtime extends AsyncDisposable {
   };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
+  /** Bytes by the hash of their content: `get` returns those of an attachment. */
+  readonly blobs: Services["blobs"];
   /**
    * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
    * or wait for something. Throws `runtime.passive` with `recover: "never"`.
@@ -313,6 +315,7 @@ class RuntimeHandle implements Runtime {
   readonly sessions: AppSessions = appSessions(() => this.#open());
   readonly turns: Turns = {
     list: async (page) => (await this.#turns()).list(page),
+    find: async (id) => (await this.#turns()).find(id),
     get: async (id) => (await this.#turns()).get(id),
     timeline: async (id) => (await this.#turns()).timeline(id),
     journal: async (id) => (await this.#turns()).journal(id),
@@ -332,6 +335,10 @@ class RuntimeHandle implements Runtime {
   readonly jobs: AppJobs = appJobs(() => this.#open());
   readonly monitors = appMonitors(() => this.#open());
   readonly triggers: AppTriggers = appTriggers(() => this.#open());
+  readonly blobs: Services["blobs"] = {
+    get: (hash) => this.#open().blobs.get(hash),
+    put: (data) => this.#open().blobs.put(data),
+  };
 
   async recover(): Promise<Recovered> {
     const { watcher, runs } = this.#open();

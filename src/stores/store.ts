@@ -518,7 +518,7 @@ export interface EndedTurn {
 
 /** What lists of turns show and the nodes of the turn do not contain. */
 export interface TurnSummary {
-  /** When its input was accepted, if the turn had to wait for another one. */
+  /** When its input was accepted, if that is not `startedAt`. The fact of the acceptance has this time. */
   readonly acceptedAt?: number;
   /** When the turn was opened. */
   readonly startedAt: number;
@@ -543,6 +543,8 @@ export interface StoredTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly state: "waiting" | "open" | "parked" | "ended";
+  /** The owner of its session. */
+  readonly owner?: string;
   /** The position in the list. */
   readonly cursor: string;
   /** The open turn's lease: whether another process can take the turn over. */
@@ -754,6 +756,7 @@ export interface Store {
    * `cursor.unknown` for a cursor of another order.
    */
   list(page?: {
+    readonly id?: SessionId;
     readonly owner?: string;
     readonly tag?: string;
     readonly state?: SessionState;

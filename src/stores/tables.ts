@@ -280,10 +280,15 @@ export interface TurnRow {
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
-  /** The input or the append. Once the turn has ended: its journal, or null if none is kept. */
-  readonly input?: InputContent | SessionChange | KeptJournal | null;
+  /**
+   * The input or the append. Once the turn has ended: its journal, or null if none is kept. Once another turn has settled
+   * the input: what the nodes of that turn do not contain. An early version stored null.
+   */
+  readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }
 export type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+/** Without it, the fact of the acceptance would have another time once the input is settled. */
+export type SettledInput = Pick<NewInput, "at" | "metadata">;
 export const TURN = table<TurnRow>()(
   "turn",
   {

@@ -106,7 +106,7 @@ async function soon<T>(promise: Promise<T>, otherwise: string): Promise<T> {
   }
 }
 
-/** Asserts that the stream ends soon: by itself, or with a `ProviderFailure`. */
+/** Asserts that the stream ends soon, normally or with a `ProviderFailure`. */
 async function endsSoon(stream: Stream): Promise<void> {
   try {
     await readAll(stream);

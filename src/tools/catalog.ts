@@ -159,7 +159,7 @@ export interface CatalogKey {
 
 const ENTRIES_MAX = 4;
 
-/** The catalogs last built for a session, newest first, and what the protocol says of them. */
+/** The catalogs last built for a session, newest first, with the protocol's preamble of each. */
 export class CatalogCache<T> {
   readonly #entries: {
     readonly key: CatalogKey;

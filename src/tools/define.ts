@@ -106,7 +106,7 @@ export function defineToolProvider(spec: ToolProvider): ToolProvider {
   return spec;
 }
 
-/** For a provider that was made elsewhere, which may have fields of its own. */
+/** For a provider that another module made, which can have further fields. */
 export function requireProvider(spec: ToolProvider): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("tool.invalid", { name: `the tool provider ${String(spec?.id)}`, problem });

@@ -78,7 +78,7 @@ export interface Dispatch {
 /** Previews of calls for readers of the turn. */
 export interface CallShow {
   started(call: PlacedCall): void;
-  /** The call's own work is over, in an attempt or at the gate. */
+  /** The call's own work has ended, in an attempt or at the gate. */
   returned(call: PlacedCall, output: ToolOutput): void;
   /** Its result is settled. */
   ended(call: PlacedCall, output: ToolOutput): void;
@@ -95,10 +95,10 @@ export interface Deferred {
   readonly schema?: JsonObject;
 }
 
-/** A call that waits for what is over, again and again, would never end. */
+/** Bounds how often a call can wait. A call that waits again and again for ended work would never end. */
 export const DEFERS_MAX = 100;
 
-/** Every wait ends: this much later, unless its maker says when. */
+/** When a wait expires that has no `until`. */
 export const WEEK_MS = 7 * 24 * 3_600_000;
 
 // ── Gate ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +157,7 @@ function gateOne(
     if (verdict?.value.kind === "shortCircuit")
       return settled(bounded(call.name, value(verdict.value.value), dispatch.limits.resultBytesMax));
     const asks = verdict?.value.kind === "ask" ? verdict.value : undefined;
-    // Whoever approved these arguments was asked about exactly them; a plugin that replaces them asks again.
+    // A person approved exactly these arguments. If a plugin replaces them, the question is asked again.
     const isApproved = placed.isApproved === true && gated.call === call;
     return andThen(target.check(gated.call), (result): Judged => {
       const passed = passOrRefuse(dispatch, found.value, gated.call, call, result);

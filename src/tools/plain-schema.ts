@@ -80,7 +80,7 @@ function isPlainObject(value: unknown): value is Fields {
 const IS = {
   string: (value) => typeof value === "string",
   number: (value) => typeof value === "number",
-  // Infinity counts as an integer: Ajv says so with `strict: false`, and a tool's result may hold it.
+  // Infinity counts as an integer, because Ajv with `strict: false` accepts it and a tool's result can contain it.
   integer: (value) => typeof value === "number" && !(value % 1) && !Number.isNaN(value),
   boolean: (value) => typeof value === "boolean",
   null: (value) => value === null,

@@ -20,7 +20,7 @@ interface Keeper {
 }
 
 /**
- * Turns what a tool returned into an output: JSON, attachments, control, or a failure that says why it cannot be used.
+ * Turns what a tool returned into an output: JSON, attachments, control, or a failure with the reason why it cannot be used.
  */
 export function resultOf(
   name: string,
@@ -102,7 +102,7 @@ function within(name: string, output: ToolOutput, json: string, max: number): To
   return bytes === undefined ? output : tooLarge(name, bytes, max);
 }
 
-/** Applies the size limit to an output that a hook put in the place of a result. */
+/** Applies the size limit to an output that replaces a result. */
 export function bounded(name: string, output: ToolOutput, bytesMax: number): ToolOutput {
   if (output.kind !== "value") return output;
   const { value: given } = output;
@@ -153,7 +153,7 @@ export const failure = (
 export const denied = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.denied(name, reason.slice(0, REASON_MAX)));
 
-/** The call was made, which the model must know: it might make up for it otherwise. */
+/** The message must contain that the call ran, because the model could otherwise repeat it. */
 export const withheld = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.withheld(name, reason.slice(0, REASON_MAX)));
 

@@ -81,7 +81,7 @@ export class Listing implements Source {
     return this.provider.id;
   }
 
-  /** Whether `offers` is the provider's list as far as it has told. */
+  /** Whether `offers` is the provider's latest list, as far as `watch` has reported changes. */
   get isRead(): boolean {
     return !this.#isStale;
   }
@@ -103,9 +103,9 @@ export class Listing implements Source {
     return this.#reading.then(() => (this.#isStale && !this.#hasFailed ? this.refresh(true) : undefined));
   }
 
-  /** Reads the list whether or not the provider said that it changed, and offers its tools anew, none of them loaded. */
+  /** Reads the list even without a reported change, and offers its tools again, none of them loaded. */
   async renew(): Promise<void> {
-    await this.#reading; // It may have begun before the change that the caller knows of.
+    await this.#reading; // It may have begun before the change that made the caller ask.
     this.#seen = RENEWED;
     this.#isStale = true;
     await (this.refresh(true) ?? this.#reading);
@@ -243,7 +243,7 @@ export class Listings {
     let known = this.#known.get(value);
     if (known === undefined) {
       // A provider that comes back is used by more than one session: the extra user keeps it as long as the runtime, or
-      // each session would list it anew.
+      // each session would list it again.
       known = { listing: new Listing(plugin, value, this.#report), users: this.#before.has(value) ? 1 : 0 };
       this.#known.set(value, known);
       this.#before.add(value);

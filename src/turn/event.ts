@@ -52,7 +52,7 @@ export interface Opened {
   readonly takes?: true;
   /** The caller's notes about the input. */
   readonly metadata?: JsonObject;
-  /** When the input was accepted, if the turn had to wait for another one. */
+  /** When the input was accepted, if the turn was not opened at that time. */
   readonly acceptedAt?: number;
   readonly generation: number;
 }

@@ -445,7 +445,7 @@ function go(move: Move, work: Work): void {
     // This event itself may have started a backoff of a call, which is dropped too.
     move.drop(isAsleep);
     become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
-    // Waiting code gets no more answers, so the cell is over when its calls are settled.
+    // Waiting code gets no more answers, so the cell ends when its calls are settled.
     const isAtRest = work.cell !== undefined && move.state.open.every((effect) => effect.name === GRACE);
     return isAtRest ? executed(move, stoppedCell(windingReason(move))) : undefined;
   }
@@ -553,7 +553,7 @@ function windCalls(move: Move): void {
 function graceOver(move: Move): void {
   const { phase, winding } = move.state;
   if (winding === undefined) return;
-  // Settling and finalizing hooks have deadlines of their own and may redact results, so they are not dropped.
+  // Settling and finalizing hooks have separate deadlines and can redact results, so they are not dropped.
   const isExec = move.state.open.some((effect) => effect.kind === "exec");
   move.drop((effect) => effect.kind !== "settle" && effect.kind !== "finalize");
   if (phase.kind === "finalizing" || phase.kind === "ended") return;

@@ -278,7 +278,7 @@ export const cancelCalls = (work: Work, reason: string): Work => ({
 });
 
 /**
- * Ends calls that still run when the grace period is over. They may have taken effect, so they are unknown (work-4).
+ * Ends calls that still run after the grace period. They may have taken effect, so they are unknown (work-4).
  */
 export const abandonCalls = (work: Work, reason: string): Work => ({
   ...work,
@@ -329,7 +329,7 @@ export function isTriedAgain({ phase, winding }: TurnState, { at }: PlacedCall, 
   return call !== undefined && retryDelay(call, output) !== undefined;
 }
 
-/** Wakes a call: its backoff is over, an answer arrived, or the turns that it waits for have ended. */
+/** Wakes a call: its backoff has passed, an answer arrived, or the turns that it waits for have ended. */
 export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnswer = REVOKED): Work {
   const { at: now } = move;
   const sleep = sleepOf(work, effect);

@@ -3,7 +3,7 @@ import { sample } from "../kit/size.ts";
 import { file } from "../kit/stores.ts";
 import { soundFile, sweep } from "./damage.ts";
 
-const FILES = sample(24, 240);
+const FILES = sample(48, 240);
 
 test("D8 of files with a flipped byte or a changed row none is read wrong without a word of the check", async () => {
   const { broken, ...seen } = await sweep(await soundFile(file()), 0, FILES);

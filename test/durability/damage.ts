@@ -157,7 +157,7 @@ export async function soundFile(path: string): Promise<Sample> {
   await store.park(waiting, { turnId: waiting.turnId, wakeAt: LATER + 1_000, waits: keys }, NOW);
 
   // A turn that was kept beside the path, and one whose input another turn settled.
-  await store.create(newSession(beside));
+  await store.create({ ...newSession(beside), owner: "acme", tags: ["red", "tall"] });
   await turn(store, "base", {}, { to: beside });
   const late = await begin(store, "late", { to: beside });
   await commit(store, late, { base: "turn-base.0" as NodeId, entries: [] });
@@ -247,6 +247,9 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
     await ask("list", () => store.list());
     await ask("children", () => store.list({ parent: "chat" as SessionId }));
     await ask("forks", () => store.list({ origin: "chat" as SessionId }));
+    for (const page of [{ order: "activity" }, { order: "created" }, { owner: "acme" }, { tag: "red" }] as const)
+      await ask(`list of ${JSON.stringify(page)}`, () => store.list(page));
+    await ask("turns", () => store.turns.list({ max: 1_000 }));
     await ask("changes", () => store.changes(undefined, { max: 1_000 }));
     await ask("latest", () => store.latest());
     await ask("waits", () => store.waits.list({ max: 10 }));
@@ -266,6 +269,8 @@ async function readingOf(path: string, { turns, blobs }: Known): Promise<Reading
       await ask(`find ${id}`, () => store.find(id));
       await ask(`end of ${id}`, () => store.terminal(id));
       await ask(`journal of ${id}`, () => store.journal(id, 0));
+      await ask(`record of ${id}`, () => store.turns.get(id));
+      await ask(`kept journal of ${id}`, () => store.turns.journal(id));
     }
     for (const hash of blobs) await ask(`blob ${hash}`, () => store.blobs.get(hash as BlobHash));
     for (const key of KEYS) await ask(`wait ${key}`, () => store.waits.get(waitIdOf(key)));

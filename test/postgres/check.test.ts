@@ -123,6 +123,14 @@ const DAMAGE: { readonly [what: string]: readonly [sql: string, ...findings: str
     "DELETE FROM fact WHERE n = (SELECT done FROM turn WHERE id = 'turn-one')",
     "Turn turn-one: a fact of it is missing",
   ],
+  "a withdrawal is told as the end of a turn": [
+    "UPDATE fact SET kind = 1 WHERE n = (SELECT done FROM turn WHERE state = 2)",
+    "The facts: what N tell of is missing",
+  ],
+  "an end is told as a withdrawal": [
+    "UPDATE fact SET kind = 5 WHERE n = (SELECT done FROM turn WHERE id = 'turn-one')",
+    "The facts: what N tell of is missing",
+  ],
   "a question has no fact": [
     "DELETE FROM fact WHERE n = (SELECT asked FROM wait WHERE key = 'w2')",
     "The wait W: a fact of it is missing",

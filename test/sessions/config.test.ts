@@ -3,6 +3,7 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { asSessionId } from "../../src/model/ids.ts";
 import { echo, end as finish, plays, text } from "../kit/models.ts";
 import { outline, passed, signalOf, within } from "../kit/reading.ts";
 import { ANSWERING } from "../kit/stores.ts";
@@ -411,14 +412,20 @@ test("S15 sessions.get answers what is committed, also of a session that this ru
   await session.turn("Hi.").result();
   await session.configure({ settings: { topP: 1 } });
   const reading = await world.one.sessions.get("s");
-  const { messages, head, usage, ledger, turns } = await session.read();
+  const { messages, head, cursor, usage, ledger, turns } = await session.read();
+  expect(outline(messages)).toEqual(["user: Hi.", expect.stringContaining("assistant: ")]);
+  expect(turns).toBe(1);
   expect(reading).toEqual({
     id: "s",
+    createdAt: (await store.load(asSessionId("s")))?.createdAt,
+    cursor,
     messages,
     head,
     usage,
     ledger,
     turns,
+    inputs: [],
+    waits: [],
     config: { model: "echo/test", instructions: "Of the runtime.", settings: { topP: 1 } },
   });
   await world.two.sessions.delete("s");

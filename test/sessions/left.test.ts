@@ -5,7 +5,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, recited, says, scripted } from "bowline/testing";
 import { expect, test, vi } from "vitest";
 import { listener } from "../kit/models.ts";
-import { eventsOf, signalOf } from "../kit/reading.ts";
+import { eventsOf, outline, signalOf } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
 import { onEvent } from "../kit/telemetry.ts";
 import { deployed, held, quickWorld } from "../kit/worlds.ts";
@@ -82,7 +82,14 @@ test("D3 D8 opening a session without the model of its open turn leaves the turn
   await expect(session.configure({ model: "scripted/other" })).rejects.toMatchObject(refused);
   expect((await session.read()).openTurn).toMatchObject({ id: turnId, calls: [{ call: { name: "work" } }] });
   await skipped.promise;
-  expect(await other.sessions.get("a")).toMatchObject({ turns: 0, openTurn: turnId });
+  const { turns, openTurn, inputs } = await other.sessions.get("a");
+  expect({ turns, openTurn }).toMatchObject({ turns: 0, openTurn: { id: turnId } });
+  expect(outline(openTurn!.messages)).toEqual(["user: Work.", "calls work"]);
+  expect(openTurn!.calls).toMatchObject([{ effect: "r1.call.0", call: { name: "work" }, state: "running" }]);
+  expect(inputs.map((input) => [input.turnId, input.state])).toEqual([
+    [turnId, "running"],
+    [queuedId, "waiting"],
+  ]);
   await other.close();
 
   const work = held();

@@ -113,10 +113,44 @@ test("S11 what was taken back, and what a turn took at a boundary, leaves the st
   stop.go();
   await turn.result();
   const events = await watcher.until(isEnd(2));
-  expect(events.filter(({ kind }) => kind === "accepted")).toHaveLength(4);
+  const [go, steer, next, never, withdrawn, ...ends] = factsIn(events);
+  expect([go, steer, next]).toMatchObject(["Go.", "Steer.", "Next."].map((said) => ({ kind: "accepted", text: said })));
+  expect(never).toMatchObject({ kind: "accepted", key: "never" });
+  const { turnId, inputId } = never as Extract<SessionEvent, { readonly kind: "accepted" }>;
+  const { cursor } = withdrawn!;
+  const fact = { fact: true, sessionId: session.id, kind: "withdrawn", turnId, inputId, key: "never" };
+  expect(withdrawn).toEqual({ ...fact, cursor });
+  expect(ends.map(inShort)).toEqual(["committed turn", "committed turn"]);
   expect(await drawn(screenOf(events), session)).toEqual(await kept(session));
   expect(outline((await session.read()).messages)).toContain("user: Steer.");
   expect(screenOf(events).showing).toEqual([]);
+});
+
+test.each(KEPT)("S11 an observer that waits receives a withdrawal at once, %s", async (_, store) => {
+  const stop = new Stop();
+  const model = scripted(calls("slow"), says("Done."), says("Later."));
+  await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)] });
+  const session = await runtime.session("s");
+  const watchers = [watch(session), watch(session, { tree: true })];
+  const feed = runtime.observe();
+  const turn = session.turn("Go.");
+  await stop.reached;
+  await session.send("Never.", { at: "next-turn", key: "never" });
+  const isAccepted = (events: readonly SessionEvent[]) => events.some((event) => "key" in event);
+  for (const watcher of watchers) await watcher.until(isAccepted);
+  for (const text of ["Go.", "Never."]) expect((await feed.next()).value).toMatchObject({ kind: "accepted", text });
+  await session.inputs.cancel({ key: "never" });
+  // Nothing else happens meanwhile, and a memory store is not polled.
+  const isWithdrawn = (events: readonly SessionEvent[]) => events.some(({ kind }) => kind === "withdrawn");
+  for (const watcher of watchers) expect(factsIn(await within(watcher.until(isWithdrawn)))).toHaveLength(3);
+  expect((await within(feed.next())).value).toMatchObject({ kind: "withdrawn", sessionId: "s", key: "never" });
+  // An observer that comes later is told the same, except for what was said.
+  const late = factsIn(await watch(session).until(isWithdrawn));
+  const early = factsIn(watchers[0]!.events);
+  const { text: _text, at: _at, ...rest } = early[1] as SessionEvent & { readonly text: string; readonly at: number };
+  expect(late).toEqual([early[0], rest, early[2]]);
+  stop.go();
+  await turn.result();
 });
 
 test("S12 an attempt that is tried again takes back exactly what it had shown", async () => {

@@ -511,7 +511,7 @@ interface EndedTurn {
 }
 /** What lists of turns show and the nodes of the turn do not contain. */
 interface TurnSummary {
-  /** When its input was accepted, if the turn had to wait for another one. */
+  /** When its input was accepted, if that is not `startedAt`. The fact of the acceptance has this time. */
   readonly acceptedAt?: number;
   /** When the turn was opened. */
   readonly startedAt: number;

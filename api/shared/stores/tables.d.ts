@@ -167,10 +167,15 @@ interface TurnRow {
   readonly done: number | null;
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
-  /** The input or the append. Once the turn has ended: its journal, or null if none is kept. */
-  readonly input?: InputContent | SessionChange | KeptJournal | null;
+  /**
+   * The input or the append. Once the turn has ended: its journal, or null if none is kept. Once another turn has settled
+   * the input: what the nodes of that turn do not contain. An early version stored null.
+   */
+  readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }
 type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+/** Without it, the fact of the acceptance would have another time once the input is settled. */
+type SettledInput = Pick<NewInput, "at" | "metadata">;
 declare const TURN: Table<TurnRow, "all" | "append" | "aside" | "boundary" | "claim" | "free" | "id" | "injected" | "input" | "inputKey" | "opens" | "ready" | "session" | "waiting" | "withdrawn">;
 /** Events of a session's open turn that were written together. */
 interface JournalRow {

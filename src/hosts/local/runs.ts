@@ -5,7 +5,7 @@ import type { World } from "../../model/world.ts";
  */
 export const LOOK_MS = 500;
 
-/** A turn that knows its index in the list, so that it can be removed without a search. */
+/** A turn with its index in the list, so that it can be removed without a search. */
 interface Listed {
   place: number;
   look(): void;

@@ -1,5 +1,5 @@
 // Tests of a call's arguments. A test can end in three ways: passed, not passed, and undefined: it cannot be made on this
-// value. What then counts is the rule's matter, since only it knows which side is the safe one.
+// value. The rule decides what counts then, because the safe side depends on the rule.
 import type { Fields } from "../../plugin.ts";
 
 export type Scalar = string | number | boolean | null;

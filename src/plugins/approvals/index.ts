@@ -140,7 +140,7 @@ function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecis
   const body = { callId: call.id, tool: call.name, answer, approved, at, ...(by === undefined ? {} : { by }) };
   const event = emitEvent("remembered", body);
   const directives = approved ? [event] : [event, deny(known.reason ?? TEXTS.deniedBefore)];
-  // Nobody is asked, so the call has no trail: a node says whose answer let it through.
+  // No person is asked, so the call has no trail: a node records whose answer allowed it.
   return graph.append([{ kind: "plugin", type: "remembered", body }]).then(() => directives);
 }
 

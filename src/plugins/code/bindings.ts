@@ -132,7 +132,7 @@ export function seedOf(seed: CodeState["seed"], isEmpty: boolean, messages: read
   return isEmpty ? { ...value, ...(since === undefined ? {} : { since }) } : undefined;
 }
 
-/** Whether the conversation has begun anew since then, with a task: that has none of these. A compaction keeps them. */
+/** Whether a frame with a new task began since then: it has none of these. A compaction keeps them. */
 export function hasAnotherTask(since: string | undefined, [first]: readonly Message[]): boolean {
   return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
 }
@@ -188,7 +188,7 @@ export class Bindings {
     return bytes === undefined ? undefined : (JSON.parse(new TextDecoder().decode(bytes)) as Json);
   }
 
-  /** bindings-1: what a heap must be told that has these. */
+  /** bindings-1: the changes for a heap that has these. */
   async changesTo(heap: Digests): Promise<Changes> {
     const unbinds = Object.keys(heap).filter((name) => !Object.hasOwn(this.all, name));
     const binds: GuestValue[] = [];

@@ -21,7 +21,7 @@ export class RunningCell {
   #printed = "";
   #attachments: Attachments = [];
   readonly #reads = new Map<string, GuestRead>();
-  /** The code is over, and its value was handed to a tool: where that call is, and how the cell ends after it. */
+  /** The code has ended, and its value was handed to a tool: where that call is, and how the cell ends after it. */
   #finishing: { readonly at: string; readonly end: Executed } | undefined;
 
   constructor(cell: Cell, shownCharsMax: number) {
@@ -39,11 +39,11 @@ export class RunningCell {
     this.#attachments = [...this.#attachments, ...output.attachments].slice(0, ATTACHMENTS_MAX);
   }
 
-  /** The answer to a delivery that comes when the code is over already; undefined while it is not. */
+  /** The answer to a delivery after the code has ended; undefined while it runs. */
   afterEnd(at: string): CellProgress | undefined {
     if (this.#finishing === undefined) return undefined;
     const { end } = this.#finishing;
-    // Others are sleeps that nobody waits for any more.
+    // Others are sleeps that no code awaits any more.
     return at === this.#finishing.at ? end : { kind: "called", calls: [], meter: end.meter };
   }
 
@@ -76,7 +76,7 @@ export class RunningCell {
     return { kind: "executed", output, meter, heap: progress.state === "stopped" ? undefined : progress.heap };
   }
 
-  /** What it printed, and how it ended. A protocol that wants them whole is given the two as parts of their own. */
+  /** What it printed, and how it ended. A protocol that wants them whole gets the two as separate parts. */
   #partsOf(progress: Over, tools?: CodeTools): Executed["output"]["parts"] {
     const end = [endOf(progress), hintFor(progress, tools)];
     if (progress.state !== "stopped") end.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));

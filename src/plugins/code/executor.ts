@@ -170,7 +170,7 @@ export class Executor implements CodeExecutor<CodeState> {
     return progress;
   }
 
-  /** The answer to a delivery when the code is over already. */
+  /** The answer to a delivery after the code has ended. */
   #afterEnd({ deliver }: CellSegment): CellProgress | undefined {
     return deliver === undefined ? undefined : this.#requireRunning().afterEnd(deliver.at);
   }
@@ -181,7 +181,7 @@ export class Executor implements CodeExecutor<CodeState> {
 
   async snapshot({ start, isFresh, segments }: CodePast<CodeState>, { state }: Context): Promise<void> {
     const { resets } = state.get();
-    // Somebody wanted the heap forgotten while the turn was open: that counts from this commit on.
+    // The app reset the heap while the turn was open: that counts from this commit on.
     const isReset = resets !== start.get().resets;
     if (isReset || (isFresh && segments.length === 0)) return forgetImage(state, this.#cells, resets);
     await keepImage(state, this.#cells, await this.#requireGuest().image(), this.#bound);

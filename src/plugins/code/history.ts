@@ -1,4 +1,4 @@
-// What was said so far, as code sees it: `history`.
+// The conversation so far, as code sees it: `history`.
 import type { CodeContext } from "../../protocol.ts";
 import type { Surroundings } from "../../sandbox/quickjs/index.ts";
 

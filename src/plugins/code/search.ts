@@ -13,7 +13,7 @@ const SIGNATURE_CHARS_MAX = 1_200;
 
 const indexOf = toolIndexer();
 
-/** `values`: names that are no modules for code, because they stand for something else. */
+/** `values`: names that are not modules for code, because they stand for something else. */
 export async function searchTools(
   words: string,
   { catalog, membership }: Place,

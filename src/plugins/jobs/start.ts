@@ -1,4 +1,4 @@
-// `jobs_start` and `jobs_signal`: a model begins the tasks that it was offered, and tells jobs what they wait for.
+// `jobs_start` and `jobs_signal`: a model starts the tasks that it was offered, and sends jobs the signals that they wait for.
 import { hasCode, type ToolContext, ToolError } from "../../plugin.ts";
 import type { Sent, SignalInput, Started, StartInput } from "./inputs.ts";
 import { documentOf, type Offer, type Settings } from "./options.ts";

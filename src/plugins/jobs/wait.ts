@@ -1,4 +1,4 @@
-// `jobs_wait`: puts its call aside until the jobs are over, so that the turn can be parked and go on in any process.
+// `jobs_wait`: puts its call aside until the jobs have ended, so that the turn can be parked and resumed in any process.
 //
 // 1. What the call waits for, and since when, is recorded at its first attempt; later ones wait for the same.
 // 2. Every attempt looks at the jobs themselves. It answers when enough of them are over or idle, or the time is, and is
@@ -74,7 +74,7 @@ async function snapshotOf({ childId }: JobRecord, session: Context["session"]) {
 
 const isSettled = (job: JobRecord): boolean => isOver(job) || job.state === "idle";
 
-/** Puts the call aside until one of these, or all, are over. */
+/** Puts the call aside until one of these, or all, have ended. */
 async function aside(
   open: readonly JobRecord[],
   need: "all" | "any",

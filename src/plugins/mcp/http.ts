@@ -30,7 +30,7 @@ export function httpTransport(
       initialReconnectionDelay: RECONNECT_MS,
       maxReconnectionDelay: 30_000,
       reconnectionDelayGrowFactor: 2,
-      maxRetries: Number.MAX_SAFE_INTEGER, // A probe decides when to give up: each failure is reported and makes one.
+      maxRetries: Number.MAX_SAFE_INTEGER, // A probe decides when the link is lost: each failure is reported and makes one.
     },
     reconnectionScheduler: (reconnect, delay) => {
       const timer = setTimeout(reconnect, Math.max(delay, RECONNECT_MS)).unref(); // The server may ask for less.

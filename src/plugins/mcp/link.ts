@@ -31,7 +31,7 @@ export type Handshake = "legacy" | "auto";
 
 const PROBE_MS = 5_000;
 const PROBE_EVERY_MS = 10_000;
-/** After this many calls in a row that ran out of time, a server that does not answer a probe either is given up. */
+/** After this many timeouts in a row, a server that does not answer a probe either counts as lost. */
 const TIMEOUTS_MAX = 3;
 const RESUBSCRIBE_MS = 500;
 const GOODBYE_MS = 1_000;
@@ -227,7 +227,7 @@ export class Link {
     }
   }
 
-  /** Notifications may come on a stream of their own, which is opened again when the server ends it. */
+  /** Notifications can come on a separate stream, which is opened again when the server ends it. */
   async #resubscribe(): Promise<void> {
     let current = this.#client.autoOpenedSubscription;
     while (current !== undefined) {
@@ -273,7 +273,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
 async function transportTo(sdk: Sdk, { at }: Settings, bytesMax: number): Promise<Transport> {
   if (at.kind === "remote") return httpTransport(sdk, at, bytesMax);
   if (process.platform !== "win32") return new ChildTransport(at, sdk.deserializeMessage, bytesMax);
-  // On Windows there are no process groups, and commands are found by other rules: the package knows them.
+  // On Windows there are no process groups, and commands are found by other rules, which the package has.
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const { kind: _, args = [], env = {}, ...rest } = at;
   return new StdioClientTransport({ ...rest, args: [...args], env, stderr: "ignore", maxBufferSize: bytesMax });

@@ -49,7 +49,7 @@ export interface McpStatus {
 }
 
 const BACKOFF = { fromMs: 500, toMs: 30_000 };
-/** A connection that held this long counts as good: the pauses between tries begin anew. */
+/** A connection that held this long counts as good: the pauses between tries start from the beginning. */
 const STEADY_MS = 10_000;
 
 export class Server {
@@ -290,7 +290,7 @@ export class Server {
       timeoutMs: idleMs,
       isSerial,
       retry,
-      // A call that changes something is not rerun after a crash: a server need not know idempotency keys.
+      // A call that changes something is not rerun after a crash: a server need not support idempotency keys.
       onInterrupt: retry === "never" ? "fail" : "rerun",
       execute: (input, context) => this.#call(listed, input, context, retry !== "never"),
     });

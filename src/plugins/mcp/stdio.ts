@@ -17,7 +17,7 @@ export class ChildTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
-  /** The package knows by this field and `pid` that it speaks with a process. */
+  /** By this field and `pid` the package detects a process. */
   readonly stderr = null;
   readonly #place: Extract<ServerAddress, { kind: "process" }>;
   readonly #parse: (line: string) => JSONRPCMessage;
@@ -84,7 +84,7 @@ export class ChildTransport implements Transport {
       child.once("close", () => this.#over());
       child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
       child.stderr.on("data", (chunk: Buffer) => this.#keep(chunk.toString()));
-      // The exit of the process says more than the error of a pipe, which would be thrown without a listener.
+      // The exit of the process has more information than the error of a pipe, which would be thrown without a listener.
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
     });
   }
@@ -98,7 +98,7 @@ export class ChildTransport implements Transport {
     });
   }
 
-  /** Ends the process: first by closing its stdin, as MCP says, then with SIGTERM, then with SIGKILL. */
+  /** Ends the process: first by closing its stdin, as MCP requires, then with SIGTERM, then with SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -20,7 +20,7 @@ export interface Skipped {
 export interface Toolbox {
   readonly tools: ReadonlyMap<string, Listed>;
   readonly skipped: readonly Skipped[];
-  /** Equal for equal tools, so that sessions are only told of real changes. */
+  /** Equal for equal tools, so that sessions are notified only of real changes. */
   readonly fingerprint: string;
 }
 

@@ -25,11 +25,11 @@ export interface Fitted {
   readonly cut: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Room for the line that says what was left out, with the line feed before it. */
+/** Room for the line about the omitted part, with the line feed before it. */
 export const MARKER: Room = { bytesMax: 256, linesMax: 1 };
 /** The texts of one result may together take this many times the budget of one text. */
 const TEXTS_MAX = 4;
-/** Bytes. A window smaller than this says less than the marker under it. */
+/** Bytes. A smaller window would be shorter than the marker under it. */
 const WINDOW_MIN = 512;
 const NAMED_MAX = 16;
 

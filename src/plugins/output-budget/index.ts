@@ -28,7 +28,7 @@ export const outputBudget = definePlugin({
   options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
   state: optionsSchema<unknown, Kept>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
-    // Texts are kept here, because `projectResult` may not change state; late, so that the kept result is the one that
+    // Texts are kept here, because `projectResult` cannot change state; late, so that the kept result is the one that
     // other plugins leave.
     afterToolCall: {
       order: "late",

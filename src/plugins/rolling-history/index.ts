@@ -127,7 +127,7 @@ function planOf(
   if (conversation <= CONVERSATION_MIN) return undefined;
   const earlier = earlierIn(messages);
   const from = earlier === undefined ? 0 : earlier.at + 1;
-  // After an overflow there is no going on without room, so the smaller attempts are tried at once.
+  // After an overflow the turn cannot continue without room, so the smaller attempts are tried at once.
   const last = reason === "overflow" ? ATTEMPTS : first;
   for (let attempt = first; attempt <= last; attempt++) {
     const room = roomFor(settings, { conversation, around }, reason, attempt);

@@ -199,7 +199,7 @@ export class Calls {
     const session = isOurs ? agent.session : copyFor(sessionId, agent.name);
     if (!isOurs) {
       // The agent belongs to the session that this one is a fork of. It is copied on the first message, as it was at
-      // the fork: the original must not hear it.
+      // the fork: the original must not receive it.
       const { subagent } = child.permissions ?? {};
       await sessions.create({
         id: session,

@@ -48,7 +48,7 @@ export async function householdOf(home: Home): Promise<Household> {
 }
 
 export class Household {
-  /** Without the agents whose jobs are over. */
+  /** Without the agents whose jobs have ended. */
   readonly roster: Roster;
   /** As the state of the owner has it. */
   readonly remembered: Roster;

@@ -19,7 +19,7 @@ export interface SpawnInput {
   readonly seed?: string | readonly string[];
   readonly background?: boolean;
 }
-/** The model is shown an enum of capabilities, but any text passes: the tool refuses it in words of its own. */
+/** The model is shown an enum of capabilities, but any text passes: the tool refuses it with its own message. */
 export function spawnInput({ capabilities }: Settings): DescribedSchema<SpawnInput, SpawnInput> {
   const names = [...capabilities.keys()];
   const capability = { type: "string", description: TEXTS.capability };

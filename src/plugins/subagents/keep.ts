@@ -88,7 +88,7 @@ function keepClosed(output: ToolOutput, { session, state }: Writing): void {
 
 // ── Between rounds ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Takes into the roster which running agents have ended, and which agents are closed because their jobs are over. */
+/** Takes into the roster which running agents have ended, and which agents are closed because their jobs have ended. */
 export async function keepEnds(home: Writing): Promise<void> {
   const { agents } = rosterAt(home.state.get(), depthOf(home.session.read()));
   if (agents.length === 0) return;
@@ -108,7 +108,7 @@ async function hasNews(agents: readonly Agent[], { jobs }: Writing): Promise<boo
   return false;
 }
 
-/** A closing runtime refuses to look. That must not fail the turn, which another runtime will go on with. */
+/** A closing runtime refuses to look. That must not fail the turn, because another runtime resumes it. */
 async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> {
   try {
     return await look();
@@ -133,7 +133,7 @@ async function keepAll(household: Household, home: Writing): Promise<readonly Ag
 
 // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Makes the jobs of these agents true: each has one, which tells whether it works. */
+/** Updates the jobs of these agents: each agent has one job, whose state shows whether the agent works. */
 async function keepJobs(household: Household, agents: readonly Agent[], { jobs, sessions }: Writing): Promise<void> {
   const { remembered } = household;
   for (const agent of agents) {

@@ -11,7 +11,7 @@ export type Status = (typeof STATUSES)[number];
 export interface Agent {
   /** The model's name for the agent: the id of the session that it was started as. */
   readonly name: string;
-  /** The id of its session: the same as `name`, or of a copy that a fork goes on with. */
+  /** The id of its session: the same as `name`, or of the copy that a fork continues. */
   readonly session: string;
   readonly capability: string;
   /** The beginning of its task, on one line. */
@@ -71,7 +71,7 @@ export const agentsAmong = (children: readonly Reading[], depth: number): readon
 
 /** The same name for the same call, so that a rerun finds the agent it has made. */
 export const nameFor = (idempotencyKey: string): string => `agt_${idempotencyKey.slice(0, NAME_CHARS)}`;
-/** The session in which `owner` goes on with an agent that was made for another session. */
+/** The session in which `owner` continues an agent that was made for another session. */
 export const copyFor = (owner: string, name: string): string =>
   nameFor(createHash("sha256").update(`${owner}/${name}`).digest("base64url"));
 const NAME_CHARS = 16;
@@ -88,7 +88,7 @@ export function agentFrom({ id, permissions, config, openTurn, head }: Reading):
   };
 }
 
-/** The head is only told of an agent that has ended: while it works, the head moves. */
+/** The head is present only for an agent that has ended, because the head moves while it works. */
 export const ended = (status: Status, head: string | undefined): Pick<Agent, "status" | "head"> =>
   status === "running" || head === undefined ? { status } : { status, head };
 

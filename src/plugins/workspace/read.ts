@@ -56,7 +56,7 @@ async function chunkAt(file: FileHandle, at: number, size: number): Promise<Buff
   return buffer.subarray(0, bytesRead);
 }
 
-/** The whole file, in a buffer of its own, which can be transferred to another thread. */
+/** The whole file, in a separate buffer, which can be transferred to another thread. */
 export async function readWhole(file: FileHandle, path: string, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const { size } = await file.stat();
   if (size > bytesMax) throw tooLarge(path, size, bytesMax);

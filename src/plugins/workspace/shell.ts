@@ -12,7 +12,7 @@ import { Refusal } from "./refusal.ts";
 import { withFolder } from "./resolve.ts";
 import { TEXTS } from "./texts.ts";
 
-/** How long the pipes are still read when the command is over but a process outside of its family holds them open. */
+/** How long the pipes are still read after the command has ended, if a process outside of its family holds them open. */
 const DRAIN_MS = 250;
 const INHERITED = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
@@ -157,7 +157,7 @@ async function run(
 
 function begin(command: string, cwd: string, env: Record<string, string>): ChildProcess {
   try {
-    // `detached` gives the command a session and a process group of its own, by which `Family` ends it.
+    // `detached` gives the command a separate session and process group, by which `Family` ends it.
     return spawn("/bin/sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
     throw unrunnable(error);

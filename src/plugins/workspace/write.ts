@@ -34,7 +34,7 @@ export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBy
       const done = { path: place.path, bytes: data.length, hash: hashOf(data), isNew: place.found === undefined };
       if (ifMatch !== undefined) {
         const hash = await currentHash(place, path, fileBytesMax);
-        // A rerun after a crash finds its own content there already, which is no conflict.
+        // A rerun after a crash finds its own content there already, which is not a conflict.
         if (hash === done.hash) return { ...done, isNew: false };
         if (hash !== ifMatch) throw changed(path, hash);
       }

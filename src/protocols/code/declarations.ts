@@ -127,7 +127,7 @@ function frameOf(module: string, form: Form): string {
 
 // ── One tool ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A longer declaration helps nobody, however much space there is. */
+/** A longer declaration does not help the model, however much space there is. */
 const TOOL_CHARS_MAX = 10_000;
 const DESCRIPTION_CHARS_MAX = 3_000;
 const LINE_CHARS_MAX = 600;

@@ -28,7 +28,7 @@ function onReply(view: RoundView, reply: Reply): Decision {
   const { prose, code, isClosed, end } = read(said);
   if (reply.finish === "refused") return ended("stopped", "incomplete", "reply.refused");
   if (callsOf(reply.parts).length > 0) return refuseCalls(reply);
-  // If the reply was cut off, its last line may be incomplete, so it may not close the cell.
+  // If the reply was cut off, its last line may be incomplete, so it must not close the cell.
   const isSure = reply.finish !== "length" || said.includes("\n", end);
   if (code !== undefined && isClosed && isSure) {
     if (code.trim() !== "") return { kind: "cell", cell: cellOf(view, code) };
@@ -99,7 +99,7 @@ function repair(view: RoundView, words: string, add: readonly Draft[] = [correct
   return { kind: "end", add, ending: { kind: "failed", by: "provider", code: "output.invalid", reason } };
 }
 
-/** A provider's own calls: each gets its result, which says how to do it. */
+/** Native calls of a provider: each gets a result with the right way to do it. */
 const refuseCalls = ({ parts }: Reply): Decision => ({
   kind: "retry",
   add: [
@@ -116,7 +116,7 @@ const refuseCalls = ({ parts }: Reply): Decision => ({
   ],
 });
 
-/** It decides on no calls; whoever has them made all the same is given their results. */
+/** This protocol decides on no calls. If calls were made all the same, their results go back to the model. */
 function onResults(_: RoundView, __: Reply, results: readonly PlacedResult[]): Decision {
   return { kind: "ask", add: [{ role: "tool", parts: results.map(resultPart) }] };
 }
@@ -150,7 +150,7 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
 
 const finished = (value: Json): string => TEXTS.finished(shortened(JSON.stringify(value), FINISH_CHARS_MAX));
 
-/** Of what is told of a native call: code has no tool of that name. */
+/** For the result of a native call: code has no tool of that name. */
 const problemIn = (message: string): string => {
   const [, problem] = /are not valid: (.*?)(?: Correct them so that .*)?$/s.exec(message) ?? [];
   return problem ?? message;

@@ -307,7 +307,7 @@ const isAtom = (type: Type): boolean => type.length === 1 && type[0]?.length ===
 const textOf = (type: Type): string =>
   isAtom(type) ? (type[0]?.[0] as string) : type.map((atoms) => atoms.join(" & ")).join(" | ");
 const atomOf = (type: Type): string => (isAtom(type) ? textOf(type) : `(${textOf(type)})`);
-/** Returns whether a type says more than "any value". */
+/** Returns whether a type is narrower than "any value". */
 const isTelling = (type: Type): boolean => !["unknown", "{}", ANYTHING].includes(textOf(type));
 
 function union(types: readonly Type[]): Type {

@@ -95,7 +95,7 @@ async function open(model: LanguageModel, options: unknown, signal: AbortSignal)
   try {
     return sourceOf(await Promise.race([asked, aborted]));
   } catch (thrown) {
-    // A model that ignores the signal may still open a stream, which nobody would close.
+    // A model that ignores the signal can still open a stream, which no code would close.
     if (signal.aborted) asked.then((late) => cancel(sourceOf(late))).catch(() => undefined);
     throw thrown;
   } finally {

@@ -1,9 +1,9 @@
-// Places cache breakpoints in a prompt, for providers that cache only where they are told to. Pure.
+// Places cache breakpoints in a prompt, for providers that cache only at explicit breakpoints. Pure.
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
 
-/** How a provider's package is told to cache a prompt up to a certain place. */
+/** The option of a provider's package that caches a prompt up to a certain place. */
 export interface CacheStyle {
   /** The key under which the package looks in the provider options. */
   readonly namespace: string;

@@ -48,7 +48,7 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   TimeoutError: "timeout",
 };
 
-/** Errors of a package that could not read the provider's answer; used when nothing else tells the class. */
+/** Errors of a package that could not read the provider's answer; used when nothing else determines the class. */
 const UNCLEAR: { readonly [name: string]: ProviderFailureClass } = {
   AI_APICallError: "stream",
   AI_InvalidResponseDataError: "stream",

@@ -103,7 +103,7 @@ export function recordable(
   return found.json;
 }
 
-/** The job, but for who goes on with it. In a turn and in a task its id is one that a rerun gives it again. */
+/** The job without its worker. In a turn and in a task its id is derived, so that a rerun finds the same job. */
 export function newJob(options: JobOptions, place: CallerPlace): Omit<NewJob, "recovery"> {
   const { core, sessionId, site } = place;
   const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;

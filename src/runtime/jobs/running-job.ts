@@ -137,7 +137,7 @@ export abstract class RunningJob {
     if (!this.isOver) this.take(await this.core.store.jobs.events(this.id, this.seq));
   }
 
-  /** Stops the work. It gets a grace period to end by itself. */
+  /** Stops the work, which has a grace period to end. */
   async cancel(reason: string): Promise<void> {
     if (this.#isCancelling || this.isOver) return;
     this.#isCancelling = true;

@@ -251,7 +251,7 @@ export class TaskJobRun extends RunningJob {
 
   // ── Waits (task-3) ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Waits until `look` returns a value. Returns undefined when the time is over. */
+  /** Waits until `look` returns a value. Returns undefined when the time has passed. */
   async wait<T>(waiting: Waiting, look: () => T | undefined | Promise<T | undefined>): Promise<T | undefined> {
     const { world } = this.core;
     this.#waits.add(waiting);
@@ -393,7 +393,7 @@ export class TaskJobRun extends RunningJob {
   }
 
   /**
-   * Waits for other jobs and returns their records; undefined when the time is over. `ended` returns which turns have
+   * Waits for other jobs and returns their records; undefined when the time has passed. `ended` returns which turns have
    * ended. It is polled.
    */
   async waitFor(
@@ -405,7 +405,7 @@ export class TaskJobRun extends RunningJob {
   ): Promise<readonly JobRecord[] | undefined> {
     const watching = this.core.background.jobs.feed.watch(ids, () => this.notifyWaiters());
     this.#watching.add(watching);
-    // Before the first check the awaited jobs are unknown: a task parked now would sleep until its time is over.
+    // Before the first check the awaited jobs are unknown: a task parked now would sleep until its time has passed.
     const waiting: Waiting = { until, isPolled: true };
     try {
       return await this.wait(waiting, async () => {

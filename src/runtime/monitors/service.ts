@@ -25,7 +25,7 @@ import type { Spawning } from "../jobs/job-worker.ts";
 import { beginJob, carriedAt } from "../jobs/service.ts";
 import { freshId, isOfOther, placeFor, SessionService } from "../services/session-service.ts";
 
-/** Monitors of one session that run at the same time, and those that are over and still shown. */
+/** How many monitors of one session run at the same time, and how many ended ones are shown. */
 const LIVE_MAX = 64;
 const OVER_MAX = 100;
 /** Models read and repeat a generated name. */
@@ -193,7 +193,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     }
   }
 
-  /** Two calls of one reply may start it at the same time, each with a command of its own. */
+  /** Two calls of one reply may start it at the same time, each with another command. */
   #requireSameStart(own: Spawning): Spawning {
     const other = this.#notStarted().find((each) => each !== own && each.job.id === own.job.id);
     if (other === undefined || isDeepStrictEqual(other.job.input, own.job.input)) return own;
@@ -232,7 +232,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     };
   }
 
-  /** Of each monitor the latest run is shown, and of those that are over the newest. */
+  /** Returns the latest run of each monitor, and only the newest of the ended ones. */
   async #forgetOld(): Promise<void> {
     const { store } = this.core;
     const latest = new Set([...(await this.#runs()).values()].map(({ id }) => id));

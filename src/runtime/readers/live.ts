@@ -68,7 +68,7 @@ class Followed {
   take({ rows, last, has }: ShownTurn): NewPreviews {
     this.has = has;
     const isRecorded = this.record !== undefined && has === "parked";
-    if (last === undefined && !isRecorded) this.forget(); // The turn is over, or a newer turn has shown nothing yet.
+    if (last === undefined && !isRecorded) this.forget(); // The turn has ended, or a newer turn has shown nothing yet.
     let news = NOTHING;
     for (const row of rows) {
       const { previews, isLost } = this.#takeRow(row);

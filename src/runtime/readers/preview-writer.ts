@@ -30,7 +30,7 @@ export abstract class PreviewWriter {
   #startedAt: Map<string, number> | undefined;
   #returnedAt: Map<string, number> | undefined;
   #recordedAt: number | undefined;
-  /** The ends of recorded calls that are shown when their round is over. */
+  /** The ends of recorded calls. They are shown when their round has ended. */
   #laterEnds: (() => void)[] | undefined;
 
   protected key(effect: EffectName, attempt = 1): PreviewKey {

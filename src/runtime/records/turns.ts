@@ -11,7 +11,7 @@ import { costOf } from "../../model/usage.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import type { StoredTurn } from "../../stores/store.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
-import { requireOptions } from "../checks.ts";
+import { checkedOwner, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { requireStored } from "../services/reading.ts";
 import { timelineOf } from "./timeline.ts";
@@ -19,6 +19,8 @@ import { timelineOf } from "./timeline.ts";
 /** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
 export interface TurnsPage {
   readonly session?: string | undefined;
+  /** Only turns of sessions with this owner. */
+  readonly owner?: string | undefined;
   readonly state?: TurnRecord["state"] | undefined;
   readonly outcome?: TurnOutcome["kind"] | undefined;
   readonly model?: string | undefined;
@@ -31,7 +33,7 @@ export interface TurnsPage {
   readonly max?: number | undefined;
 }
 const PAGE: Known<TurnsPage> = {
-  ...{ session: true, state: true, outcome: true, model: true, since: true, until: true, after: true, max: true },
+  ...{ session: true, owner: true, state: true, outcome: true, model: true, since: true, until: true, after: true, max: true },
 };
 const MAX = { default: 100, most: 1_000 };
 const STATES: readonly TurnRecord["state"][] = ["queued", "running", "waiting", "interrupted", "ended"];
@@ -43,6 +45,8 @@ const SLICE = 200;
 /** Turns of all sessions, open or ended, also those that other processes run. */
 export interface Turns {
   list(page?: TurnsPage): Promise<readonly TurnRecord[]>;
+  /** Finds a turn as `list` shows it. Undefined if there is none. */
+  find(id: string): Promise<TurnRecord | undefined>;
   /** Throws `turn.unknown`. */
   get(id: string): Promise<TurnDetails>;
   /** Throws `turn.unknown`, `turn.no-journal` if the journal is not kept, and `store.corrupt` if it is damaged. */
@@ -53,6 +57,7 @@ export interface Turns {
 
 export const turnsOf = (core: () => Core): Turns => ({
   list: async (page = {}) => list(core(), page),
+  find: async (id) => find(core(), id),
   get: async (id) => get(core(), id),
   timeline: async (id) => timeline(core(), id),
   journal: async (id) => (await journalOf(core(), await requireTurn(core(), id))).events.map(withoutKeys),
@@ -68,9 +73,14 @@ function withoutKeys(event: TurnEvent): TurnEvent {
   return { ...event, verdicts };
 }
 
+async function find(core: Core, id: string): Promise<TurnRecord | undefined> {
+  const stored = typeof id === "string" ? await core.store.turns.get(asTurnId(id)) : undefined;
+  return stored && withStart(core, recordOf(core, stored));
+}
+
 async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]> {
   requirePage(page);
-  const { session, state, outcome, model, since = -Infinity, until = Infinity, after, max = MAX.default } = page;
+  const { session, owner, state, outcome, model, since = -Infinity, until = Infinity, after, max = MAX.default } = page;
   const found: TurnRecord[] = [];
   let older = 0;
   for (let before = after; found.length < max && older < OLDER_MAX; ) {
@@ -84,6 +94,7 @@ async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]>
       const startedAt = record.startedAt ?? record.endedAt;
       older = startedAt !== undefined && startedAt < since ? older + 1 : 0;
       const isWanted =
+        (owner === undefined || stored.owner === owner) &&
         (state === undefined || record.state === state) &&
         (outcome === undefined || record.outcome === outcome) &&
         (model === undefined || record.model === model) &&
@@ -106,6 +117,7 @@ function requirePage(page: TurnsPage): void {
   if (state !== undefined && !STATES.includes(state)) wrong("state", `it must be one of ${STATES.join(", ")}`);
   if (outcome !== undefined && !OUTCOMES.includes(outcome))
     wrong("outcome", `it must be one of ${OUTCOMES.join(", ")}`);
+  if (page.owner !== undefined) checkedOwner(page.owner);
   if (session !== undefined && typeof session !== "string") wrong("session", "it must be an id");
   if (model !== undefined && typeof model !== "string") wrong("model", "it must be the name of a model");
   for (const [option, value] of Object.entries({ since, until }))
@@ -115,6 +127,11 @@ function requirePage(page: TurnsPage): void {
   if (max !== undefined && !(Number.isInteger(max) && max >= 1 && max <= MAX.most))
     wrong("max", `it must be a whole number from 1 to ${MAX.most}`);
 }
+
+/** An input that opens its turn within this time did not wait. */
+const WAITED_MS = 100;
+const queuedAt = (acceptedAt: number | undefined, startedAt: number): number | undefined =>
+  acceptedAt !== undefined && startedAt - acceptedAt >= WAITED_MS ? acceptedAt : undefined;
 
 const SHOWN_STATES = { waiting: "queued", open: "running", parked: "waiting", ended: "ended" } as const;
 
@@ -133,6 +150,7 @@ function recordOf({ prices }: Core, { turnId: id, sessionId, state, isOrphan, en
     outcome,
     code,
     ...about,
+    acceptedAt: summary && queuedAt(summary.acceptedAt, summary.startedAt),
     endedAt,
     usage,
     cost,
@@ -151,7 +169,7 @@ async function withStart({ store }: Core, record: TurnRecord): Promise<TurnRecor
   const rounds = Math.max(1, ...events.map((event) => ("effect" in event ? roundIn(event.effect) : 1)));
   const resumes = events.filter(({ kind }) => kind === "resumed").length;
   const known = {
-    acceptedAt,
+    acceptedAt: queuedAt(acceptedAt, startedAt),
     startedAt,
     model: config.model,
     rounds,

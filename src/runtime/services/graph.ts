@@ -117,7 +117,7 @@ async function inTurn(
   const { requiresAncestor, operationId } = options;
   const draft = live.draftOf(effect);
   const made = additions();
-  const nodes = isThenable(made) ? await made : made; // Plain nodes are taken at once: a caller may not wait.
+  const nodes = isThenable(made) ? await made : made; // Plain nodes are taken at once, because a caller can omit the `await`.
   const stale = await staleOn(core, session.id, requiresAncestor, () => grown(live, effect));
   if (stale !== undefined) return stale;
   const join = (added: Appending): number | undefined => {

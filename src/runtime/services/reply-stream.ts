@@ -98,7 +98,7 @@ export class ReplyStream {
   readonly #call: ModelCall;
   readonly #number: number;
   readonly #route: string;
-  /** Aborts when the attempt is over. The provider has its signal. */
+  /** Aborts when the attempt has ended. The provider has its signal. */
   readonly #scope = new LazyScope();
   readonly #blocks: (Block | Part)[] = [];
   #block: Block | undefined;

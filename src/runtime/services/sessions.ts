@@ -94,15 +94,17 @@ async function endOf({ store, sessions }: Core, id: string, turnId: string): Pro
 
 /** Cancels through the store: opening the session would resume its turn here. */
 export async function cancel(
-  { store, world, watcher }: Core,
+  { store, world, watcher, readers }: Core,
   id: string,
   turn: string | undefined,
   reason = "The turn that wanted it was stopped.",
 ): Promise<CancelAnswer> {
   const session = asSessionId(id);
   const target = turn === undefined ? (await store.load(session))?.openTurn : asTurnId(turn);
-  if (turn === undefined)
+  if (turn === undefined) {
     for (const { id: input } of await store.inputs.list(session)) await store.inputs.withdraw(session, { id: input });
+    readers.hinted(session);
+  }
   if (target === undefined) return { kind: "unknown" };
   const request = { requestId: world.id("can"), reason, at: world.now() };
   const answer = await store.cancel(target, request, session);

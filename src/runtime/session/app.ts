@@ -24,13 +24,15 @@ import {
   statesOfSession,
 } from "./closed.ts";
 import type { SendOptions, Session } from "./handle.ts";
-import { listSessions, type SessionSummary, type SessionsPage } from "./list.ts";
+import { findSession, listSessions, type SessionSummary, type SessionsPage } from "./list.ts";
 import { type AppSessionRequest, createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./make.ts";
 
 /** All sessions of the store. */
 export interface AppSessions {
   /** Lists the sessions that meet all given conditions. */
   list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
+  /** Finds a session without its messages: what `list` shows of it. Undefined if there is none. */
+  find(id: string): Promise<SessionSummary | undefined>;
   /** Reads any session as `session.read()` does: as last committed, with its open turn so far. Throws `session.unknown`. */
   get(id: string): Promise<SessionDetails>;
   /** Nodes of all frames, newest first. */
@@ -77,6 +79,7 @@ export interface TreeUsage {
 
 export const appSessions = (open: () => Core): AppSessions => ({
   list: async (page: SessionsPage = {}) => listSessions(open(), page),
+  find: async (id: string) => findSession(open(), id),
   get: async (id: string) => readSession(open(), id),
   history: async (id: string, page: HistoryPage = {}) => historyOfSession(open(), id, page),
   states: async (id: string) => statesOfSession(open(), id),

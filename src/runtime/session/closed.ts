@@ -90,7 +90,7 @@ export function observeSession(
 }
 
 /**
- * Accepts an input. It opens no turn by itself: a process that runs turns takes it, which can be this one. If a plugin has
+ * Accepts an input. It opens no turn: a process that runs turns takes it, which can be this one. If a plugin has
  * an `input` hook, the session is opened for the hook.
  */
 export async function sendToSession(

@@ -141,9 +141,6 @@ export async function applyInputHooks(session: LiveSession, input: NewInput): Pr
   return parts === given ? input : { ...input, message: await ofParts(core, parts) };
 }
 
-/** An input that opens its turn within this time did not wait. */
-const WAITED_MS = 100;
-
 /** The first event of a turn. It records everything that a resumed turn must not read from a newer configuration. */
 export function openedFor(
   session: LiveSession,
@@ -174,7 +171,7 @@ export function openedFor(
     ...(effective.mergesInputs === true && input.wants === undefined ? { merges: true } : {}),
     ...(hasInjected === true ? { takes: true } : {}),
     ...(input.metadata === undefined ? {} : { metadata: input.metadata }),
-    ...(at - input.at < WAITED_MS ? {} : { acceptedAt: input.at }),
+    ...(at === input.at ? {} : { acceptedAt: input.at }),
     ...input.wants,
   };
 }

@@ -1,6 +1,6 @@
 // `runtime.sessions.list`: finds sessions by owner, tag, state or origin, without opening one.
 import { RuntimeError } from "../../model/errors.ts";
-import type { NodeId, SessionId, TurnId } from "../../model/ids.ts";
+import { asSessionId, type NodeId, type SessionId, type TurnId } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { costOf, type PriceTable, type Usage } from "../../model/usage.ts";
@@ -66,6 +66,15 @@ export async function listSessions(
 ): Promise<readonly SessionSummary[]> {
   const found = await store.list({ ...checkedPage(page), now: world.now() });
   return found.map((session) => summaryOf(session, prices));
+}
+
+export async function findSession(
+  { store, world, prices }: Core,
+  id: string,
+): Promise<SessionSummary | undefined> {
+  if (typeof id !== "string") return undefined;
+  const [session] = await store.list({ id: asSessionId(id), now: world.now() });
+  return session && summaryOf(session, prices);
 }
 
 function checkedPage(page: SessionsPage): NonNullable<Parameters<Store["list"]>[0]> {

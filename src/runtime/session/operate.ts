@@ -207,7 +207,7 @@ export const isChanging = ({ events, turns, config, updates }: TaskRan): boolean
   events.length + turns.length + updates.length > 0 || config !== undefined;
 
 /**
- * Stores what the task has changed, once under the job's name. It may wait for the session. If the job is over by then,
+ * Stores what the task has changed, once under the job's name. It may wait for the session. If the job has ended by then,
  * nothing is stored.
  */
 export async function keepTask(
@@ -318,6 +318,7 @@ async function queue(
 
 async function unqueue({ core, id }: LiveSession, queued: readonly Queued[]): Promise<void> {
   for (const { inputId } of queued) if (inputId !== undefined) await core.store.inputs.withdraw(id, { id: inputId });
+  core.readers.hinted(id);
 }
 
 interface Ran {

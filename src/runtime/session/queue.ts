@@ -35,7 +35,7 @@ export interface QueueWork<Turn, Operation> {
   runTurn(turn: Turn): Promise<void>;
   /** Runs an operation. Its caller gets its failure. */
   runOperation(operation: Operation): Promise<void>;
-  /** Releases the lease of a turn that may not begin any more. */
+  /** Releases the lease of a turn that must not begin any more. */
   giveBack(turn: Turn): Promise<void>;
   refuse(operation: Operation): void;
   /** Asks the store for the next turn and puts it in. If there is none, clears `mayHaveMore`. */

@@ -149,7 +149,7 @@ async function awaitHolder({ queue }: LiveSession, onBusy?: () => void): Promise
   if (queue.door !== "open") throw new RuntimeError("runtime.closed", {});
 }
 
-/** How long a turn may have no holder before an operation gives up. Workers look for such turns every second. */
+/** How long an operation waits for an orphaned turn before it throws. Workers look for such turns every second. */
 const ORPHANED_MS = 5_000;
 
 /**

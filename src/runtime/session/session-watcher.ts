@@ -2,7 +2,7 @@
 // Not its job: running what it finds (`session.ts`), settling the handles of ended turns (`remote-turns.ts`).
 // watcher-1 One look at a time. While nothing happens a look is one query, for any number of parked turns.
 // watcher-2 Facts settle the handles of parked turns. Running turns of other processes and waiting inputs are queried one by
-//           one, because a withdrawn input makes no fact.
+//           one.
 // watcher-3 A session that could not be resumed is skipped for a while: another process may have its model or plugin.
 // watcher-4 The watcher keeps the process alive only while a handle waits for a turn or a caller waits for jobs.
 
@@ -23,7 +23,7 @@ const BACK_OFF_MS = 10_000;
 const FAULTED_MAX = 10_000;
 const PAGE = 256;
 const AT_ONCE = 8;
-/** The most sessions that were taken up and work at the same time. */
+/** The most sessions that this process resumes at the same time. */
 const WORKING_MAX = 100;
 /** The most turns that one look queries (watcher-2). */
 const PENDING_MAX = 500;
@@ -33,7 +33,7 @@ export interface Recovered {
   readonly sessions: number;
 }
 
-/** A session that this process took up. `done` settles when its work has ended. */
+/** A session that this process resumed. `done` settles when its work has ended. */
 export interface TakenUp {
   readonly session: LiveSession;
   readonly done: Promise<void>;
@@ -57,7 +57,7 @@ export class SessionWatcher {
   /** Mostly false: a turn that begins then skips the lookup. */
   hasShows = false;
   readonly #working = new Map<SessionId, Promise<void>>();
-  /** Settles when the next session that was taken up is done. */
+  /** Settles when the work of the next resumed session has ended. */
   #done = Promise.withResolvers<void>();
   readonly #poller: Poller;
   #looking: Promise<number> | undefined;
@@ -259,7 +259,7 @@ export class SessionWatcher {
     let begun = 0;
     for (const tried = seen ?? new Set<SessionId>(); !this.#poller.isClosed; ) {
       const now = world.now();
-      const max = PAGE + tried.size + this.#backedOff.size; // Sessions that cannot be taken up must not hide others.
+      const max = PAGE + tried.size + this.#backedOff.size; // Sessions that cannot be resumed must not hide others.
       const agenda = await this.#agenda(now, max);
       await this.#settle(agenda);
       const hasMore = await this.#core().background.look(agenda, this.#servesAll || seen !== undefined);

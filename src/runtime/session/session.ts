@@ -73,7 +73,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   running: LiveTurn | undefined = undefined;
   /** Settles when the executor has released what the code of the last turn used. */
   releasing: Promise<void> | undefined = undefined;
-  /** The open turn, if this process knows that it is parked. */
+  /** The open turn, if this process has seen that it is parked. */
   parked: TurnId | undefined = undefined;
   /** The turn parks as soon as it only waits, without `limits.parkAfterMs`. */
   parksAtOnce = false;
@@ -203,6 +203,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
     await this.snapshot.requireThere();
     const found = await this.core.store.inputs.withdraw(this.id, which);
+    this.core.readers.moved(this);
     for (const { turnId, answer } of found)
       if (answer === "withdrawn" && turnId !== undefined)
         this.fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
@@ -282,7 +283,7 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     await this.core.store.release(lease);
   }
 
-  /** Why a turn that this process found in the store may not run here. */
+  /** Why a turn that this process found in the store cannot run here. */
   missingModel(turn: OpenedTurn): Promise<MissingModel | undefined> {
     return missingModel(this, turn);
   }

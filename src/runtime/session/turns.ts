@@ -20,7 +20,7 @@ export interface MissingModel {
 }
 
 /**
- * Returns why a turn that this process found in the store may not run here. Without the turn's model this process leaves it
+ * Returns why a turn that this process found in the store cannot run here. Without the turn's model this process leaves it
  * to others, because failing the turn would end their work. Two cases need no model: a cancel ends the turn, and an
  * operation may run inside a turn that only waits.
  */
@@ -110,7 +110,7 @@ function parked(session: LiveSession, live: LiveTurn): undefined {
   if (live.ranCode !== undefined) session.releasing = live.ranCode.release();
 }
 
-/** Faults of the store are rethrown: the queue tries again, then gives up. */
+/** Faults of the store are rethrown: the queue retries, then releases the turn. */
 async function lost(
   session: LiveSession,
   live: LiveTurn | undefined,

@@ -18,11 +18,16 @@ type Writable = { -readonly [K in keyof Span]: Span[K] };
 /** A listener that needs longer for one call holds up every turn of the process. */
 const BLOCKS_MS = 100;
 
+/** How far the clock of durations can be from that of the world, before someone has set one of them. */
+const OFFSET_MS = 2;
+
 export class TelemetryHub {
   readonly #listeners: readonly TelemetryListener[];
   readonly #world: World;
   /** Measures durations. A simulated world has only its own time. */
   readonly #clock: () => number;
+  /** From the clock to the time since 1970. */
+  #offset = Number.NaN;
   readonly #begun = new WeakMap<Span, number>();
   readonly #reported = new Set<TelemetryListener>();
   /** The turns that run here, for events that name their turn. */
@@ -48,6 +53,14 @@ export class TelemetryHub {
   #startOf(parent: Span | undefined, now: number): number {
     const begun = parent && this.#begun.get(parent);
     return parent === undefined || begun === undefined ? this.#world.now() : parent.startedAt + now - begun;
+  }
+
+  /** The time with a fraction, so that spans of one millisecond have an order and lie within their parents. */
+  #now(): number {
+    const now = this.#world.now();
+    const clock = this.#clock();
+    if (!(Math.abs(clock + this.#offset - now) < OFFSET_MS)) this.#offset = now - clock;
+    return clock + this.#offset;
   }
 
   /** Ends a span, once. */

@@ -9,7 +9,7 @@ import { waitIdOf } from "../../model/wait.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { EndedTurn } from "../../stores/store.ts";
 import type { CellSpan, CommitSpan, RoundSpan, Span, ToolSpan, TurnSpan, WaitSpan } from "../../telemetry/telemetry.ts";
-import type { Effect, EffectOf } from "../../turn/effect.ts";
+import { type Effect, type EffectOf, GRACE } from "../../turn/effect.ts";
 import type { Answer, TurnEvent } from "../../turn/event.ts";
 import type { TurnState } from "../../turn/state.ts";
 import { placeOf } from "../live-turn/draft.ts";
@@ -18,6 +18,10 @@ import { errorOf, type TelemetryHub } from "./hub.ts";
 import { attemptsOf, type ObserveAttempt } from "./model.ts";
 
 type Waiting = EffectOf<"wait"> | EffectOf<"sleep">;
+
+/** The grace of a cancelled turn is a bound, and not what the turn waits for. */
+const isWaiting = (effect: Effect): effect is Waiting =>
+  effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
 export class TurnTelemetry {
   readonly #hub: TelemetryHub;
@@ -72,8 +76,7 @@ export class TurnTelemetry {
       this.#round = this.#hub.begin({ kind: "round", parent: this.#turn, ...this.place, round: state.round });
     }
     for (const effect of state.open)
-      if ((effect.kind === "wait" || effect.kind === "sleep") && !this.#waits.has(effect.name))
-        this.#waits.set(effect.name, this.#wait(effect));
+      if (isWaiting(effect) && !this.#waits.has(effect.name)) this.#waits.set(effect.name, this.#wait(effect));
   }
 
   /** The span of the call at this place, else of the round. */

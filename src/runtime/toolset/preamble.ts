@@ -19,7 +19,7 @@ export interface Surroundings {
   readonly prompt: readonly PromptPart[];
 }
 
-/** What a preamble looked at, besides the tools. What is left out it did not look at. */
+/** What a preamble read, besides the tools. A missing field means that it did not read it. */
 export interface Seen {
   readonly points: Map<Point<Any, Any>, readonly Owned<unknown>[]>;
   triggers?: readonly Owned<TriggerDeclaration>[];

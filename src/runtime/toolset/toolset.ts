@@ -144,7 +144,7 @@ export class Toolset {
     return reading.length === 0 ? undefined : Promise.all(reading);
   }
 
-  /** Lists all providers again, loads their tools anew, and forgets what was composed of them. */
+  /** Lists all providers again, loads their tools again, and drops what was composed of them. */
   async renew(): Promise<void> {
     await Promise.all([...this.#listings(), ...this.#live, ...this.#contextListings].map((each) => each.renew()));
     this.#cache = undefined;

@@ -35,7 +35,7 @@ export class Blobs {
 
   /**
    * Writes the blob each time, even if this process put it a moment ago. Another process may have started a sweep
-   * since, and a turn that knows of that sweep relies on what it puts after it.
+   * since, and a turn that has seen that sweep relies on what it puts after it.
    */
   async put(name: BlobHash, data: Uint8Array): Promise<void> {
     await this.#db.heldRows(PUT, name, this.#now(), data);

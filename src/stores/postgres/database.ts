@@ -11,7 +11,7 @@ export type Value = string | number | boolean | null | Uint8Array | readonly (st
 /** What the store needs of a `pg` pool. A caller's pool may be any object with these methods. */
 export interface Pool {
   connect(): Promise<Client>;
-  /** `connect` times out by itself. */
+  /** `connect` has its own timeout. */
   readonly isTimed?: boolean;
 }
 export interface Client {
@@ -190,7 +190,7 @@ export class Database {
     await this.#options.setUp(this);
   }
 
-  /** Runs a single statement, which commits by itself. `attempt` of `work` starts at 1. */
+  /** Runs a single statement in autocommit mode. `attempt` of `work` starts at 1. */
   rows<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
     return this.patiently(this.retryMs, (client) => this.send<Row>(client, sql, values));
   }
@@ -374,7 +374,7 @@ export class Transaction {
   readonly #send: (sql: string, values: readonly Value[]) => Promise<unknown[]>;
   readonly #isPipelined: boolean;
   readonly #channel: string;
-  /** Statements whose answers nobody awaits. */
+  /** Statements whose answers are not awaited. */
   #queued: Promise<unknown>[] = [];
   #last: Promise<unknown> = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;

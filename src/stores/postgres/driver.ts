@@ -11,7 +11,7 @@ export async function loadDriver(): Promise<Driver> {
 
 /**
  * A client that closes its socket when it fails to connect. The driver's own client leaves the socket open when it
- * gives up first, for example because a password is missing. The socket would keep the process alive and occupy a
+ * fails first, for example because a password is missing. The socket would keep the process alive and occupy a
  * connection until the server's authentication timeout of 60 s.
  */
 export const closingClient = (driver: Driver): typeof pg.Client =>

@@ -168,7 +168,7 @@ export class FastTurns implements Fast {
       });
     if (found === undefined) {
       this.#memos.delete(sessionId);
-      // The answer to an earlier attempt was lost. The rule finds out whether it was kept.
+      // The answer to an earlier attempt was lost. The rule checks whether it was kept.
       return isLost ? this.#retry((port) => accept(port, input, owner, opening, pendingMax)) : undefined;
     }
     this.#remember({ ...known, row: { ...row, generation, turn: found.turn } });

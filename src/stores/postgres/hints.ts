@@ -45,7 +45,7 @@ const TIMES = {
 
 /**
  * Receives hints over a separate connection, which is open while there is a listener. Hints only save waiting. The
- * server drops hints while nobody is connected, so listeners also poll.
+ * server drops hints while no listener is connected, so listeners also poll.
  *
  * hint-1: Each time the connection opens, every listener receives "all", because earlier hints were missed.
  * hint-2: Nothing here keeps the process alive.

@@ -92,7 +92,7 @@ export const SWEEPS = "SELECT coalesce(max(n), 0) AS value FROM @sweep";
 const TREE = `WITH RECURSIVE tree(id) AS (
   SELECT $1::text COLLATE "C" UNION SELECT s.id FROM tree JOIN @profile p ON p.parent_id = tree.id
     JOIN @session s ON s.n = p.session)`;
-// Ordered by the facts of the questions. A page after a wait whose session was deleted, or that asked nobody, is empty.
+// Ordered by the facts of the questions. A page after a wait whose session was deleted, or that had no question, is empty.
 const UNANSWERED = `w.key IS NOT NULL AND w.answer IS NULL AND coalesce(w.asked, w.moved) >
   CASE WHEN $2::text IS NULL THEN 0 ELSE (SELECT max(coalesce(b.asked, b.moved)) FROM @wait b WHERE b.id = $2) END
   ORDER BY coalesce(w.asked, w.moved) LIMIT $3`;

@@ -1,7 +1,7 @@
 import { OVER } from "../rows/job.ts";
 import { Report, RowList } from "../rules/check/report.ts";
 import type { Finding } from "../rules/port.ts";
-import { APPEND, FACTS, type FactKind, WAITING } from "../tables.ts";
+import { APPEND, FACTS, type FactKind, WAITING, WITHDRAWN } from "../tables.ts";
 import type { Transaction } from "./database.ts";
 import { VERSION } from "./schema.ts";
 
@@ -128,11 +128,11 @@ const checkSessions = (tx: Transaction, report: Report): Promise<void> =>
 /** Finds the row that a fact is about. The row also contains the number of the fact if it has a column for it. */
 const ABOUT: { readonly [kind in FactKind]: string } = {
   accepted: "@turn a WHERE a.n = f.of",
-  ended: "@turn a WHERE a.n = f.of AND a.done = f.n",
+  ended: `@turn a WHERE a.n = f.of AND a.done = f.n AND a.state < ${WITHDRAWN}`,
   applied: "@operation a WHERE a.n = f.of",
   asked: "@wait a WHERE a.n = f.of AND a.asked = f.n",
   answered: "@wait a WHERE a.n = f.of AND a.answered = f.n",
-  withdrawn: "@turn a WHERE a.n = f.of AND a.done = f.n",
+  withdrawn: `@turn a WHERE a.n = f.of AND a.done = f.n AND a.state = ${WITHDRAWN}`,
 };
 const isThere = (kind: FactKind, at: number): string =>
   `WHEN ${at} THEN EXISTS (SELECT 1 FROM ${ABOUT[kind]} AND a.session = f.session)`;

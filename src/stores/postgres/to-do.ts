@@ -10,7 +10,7 @@ import { clock, type Transaction } from "./database.ts";
 import { limit } from "./pages.ts";
 
 /**
- * Returns the work of a store. Every runtime asks once a second, mostly in vain. So one call asks everything, and of
+ * Returns the work of a store. Every runtime asks once a second, and mostly gets nothing. So one call asks everything, and of
  * the parked turns the server reads only those that wait for other turns and jobs.
  */
 export async function toDo(
@@ -71,7 +71,7 @@ const DUE = "SELECT id FROM @session WHERE wake IS NOT NULL AND wake <= $1 ORDER
 const READY = `SELECT id FROM @session s WHERE turn IS NULL AND wake IS NULL AND waiting > 0
   AND EXISTS (SELECT 1 FROM @turn t WHERE t.session = s.n AND t.state = 0 AND t.aside < ${INJECTED}) LIMIT $1`;
 
-// A running turn or job has a row that shows it. One that is over may have no row. The server cannot parse some texts
+// A running turn or job has a row that shows it. An ended one may have no row. The server cannot parse some texts
 // with escapes: such a turn counts as woken, and the write that opens its session checks exactly.
 const IS_OVER = `CASE WHEN strpos(w.about, chr(92) || 'u') > 0 THEN true ELSE (
     SELECT CASE WHEN w.about::json ->> 'need' = 'all' THEN coalesce(bool_and(each.is_over), true)
@@ -83,7 +83,7 @@ const IS_OVER = `CASE WHEN strpos(w.about, chr(92) || 'u') > 0 THEN true ELSE (
       SELECT NOT EXISTS (SELECT 1 FROM @job j WHERE j.id = e.id AND j.state = ${RUNNING})
         FROM json_array_elements_text(coalesce(w.about::json -> 'jobs', '[]')) e(id)
     ) each) END`;
-// Parked turns whose awaited turns and jobs are over, and the next time at which another one is due.
+// Parked turns whose awaited turns and jobs have ended, and the next time at which another one is due.
 const PARKED = `WITH woken AS MATERIALIZED (
     SELECT DISTINCT s.n, s.id FROM @wait w JOIN @session s ON s.n = w.session AND s.turn = w.turn
       WHERE w.is_turns AND w.key IS NOT NULL AND w.answer IS NULL AND s.wake IS NOT NULL

@@ -250,7 +250,9 @@ export type KeptJournal =
 // ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
 type Said = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
-export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said | KeptJournal;
+/** What the row of an ended turn or of a settled input contains in place of the input. */
+type Rest = KeptJournal | Pick<NewInput, "at" | "metadata">;
+export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said | Rest;
 
 /** Returns what the row of an input contains of it. */
 export function contentOf({ message, at, wants, metadata }: NewInput): Said {
@@ -258,15 +260,15 @@ export function contentOf({ message, at, wants, metadata }: NewInput): Said {
   return { message, at, ...(wants === undefined ? {} : { wants }), ...(metadata === undefined ? {} : { metadata }) };
 }
 
-export function encodeInput(input: Said | KeptJournal): EncodedInput {
+export function encodeInput(input: Said | Rest): EncodedInput {
   if (!("message" in input)) return input;
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
   return isPlain ? [at, encodeParts(message.parts, NOTHING_ASKED)] : input;
 }
 
-export function decodeInput(encoded: EncodedInput): Said | KeptJournal {
-  if (!isEncoded<Exclude<EncodedInput, Said | KeptJournal>>(encoded)) return encoded;
+export function decodeInput(encoded: EncodedInput): Said | Rest {
+  if (!isEncoded<Exclude<EncodedInput, Said | Rest>>(encoded)) return encoded;
   const [at, parts] = encoded;
   return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }

@@ -41,7 +41,7 @@ export type EncodedEnded =
   | readonly [at: number, node: number, usage: EncodedUsage, size: number, revision: number]
   | readonly [
       ...[at: number, node: number, usage: EncodedUsage, size: number, revision: number],
-      ...[ms: number, rounds: number, model: string, journal: number],
+      ...[ms: number, rounds: number, model: string, journal: number, waitedMs?: number],
     ]
   | (Omit<Ended, "usage"> & { readonly usage: EncodedUsage });
 
@@ -51,9 +51,13 @@ export function encodeEnded(ended: Ended): EncodedEnded {
   const fields = Object.keys(ended).length;
   if (outcome.kind === "told" && fields === 5) return [at, outcome.node, usage, size, revision];
   const isPlain = outcome.kind === "told" && fields === 7 && summary !== undefined && journal !== undefined;
-  if (!isPlain || Object.keys(summary).length !== 3) return { ...ended, usage };
-  const { startedAt, rounds, model } = summary;
-  return [at, outcome.node, usage, size, revision, at - startedAt, rounds, model, journal];
+  if (!isPlain) return { ...ended, usage };
+  const { startedAt, acceptedAt, rounds, model } = summary;
+  const isShort = Object.keys(summary).length === (acceptedAt === undefined ? 3 : 4);
+  // Only the differences of whole numbers give the same times again.
+  if (!isShort || ![at, startedAt, acceptedAt ?? 0].every(Number.isSafeInteger)) return { ...ended, usage };
+  const encoded = [at, outcome.node, usage, size, revision, at - startedAt, rounds, model, journal] as const;
+  return acceptedAt === undefined ? encoded : [...encoded, startedAt - acceptedAt];
 }
 
 export function decodeEnded(encoded: EncodedEnded): Ended {
@@ -64,8 +68,14 @@ export function decodeEnded(encoded: EncodedEnded): Ended {
   const [at, node, usage, size, revision, ...about] = encoded as Extract<EncodedEnded, readonly unknown[]>;
   const ended: Ended = { at, outcome: { kind: "told", node }, usage: decodeUsage(usage), size, revision };
   if (about.length === 0) return ended;
-  const [ms, rounds, model, journal] = about;
-  return { ...ended, summary: { startedAt: at - ms, model, rounds }, journal };
+  const [ms, rounds, model, journal, waitedMs] = about;
+  const startedAt = at - ms;
+  const summary: TurnSummary = { startedAt, model, rounds };
+  return {
+    ...ended,
+    summary: waitedMs === undefined ? summary : { ...summary, acceptedAt: startedAt - waitedMs },
+    journal,
+  };
 }
 
 export function outcomeIn(row: { readonly id: string }, { outcome }: Ended, entries: readonly Entry[]): TurnOutcome {

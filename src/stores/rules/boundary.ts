@@ -32,7 +32,7 @@ export function* claim(
 
 /**
  * Returns the rows before the first input that has wishes (`wants`) for the turn that it opens: such an input needs a
- * turn of its own.
+ * separate turn.
  */
 function withoutWants(rows: readonly TurnRow[]): readonly TurnRow[] {
   const end = rows.findIndex(

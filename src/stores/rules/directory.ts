@@ -97,7 +97,11 @@ function* sessionsOf(db: Port, page: Page, time: number | undefined): Rule<reado
 
 /** Returns a superset of the sessions, unless the index of the order can give them page by page. */
 function* few(db: Port, page: Page): Rule<readonly SessionRow[] | undefined> {
-  const { owner, parent, origin, state, tag, order = "id" } = page;
+  const { id, owner, parent, origin, state, tag, order = "id" } = page;
+  if (id !== undefined) {
+    const row = yield* db.get(SESSION, "id", id);
+    return row === undefined ? [] : [row];
+  }
   if (parent !== undefined || origin !== undefined) return yield* related(db, parent, origin);
   if (state === "waiting") return yield* db.scan(SESSION, "wake", []);
   if (state === "running" || state === "interrupted") return yield* db.scan(SESSION, "open", []);

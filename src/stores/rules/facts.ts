@@ -1,6 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { type Cursor, type NodeId, nodeId } from "../../model/ids.ts";
-import { inputIdOf, textOf } from "../../model/message.ts";
+import { defined, type JsonObject } from "../../model/json.ts";
+import { type Draft, inputIdOf, textOf } from "../../model/message.ts";
 import type { Entry } from "../../model/node.ts";
 import { outcomeIn } from "../rows/ended.ts";
 import { corrupt } from "../rows/faults.ts";
@@ -12,6 +13,7 @@ import {
   OPERATION,
   SEGMENT,
   SESSION,
+  type SettledInput,
   TURN,
   type TurnRow,
   WAIT,
@@ -151,22 +153,27 @@ const inputIn = ({ id, inputId, key, aside }: TurnRow) => ({
   ...(key === null ? {} : { key }),
 });
 
-/** Returns what was said with an input, and when. A turn that has ended has the message among its nodes. */
-function* saidIn(db: Port, row: TurnRow, segments: Segments) {
-  const { n, inputId, done, endedBy, ended } = row;
-  if (row.state === WITHDRAWN) return {};
-  if (done === null && endedBy === null) {
-    const [whole] = yield* db.scan(TURN, "key", [n], { isWhole: true });
-    const { message, at, metadata } = (whole?.input ?? undefined) as InputContent;
-    return { at, text: textOf(message.parts), ...(metadata === undefined ? {} : { metadata }) };
-  }
+/**
+ * Returns what was said with an input, and when. Both are the same before and after its turn, because readers compare
+ * facts. The nodes of the turn that settled the input contain its message.
+ */
+function* saidIn(db: Port, row: TurnRow, segments: Segments): Rule<Said> {
+  const { n, inputId, state, done, endedBy, ended } = row;
+  if (state === WITHDRAWN) return {};
+  const [whole] = done === null ? yield* db.scan(TURN, "key", [n], { isWhole: true }) : [];
+  const kept = whole?.input as InputContent | SettledInput | null | undefined;
+  if (kept != null && "message" in kept) return saidBy(kept.at, kept.message, kept.metadata);
   const entries = yield* entriesOf(db, endedBy ?? n, segments);
   const entry = entries.find((each) => each.kind === "message" && inputIdOf(each.message) === inputId);
-  if (entry?.kind !== "message") return {};
-  const { acceptedAt, startedAt = entry.at, metadata } = (endedBy === null ? ended?.summary : undefined) ?? {};
-  const at = acceptedAt ?? startedAt;
-  return { at, text: textOf(entry.message.parts), ...(metadata === undefined ? {} : { metadata }) };
+  const message = entry?.kind === "message" ? entry.message : undefined;
+  if (kept != null) return saidBy(kept.at, message, kept.metadata);
+  const { startedAt = entry?.at, acceptedAt = startedAt, metadata } = ended?.summary ?? {};
+  return saidBy(acceptedAt, message, metadata);
 }
+
+type Said = Pick<Extract<Change, { readonly kind: "accepted" }>, "at" | "text" | "metadata">;
+const saidBy = (at: number | undefined, message: Draft | undefined, metadata: JsonObject | undefined): Said =>
+  defined({ at, text: message && textOf(message.parts), metadata });
 
 function* waitOf(db: Port, row: WaitRow) {
   const { job, id: wait, effect } = row;

@@ -8,6 +8,7 @@ import {
   INJECTED,
   type InputContent,
   type SessionRow,
+  type SettledInput,
   TAKEN,
   TURN,
   type TurnRow,
@@ -138,11 +139,18 @@ function* rowsNamedBy(db: Port, session: number, which: InputRef): Rule<readonly
 /** Ends the claimed inputs that the turn settled. The others wait again at their old places in the queue. */
 export function* settle(db: Port, turn: number, settled: readonly InputId[]): Rule<void> {
   const ids = new Set<string>(settled);
-  for (const row of yield* db.scan(TURN, "claim", [turn])) {
+  for (const row of yield* db.scan(TURN, "claim", [turn], { isWhole: true })) {
     const unclaimed = { claim: null, boundary: null };
-    if (ids.has(row.inputId)) db.update(TURN, row, { ...unclaimed, endedBy: turn, input: null });
+    if (ids.has(row.inputId)) db.update(TURN, row, { ...unclaimed, endedBy: turn, input: settledOf(row) });
     else db.update(TURN, row, { ...unclaimed, state: WAITING });
   }
+}
+
+/** The nodes of the turn contain the message. An append is a fact of its own when it is applied. */
+function settledOf({ aside, input }: TurnRow): SettledInput | null {
+  if (aside === APPEND || input === null || input === undefined) return null;
+  const { at, metadata } = input as InputContent;
+  return metadata === undefined ? { at } : { at, metadata };
 }
 
 // ── Appends that wait ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import { all, type Rule } from "./rule.ts";
 import { isAnswered, isOver, openWaits } from "./waits.ts";
 
 /**
- * Parking: a turn that only waits gives up its lease.
+ * Parking: a turn that only waits releases its lease.
  *
  * parking-1: A turn parks in the write that finds no mail for it. A write that brings mail later finds it parked and
  * makes it due (`wake`). Both lock the session, so mail is never missed.

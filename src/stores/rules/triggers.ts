@@ -12,7 +12,7 @@ import { all, type Rule } from "./rule.ts";
  * Subscriptions to schedules and events. `occurrences.ts` has what happens when they fire.
  *
  * subscription-1: A new subscription is made under the lock of its session, so that the maximum per session holds. An
- * existing one is changed, moved and removed under the lock of its own row, so that no turn of the session waits for
+ * existing one is changed, moved and removed under the lock of its row, so that no turn of the session waits for
  * that.
  * subscription-2: If an earlier attempt at a write may have been kept, the row shows whether it was. The write then
  * returns what the first attempt would have returned.

@@ -12,7 +12,7 @@ import { stateOf } from "./turn-states.ts";
 
 /** Turns as records. */
 
-/** A page of rows is read in slices, because many rows are inputs that no turn of their own has. */
+/** A page of rows is read in slices, because many rows are inputs without a separate turn. */
 const SLICE = 100;
 
 /** Returns whether the row is a turn: not an input that was withdrawn or that another turn took, and not an append. */
@@ -52,7 +52,8 @@ function* storedTurn(db: Port, row: TurnRow, known: SessionRow | undefined): Rul
   const session = known ?? (yield* db.get(SESSION, "key", row.session));
   if (session === undefined || !isTurn(row, session)) return undefined;
   const state = stateOf(row, session) as StoredTurn["state"];
-  const turn = { sessionId: session.id as SessionId, turnId: row.id, state, cursor: String(row.n) };
+  const owner = session.ownedBy === null ? {} : { owner: session.ownedBy };
+  const turn = { sessionId: session.id as SessionId, ...owner, turnId: row.id, state, cursor: String(row.n) };
   if (row.done === null) {
     const isOrphan = state === "open" && session.process !== null && db.isDead(session.process);
     return isOrphan ? { ...turn, isOrphan } : turn;

@@ -15,7 +15,7 @@ import { stateOf } from "./turn-states.ts";
  *
  * wait-1: A question is a fact, and so is its answer. An early wait is not a fact yet; a wait for turns and jobs never
  * is one.
- * wait-2: A wait for turns and jobs has no answer. The rows of those turns and jobs show whether they are over.
+ * wait-2: A wait for turns and jobs has no answer. The rows of those turns and jobs show whether they have ended.
  * wait-3: An answer to a turn stays in the row of its wait until the turn reads it. An answer to a job becomes an event
  * of the job in the same write.
  */
@@ -60,18 +60,18 @@ export const askedAs = ({ asked, moved }: Pick<WaitRow, "asked" | "moved">): num
 
 export const itemOf = ({ id }: WaitRow): string => `The wait ${id}`;
 
-/** Returns the question of a wait that asks somebody. */
+/** Returns the question of a wait that a person or a program answers. */
 export function questionIn(row: WaitRow): WaitAbout {
   if (row.about === null || row.about.kind === "turns") throw corrupt(itemOf(row), "nobody was asked");
   return row.about;
 }
 
-/** Returns whether a wait is answered, or the turns and jobs that it waits for are over. */
+/** Returns whether a wait is answered, or the turns and jobs that it waits for have ended. */
 export function* isAnswered(db: Port, row: WaitRow): Rule<boolean> {
   return row.answer !== null || (yield* isOver(db, row));
 }
 
-/** Returns whether the turns and jobs of a wait are over (wait-2). A job that is idle or missing counts as over. */
+/** Returns whether the turns and jobs of a wait have ended (wait-2). A job that is idle or missing counts as ended. */
 export function* isOver(db: Port, { isTurns, about }: Pick<WaitRow, "isTurns" | "about">): Rule<boolean> {
   if (!isTurns || about?.kind !== "turns") return false;
   const { turns, jobs = [], need } = about;
@@ -88,7 +88,7 @@ function* hasEnded(db: Port, id: TurnId): Rule<boolean> {
 
 const OVER: WaitAnswer = { kind: "value", value: null };
 
-/** Returns the answered waits in the order of their answers, then the waits whose turns and jobs are over. */
+/** Returns the answered waits in the order of their answers, then the waits whose turns and jobs have ended. */
 export function* resolvedOf(db: Port, turn: number): Rule<NonNullable<Mail["resolved"]>> {
   const rows = yield* openWaits(db, turn);
   const answered = rows.filter(({ answer }) => answer !== null).sort((a, b) => a.nth! - b.nth!);
@@ -139,7 +139,7 @@ export function* listWaits(db: Port, page: Page): Rule<readonly StoredWait[]> {
 
 function* found(db: Port, { session, tree, after, max }: Page): Rule<readonly WaitRow[]> {
   const last = after === undefined ? 0 : latestAsked(yield* db.scan(WAIT, "named", [after]));
-  if (last === undefined) return []; // The session of that wait was deleted, or the wait asks nobody.
+  if (last === undefined) return []; // The session of that wait was deleted, or the wait has no question.
   const root = tree ?? session;
   const open = root === undefined ? yield* openOfAll(db, last, max) : yield* openOf(db, root, tree !== undefined);
   return open

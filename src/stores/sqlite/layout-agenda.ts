@@ -53,7 +53,7 @@ interface Owner {
 }
 
 /**
- * Returns the work of a store. Every runtime asks once a second, mostly in vain. While nobody writes, the last answer
+ * Returns the work of a store. Every runtime asks once a second, and mostly gets nothing. While nobody writes, the last answer
  * stays true except for what depends on time.
  */
 export class Agendas {
@@ -146,7 +146,7 @@ export class Agendas {
     };
   }
 
-  /** Returns sessions of parked turns whose awaited turns and jobs are over. */
+  /** Returns sessions of parked turns whose awaited turns and jobs have ended. */
   #waitingForOver(): ReadonlySet<SessionId> {
     const found = new Set<SessionId>();
     for (const row of this.#db.rows<Parked>(FOR_TURNS)) if (this.#isOver(row)) found.add(row.sessionId);
@@ -190,7 +190,7 @@ interface Parked extends StoredRow {
   /** The waits that the turn was parked with. */
   readonly of: string;
 }
-// A running turn or job has a row that shows it; one that is over may have none. The rows found are then checked
+// A running turn or job has a row that shows it; an ended one may have none. The rows found are then checked
 // exactly. The statement reads texts without verifying their checksums, so that the many running ones cost little.
 const FOR_TURNS = `SELECT w.*, s.id AS sessionId, p.waits AS of FROM wait w INDEXED BY wait_turns
   CROSS JOIN parked p ON p.session = w.session CROSS JOIN session s ON s.n = w.session

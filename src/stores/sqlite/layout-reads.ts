@@ -119,7 +119,7 @@ export function listWaits(
 ): readonly WaitRow[] {
   const { session, tree, after, max } = page;
   const last = after === undefined ? 0 : db.row<{ asked: number | null }>(ASKED, after)!.asked;
-  if (last === null) return []; // The session of that wait was deleted, or the wait asks nobody.
+  if (last === null) return []; // The session of that wait was deleted, or the wait has no question.
   const root = tree ?? session;
   const each = [last, limit(max)];
   const rows =

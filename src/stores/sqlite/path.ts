@@ -65,6 +65,6 @@ function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
-    return undefined; // The path is missing, or is no link.
+    return undefined; // The path is missing, or is not a link.
   }
 }

@@ -74,7 +74,7 @@ const ROOTS: readonly Root[] = [
 ];
 const PAGE = 50;
 const SEARCH_MS = 1_000;
-/** How many pages one transaction returns: a megabyte, which delays nobody noticeably. */
+/** How many pages one transaction returns: a megabyte, which delays other writers only briefly. */
 const SLICE = 256;
 
 /** A running search for references. */

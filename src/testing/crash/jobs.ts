@@ -40,7 +40,7 @@ async function jobsIn(store: Store): Promise<readonly Read[]> {
 }
 const eventIn = ({ event }: StoredJobEvent): JobEvent => event;
 
-/** Returns the recorded steps of all jobs, each as `job name`, and the jobs that are over. */
+/** Returns the recorded steps of all jobs, each as `job name`, and the ended jobs. */
 export async function recordedJobs(
   store: Store,
 ): Promise<{ readonly steps: ReadonlySet<string>; readonly over: ReadonlySet<string> }> {

@@ -53,7 +53,7 @@ export interface Recorded {
   readonly journals: ReadonlyMap<string, readonly TurnEvent[]>;
   /** Steps of jobs, each as `job name`. */
   readonly steps: ReadonlySet<string>;
-  /** Jobs that are over. */
+  /** Ended jobs. */
   readonly over: ReadonlySet<string>;
 }
 

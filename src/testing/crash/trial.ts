@@ -120,7 +120,7 @@ export class Stage {
     this.#isDone(await ended, life);
   }
 
-  /** Returns whether the process ended in another way than by its planned kill. Records a wrong end. */
+  /** Returns whether the process ended otherwise than by its planned kill. Records a wrong end. */
   #isDone({ signal, isLate, errors, code }: Ended, life: number): boolean {
     const lines = this.#lines.filter((line) => line.life === life);
     const last = lines.at(-1);

@@ -95,7 +95,7 @@ const wordsIn = (claimed: Awaited<ReturnType<Store["inputs"]["claim"]>>): readon
 export const claim = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
   wordsIn(await store.inputs.claim(lease, boundary, max));
 
-/** Claims inputs, including those that wait for turns of their own. */
+/** Claims inputs, including those that wait for separate turns. */
 export const claimAll = async (store: Store, lease: Lease, boundary = BOUNDARY, max = 10): Promise<readonly string[]> =>
   wordsIn(await store.inputs.claim(lease, boundary, max, true));
 

@@ -3,6 +3,7 @@ import { asCursor, asSessionId, nodeId, type SessionId } from "../../model/ids.t
 import { type Message, text } from "../../model/message.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import { NO_USAGE } from "../../model/usage.ts";
+import type { Change } from "../../stores/store.ts";
 import {
   alice,
   assistant,
@@ -26,10 +27,14 @@ import { law, refused, type StoreLaw } from "../law.ts";
 import {
   apply,
   change,
+  claim,
   drain,
+  FACTS,
   FRAME,
   first,
+  INJECT,
   notes,
+  ODD,
   queue,
   said,
   state,
@@ -240,7 +245,7 @@ export const factLaws: readonly StoreLaw[] = [
     await descends(child, alice);
     await descends(grandchild, child);
     await store.create(newSession(other));
-    await store.fork(alice, newSession(bob)); // A fork is no child.
+    await store.fork(alice, newSession(bob)); // A fork is not a child.
     const long = await begin(store, "long", { to: child });
     for (const [index, to] of [alice, grandchild, other, bob, grandchild, alice].entries())
       await turn(store, `turn ${index}`, {}, { to });
@@ -314,6 +319,124 @@ export const factLaws: readonly StoreLaw[] = [
     assert.deepEqual(await store.changes(op.cursor, { max: 10 }), []);
     await first(store, "hi", { to: bob });
     assert.equal((await store.changes(op.cursor, { max: 10 })).length, 1);
+  }),
+  law(
+    "an acceptance is told the same while its input waits, once a turn takes it, and after the end",
+    async (store) => {
+      const metadata = { user: "u-1", odd: ODD };
+      const lease = await first(store, "hello", { at: NOW + 1, metadata });
+      await queue(store, "steer", { place: "boundary", at: NOW + 2, metadata });
+      await queue(store, "psst", { ...INJECT, at: NOW + 3 });
+      await queue(store, "next", { at: NOW + 4, metadata });
+      const accepted = async () => (await store.changes(undefined, FACTS)).filter(({ kind }) => kind === "accepted");
+      const before = await accepted();
+      assert.deepEqual(
+        before.map((fact) => fact.kind === "accepted" && [fact.text, fact.at, fact.metadata]),
+        [
+          ["hello", NOW + 1, metadata],
+          ["steer", NOW + 2, metadata],
+          ["psst", NOW + 3, undefined],
+          ["next", NOW + 4, metadata],
+        ],
+      );
+      assert.deepEqual(await claim(store, lease), ["steer", "psst"]);
+      assert.deepEqual(await accepted(), before);
+      const words = ["hello", "steer", "psst"];
+      const opened = { startedAt: NOW + 8, model: "house/model", rounds: 1, metadata };
+      const summary = { ...opened, acceptedAt: NOW + 1 };
+      await commit(store, lease, { says: [...words.map(said), "well"], inputs: words.map(inputId), summary });
+      assert.deepEqual(await accepted(), before);
+      const next = await take(store);
+      assert.deepEqual(await accepted(), before);
+      const message = { id: node("next", 1), ...assistant(text("well")) };
+      await commit(store, next, {
+        says: [said("next"), "well"],
+        outcome: { kind: "answered", message, text: "well" },
+        inputs: [inputId("next")],
+        summary: { ...opened, acceptedAt: NOW + 4 },
+        journal: { events: await store.journal(next.turnId, 0) },
+      });
+      assert.deepEqual(await accepted(), before);
+      assert.equal(await store.turns.forget([next.turnId]), 1);
+      assert.deepEqual(await accepted(), before);
+    },
+  ),
+  law("the acceptance of a turn without notes keeps its time", async (store) => {
+    await store.create(newSession(alice));
+    const times = [NOW, NOW + 0.25, 2 ** 53 + 2];
+    for (const [nth, at] of times.entries()) {
+      const lease = await begin(store, `${nth}`, { at });
+      const before = (await store.changes(undefined, FACTS)).at(-1);
+      const message = { id: node(`${nth}`, 1), ...assistant(text("well")) };
+      await commit(store, lease, {
+        says: [said(`${nth}`), "well"],
+        outcome: { kind: "answered", message, text: "well" },
+        inputs: [inputId(`${nth}`)],
+        summary: { startedAt: at + 40, acceptedAt: at, model: "house/model", rounds: 1 },
+        journal: { events: await store.journal(lease.turnId, 0) },
+      });
+      const { summary } = (await store.turns.get(lease.turnId))!.end!;
+      assert.deepEqual(summary, { startedAt: at + 40, acceptedAt: at, model: "house/model", rounds: 1 });
+      assert.deepEqual((await store.changes(undefined, FACTS)).at(-2), before);
+      assert.equal(before?.kind === "accepted" && before.at, at);
+    }
+  }),
+  law(
+    "each withdrawal is one fact, after all that came before it, also of inputs that are withdrawn at once",
+    async (store) => {
+      const lease = await first(store);
+      await first(store, "hi", { to: bob });
+      for (const words of ["a", "b", "c"]) await queue(store, words, { key: words });
+      await queue(store, "d", { ...INJECT, to: bob });
+      await store.inputs.withdraw(alice, { from: inputId("b") });
+      await store.inputs.withdraw(bob, { id: inputId("d") });
+      await withdraw(store, "a");
+      const latest = await store.latest();
+      await store.inputs.withdraw(alice, { from: inputId("hello") }); // One is taken, the others are withdrawn already.
+      assert.equal(await store.latest(), latest);
+      await commit(store, lease);
+      const all = await store.changes(undefined, FACTS);
+      assert.deepEqual(
+        all.slice(6).map((fact) => ("inputId" in fact ? [fact.kind, fact.inputId, fact.turnId] : [fact.kind])),
+        [
+          ...["b", "c"].map((words) => ["withdrawn", inputId(words), turnId(words)]),
+          ["withdrawn", inputId("d"), undefined],
+          ["withdrawn", inputId("a"), turnId("a")],
+          ["committed"],
+        ],
+      );
+      const cursors = all.map(({ cursor }) => Number(cursor));
+      assert.deepEqual(
+        cursors,
+        [...new Set(cursors)].sort((one, other) => one - other),
+      );
+      for (const which of [{}, { session: alice }, { tree: alice }, { session: bob }]) {
+        const read: Change[] = [];
+        for (let page: readonly Change[] = []; read.length === 0 || page.length > 0; read.push(...page))
+          page = await store.changes(read.at(-1)?.cursor, { ...which, max: 1 });
+        const id = "session" in which ? which.session : which.tree;
+        assert.deepEqual(
+          read,
+          all.filter(({ sessionId }) => id === undefined || sessionId === id),
+        );
+      }
+    },
+  ),
+  law("a withdrawal that is deleted with its session leaves its number used", async (store) => {
+    await commit(store, await first(store));
+    await store.create(newSession(bob));
+    await queue(store, "psst", INJECT);
+    await withdraw(store, "psst");
+    const latest = await store.latest();
+    await store.delete(alice);
+    assert.equal(await store.latest(), latest);
+    assert.deepEqual(await store.changes(undefined, FACTS), []);
+    await begin(store, "hi", { to: bob });
+    assert.deepEqual(
+      (await store.changes(latest, FACTS)).map(({ kind, sessionId }) => [kind, sessionId]),
+      [["accepted", bob]],
+    );
+    assert.ok(Number(await store.latest()) > Number(latest));
   }),
   law("a text that is no cursor is refused", async (store) => {
     await first(store);

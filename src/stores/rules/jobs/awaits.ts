@@ -11,7 +11,7 @@ import { all, type Rule } from "../rule.ts";
  * ends sees the first.
  */
 
-/** Returns the running jobs among these. A job that is over, idle or missing blocks nobody. */
+/** Returns the running jobs among these. An ended, idle or missing job blocks no wait. */
 export function* runningOf(db: Port, ids: readonly JobId[]): Rule<ReadonlySet<JobId>> {
   const rows = yield* all([...new Set(ids)].map((id) => db.get(JOB, "id", id)));
   return new Set(rows.flatMap((row) => (row?.state === RUNNING ? [row.id] : [])));

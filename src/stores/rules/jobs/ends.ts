@@ -14,7 +14,7 @@ import { isUnattended, readOwners } from "./owners.ts";
  * cancelled.
  */
 
-/** Writes changed jobs and the consequences for others. `parents` are over too, besides these jobs. */
+/** Writes changed jobs and the consequences for others. `parents` have ended too, besides these jobs. */
 export function* writeAll(
   db: Port,
   drafts: readonly JobDraft[],
@@ -92,7 +92,7 @@ export const turnEnded = (db: Port, turn: TurnId, now: number): Rule<void> =>
 
 const REMOVED = "removed";
 
-/** Removes a job that is over or external. Returns whether one was removed. */
+/** Removes an ended or external job. Returns whether it removed one. */
 export function* removeJob(db: Port, id: JobId): Rule<boolean> {
   db.lock({ endings: [id] });
   const row = yield* db.get(JOB, "id", id);
@@ -103,7 +103,7 @@ export function* removeJob(db: Port, id: JobId): Rule<boolean> {
   return true;
 }
 
-/** Removes those of these jobs that are over. */
+/** Removes the ended ones of these jobs. */
 export function* forgetOver(db: Port, ids: readonly JobId[]): Rule<void> {
   if (ids.length === 0) return;
   const unique = [...new Set(ids)];

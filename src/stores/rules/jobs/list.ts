@@ -92,7 +92,7 @@ interface Pages {
 
 const PAGE_MIN = 100;
 
-/** Returns the first `max` rows that pass the filter. Most rows pass, so few pages are read in vain. */
+/** Returns the first `max` rows that pass the filter. Most rows pass, so few pages are read without a result. */
 function* wanted(db: Port, pages: Pages, isWanted: (row: JobRow) => boolean): Rule<readonly JobRow[]> {
   const { index, key, max, next } = pages;
   const found: JobRow[] = [];

@@ -143,7 +143,7 @@ const waitLaws = [
   }),
 ];
 
-/** Parks a turn of bob until jobs, or turns, are over. */
+/** Parks a turn of bob until jobs, or turns, have ended. */
 async function waitsFor(store: Store, about: Omit<WaitedTurns, "kind">, words = "wait", to = bob): Promise<boolean> {
   const lease = await firstTurn(store, words, to);
   const key = asWaitKey(`for ${words}`);

@@ -1,0 +1,86 @@
+// A runtime that only looks: it runs nothing, and creates no file.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createRuntime, type Model, type PriceTable, type Runtime, type Store } from "../index.ts";
+import { addressOf, databaseFileOf, isThere, openExisting } from "./database-file.ts";
+import { type Io, type Settings, UsageError } from "./io.ts";
+import { type Mode, pluginsOf } from "./mode.ts";
+import { messageOf } from "./text.ts";
+
+/** Settings of the commands that show turns, as they were typed. */
+export interface LookSettings extends Settings {
+  readonly state?: string | undefined;
+  readonly outcome?: string | undefined;
+  readonly since?: string | undefined;
+  readonly max?: string | undefined;
+  /** The path of a JSON file with the prices of models. */
+  readonly prices?: string | undefined;
+  readonly full: boolean;
+}
+
+/** A runtime needs a model. No process calls this one. */
+const NO_MODEL: Model = {
+  id: "none",
+  modelId: "none",
+  stream() {
+    throw new Error("This runtime runs no turns.");
+  },
+};
+export const NO_MODEL_NAME = "none/none";
+
+/**
+ * Opens the store and returns what `use` returns, or `otherwise` if the default file does not exist yet. The timeline of a
+ * turn is exact only in the mode in which the turn ran.
+ */
+export async function withRuntime<T>(
+  io: Io,
+  settings: LookSettings,
+  otherwise: T,
+  use: (runtime: Runtime) => Promise<T>,
+  mode: Mode = "tools",
+): Promise<T> {
+  const prices = settings.prices === undefined ? {} : pricesIn(io, settings.prices);
+  const store = await storeOf(io, settings);
+  if (store === undefined) return otherwise;
+  const runtime = await opened(store, prices, mode);
+  try {
+    return await use(runtime);
+  } finally {
+    await runtime.close();
+  }
+}
+
+async function opened(store: Store, prices: PriceTable, mode: Mode): Promise<Runtime> {
+  try {
+    return await createRuntime({ store, prices, model: NO_MODEL, recover: "never", plugins: await pluginsOf(mode) });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function storeOf(io: Io, { db }: LookSettings): Promise<Store | undefined> {
+  const address = addressOf(io, db);
+  if (address !== undefined) return (await (await import("./patients.ts")).databaseAt(address)).store;
+  const place = databaseFileOf(io, db);
+  return place.isDefault && !isThere(place) ? undefined : openExisting(place);
+}
+
+/** Where the command looks, without a password. */
+export async function placeOf(io: Io, { db }: LookSettings): Promise<string> {
+  const address = addressOf(io, db);
+  return address === undefined
+    ? databaseFileOf(io, db).shown
+    : (await import("../stores/postgres/url.ts")).nameOf(address);
+}
+
+function pricesIn({ cwd }: Io, path: string): PriceTable {
+  try {
+    return JSON.parse(readFileSync(resolve(cwd, path), "utf8")) as PriceTable; // The runtime checks it.
+  } catch (error) {
+    throw new UsageError(
+      `The prices in ${path} cannot be read: ${messageOf(error).replace(/\.?$/, ".")}`,
+      'Give JSON of prices per million tokens, such as {"openai/gpt-5":{"input":1.25,"output":10}}.',
+    );
+  }
+}
