@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync, lstatSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, test } from "vitest";
+import { badEnglishIn } from "./kit/style.ts";
 
 /** The singular file that outsiders of a plural folder import; every other file or folder in there is a member. */
 const CONTRACT_OF: Record<string, string> = {
@@ -37,6 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[] | "all"> = {
   "a member of a family": core,
   plugins: ["a public door"],
   "client.ts": ["model"],
+  server: "all",
   "index.ts": "all",
   "plugin.ts": "all",
   "protocol.ts": "all",
@@ -309,4 +311,57 @@ test("a folder without tests fails `test:full` and `test:long`, and `test:full` 
   expect(status).toBe(1);
   expect(stderr).toMatch(/No test files found.*\n+filter: test\/nope\n/);
   expect(readFileSync("package.json", "utf8")).not.toContain("passWithNoTests");
+});
+
+// ── Plain English ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Hand-written pages. `docs/errors.test.ts` holds the error texts; texts for models have rules of their own. */
+const pagesOfText = ["README.md", "CHANGELOG.md", ...globSync("docs/**/*.md")]
+  .map((page) => page.replaceAll("\\", "/"))
+  .filter((page) => !/(?:errors|hooks|defaults|model-texts)\.md$/.test(page))
+  .sort();
+/** A paragraph, a list item or a cell that begins with a pronoun: its noun is in another sentence. */
+const PRONOUN =
+  /^(?:\*\*)?(?:(?:It|They|One|Those|These|Such|That)\b (?:is|are|was|that|has|have|does|do|will|can|may|must)\b|(?:It|They) \w+)/;
+
+test.each(pagesOfText)("%s is in plain English", (page) => {
+  const text = readFileSync(page, "utf8")
+    .replace(/^(?:```[\s\S]*?^```| {4}.*)$/gm, (code) => code.replace(/[^\n]/g, ""))
+    .replace(/`[^`\n]*`/g, "`code`");
+  const lines = text.split("\n");
+  const problems = lines.flatMap((line, index) => {
+    const opens = lines[index - 1]?.trim() === "" || index === 0;
+    const cells = line.startsWith("|") ? line.split("|") : [];
+    const starts = [
+      ...(opens ? [line] : []),
+      ...cells,
+      ...(/^\s*(?:[-*]|\d+\.) .*/.test(line) ? [line.replace(/^\s*\S+ /, "")] : []),
+    ];
+    return [
+      ...badEnglishIn(line),
+      ...(starts.some((each) => PRONOUN.test(each.trim())) ? ["begins with a pronoun"] : []),
+    ].map((problem) => `${page}:${index + 1} ${problem}`);
+  });
+  expect(problems).toEqual([]);
+});
+
+/** How much is left of the old style. The numbers may only fall: write new titles and comments in plain English. */
+const LEFT = { titles: 700, comments: 135 };
+
+test("titles of tests do not fall back into the old style", () => {
+  const title =
+    /(?:\b(?:test|it)(?:\.\w+)*|\))\(\s*(?:"((?:\\.|[^"\\\n])*)"|'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`)\s*,/g;
+  const titles = globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).flatMap((file) =>
+    Array.from(readFileSync(file, "utf8").matchAll(title), ([, a, b, c]) => `${file}: ${a ?? b ?? c}`),
+  );
+  expect(titles.length).toBeGreaterThan(3_000);
+  expect(titles.filter((each) => badEnglishIn(each).length > 0).length).toBeLessThanOrEqual(LEFT.titles);
+});
+
+test("comments do not fall back into the old style", () => {
+  const comment = /(?:^|\s)\/\/ (.*)$|^\s*\* (.*)$|\/\*\* (.*) \*\//gm;
+  const comments = Array.from(texts.values()).flatMap((text) =>
+    Array.from(text.matchAll(comment), ([, a, b, c]) => a ?? b ?? c ?? ""),
+  );
+  expect(comments.filter((each) => badEnglishIn(each).length > 0).length).toBeLessThanOrEqual(LEFT.comments);
 });

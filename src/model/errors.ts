@@ -896,6 +896,61 @@ const ERRORS = {
       "unchanged",
     ),
 
+  // The server
+  /** A request has no token, or a wrong one. */
+  "server.unauthorized": (_: object) =>
+    said("The request has no valid token.", "Send the server's token as `Authorization: Bearer <token>`."),
+  /** The caller may not do this. */
+  "server.forbidden": (d: { action: string }) =>
+    said(`The caller may not ${d.action} here.`, "Use another token, or allow it in `may` of `authorize`."),
+  /** The request names a host that the server does not have. */
+  "server.host": (d: { host: string }) =>
+    said(`The server does not answer for the host ${JSON.stringify(d.host)}.`, "Add the name to `hosts` of serve()."),
+  /** A page of another origin sends the request. */
+  "server.origin": (d: { origin: string }) =>
+    said(
+      `A page of ${JSON.stringify(d.origin)} may not call this server.`,
+      "Add the origin to `origins` of serve(), or open the page from this server.",
+    ),
+  /** There is no such path, or not with this method. */
+  "server.route": (d: { method: string; path: string }) =>
+    said(`There is no ${d.method} ${d.path}.`, "GET /v1/openapi.json lists all routes."),
+  /** The body is longer than the bound. */
+  "server.body": (d: { max: number }) =>
+    said(`The body has more than ${d.max} bytes.`, "Send less, or raise `limits` of serve()."),
+  /** The body is not declared as JSON. */
+  "server.media": (d: { type: string }) =>
+    said(
+      `The content type ${JSON.stringify(d.type)} is not accepted.`,
+      "Send JSON with `content-type: application/json`.",
+    ),
+  /** The body or a parameter cannot be read. */
+  "server.invalid": (d: { problem: string }) =>
+    said(`Invalid request: ${d.problem}.`, "Correct the request; GET /v1/openapi.json describes it."),
+  /** The caller has too many open streams, or changes too much in a minute. */
+  "server.busy": (d: { limit: string; max: number }) =>
+    said(
+      `The caller has reached the limit \`${d.limit}\` of ${d.max}.`,
+      "Try again later, or raise `limits` of serve().",
+      "unchanged",
+    ),
+  /** The server would be reachable from other machines without authentication. */
+  "server.bind": (d: { host: string }) =>
+    said(
+      `The server refuses to listen on ${d.host} without authentication.`,
+      "Pass `token` or `authorize` to serve(), or listen on 127.0.0.1.",
+    ),
+  /** The port cannot be used. */
+  "server.listen": (d: { problem: string }) =>
+    said(`The server cannot listen: ${d.problem}`, "Choose another port, or 0 for any free one."),
+  /** A fault of the server. `onError` of serve() has it. */
+  "server.failed": (_: object) =>
+    said(
+      "The server could not answer.",
+      "Try again; the operator of the server finds the cause in its logs.",
+      "unchanged",
+    ),
+
   // Monitors
   /** The session has no monitor of this id. */
   "monitor.unknown": (d: { id: string; session: string }) =>

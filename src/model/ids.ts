@@ -40,7 +40,7 @@ export const asCursor = (text: string): Cursor => text as Cursor;
 
 export const nodeId = (commit: string, index: number): NodeId => `${commit}.${index}` as NodeId;
 
-/** The commit and index that a node id names; undefined when the text is no node id. */
+/** The commit and index that a node id names; undefined if the text is not a node id. */
 export function nodeAddress(id: string): { readonly commit: string; readonly index: number } | undefined {
   const dot = id.lastIndexOf(".");
   const index = Number(id.slice(dot + 1));

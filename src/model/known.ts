@@ -10,7 +10,7 @@ type Names = { readonly [name: string]: true };
 
 /**
  * Refuses an option that is not known, also one whose value is undefined: a misspelt option would silently be none.
- * An instance of a class may have fields of its own.
+ * An instance of a class can have further fields.
  */
 export function requireKnown(where: string, given: object, names: Names): void {
   for (const name in given) if (names[name] !== true) refuse(where, given, name, names);

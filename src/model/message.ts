@@ -129,7 +129,7 @@ export interface Message extends Draft {
   readonly id: NodeId;
 }
 
-/** Freezes a message as `frozen` does. It knows where to look, so a `request` hook costs less. */
+/** Freezes a message as `frozen` does. It freezes only known fields, so a `request` hook costs less. */
 export function freezeMessage(message: Message): void {
   if (Object.isFrozen(message)) return;
   const { parts, origin } = message;

@@ -12,12 +12,12 @@ export interface Scope {
   onAbort(run: () => void): () => void;
 }
 
-/** The implementation of `Scope`: no controller and no set of listeners until somebody needs them. */
+/** The implementation of `Scope`. It makes the controller and the set of listeners on first use. */
 export class LazyScope implements Scope {
   isAborted = false;
   reason: unknown = undefined;
   #controller: AbortController | undefined;
-  /** The first listener has a field of its own, because there is nearly always one or none. */
+  /** The first listener is a field, because there is nearly always one listener or none. */
   #listener: (() => void) | undefined;
   #others: Set<() => void> | undefined;
 

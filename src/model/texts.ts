@@ -1,4 +1,4 @@
-// What the runtime itself says to a model: why a call has no result of its tool, and what its last round is for. The
+// What the runtime itself writes to a model: why a call has no result of its tool, and what its last round is for. The
 // code beside a text (`tool.denied`) is for programs, and so are the messages of `errors.ts`.
 import { OUTPUT_TOOL } from "./tool.ts";
 
@@ -47,7 +47,7 @@ export const TEXTS = {
     `${name} was interrupted, and it is not known whether it took effect. Check before you call it again.`,
   cancelled: "The call was stopped together with its turn.",
   abandoned: "The call did not end in time after the turn was stopped. It is not known whether it took effect.",
-  /** Told to whoever gives the result. */
+  /** For the caller that gives the result. */
   awaited: (name: string) => `The result of ${name} is given from elsewhere.`,
   noAnswer: "Nobody answered the question in time.",
   withdrawn: "The question was withdrawn.",

@@ -1,4 +1,4 @@
-// How code calls tools: `files.read({ path })`. The one place that knows the rule: what a model is told of, what the
+// How code calls tools: `files.read({ path })`. The only place with the rule: what a model reads, what the
 // compiler checks and what runs must agree.
 import { isToolName, type ToolManifest } from "./tool.ts";
 
@@ -64,7 +64,7 @@ const isOperation = (name = ""): boolean => OPERATION.test(name) && !OTHER_PROPE
 /**
  * A tool's own `path` counts, then `mcp__server__tool` as `server.tool`, then `module_operation` where at least two tools
  * share the module. Of two tools with one path the first in the list has it; a module whose name code has for something
- * else, as `print` or what is `taken` besides, is none. What is left over is called by its name: `tools.name(…)`.
+ * else, as `print` or what is `taken` besides, is none. Other tools are called by name: `tools.name(…)`.
  */
 export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> = NONE): ToolPaths {
   const shared = new Map<string, number>();

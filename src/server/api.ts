@@ -1,0 +1,136 @@
+// The HTTP API as types: what each route takes and answers. The routes, the handlers and the client follow it.
+import type { Comparison, Node } from "../graph/history.ts";
+import type { CreatedSession, SavedStates } from "../kernel/created.ts";
+import type { OperationDefinition } from "../kernel/operation.ts";
+import type { SessionConfig } from "../model/config.ts";
+import type { JobRecord } from "../model/job.ts";
+import type { Json, JsonObject } from "../model/json.ts";
+import type { Attachment, TextPart } from "../model/message.ts";
+import type { CancelAnswer } from "../model/outcome.ts";
+import type { ToolListing } from "../model/tool.ts";
+import type { Occurrence, Subscription } from "../model/trigger.ts";
+import type { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.ts";
+import type { TurnsPage } from "../runtime/records/turns.ts";
+import type { TreeUsage } from "../runtime/session/app.ts";
+import type { SessionDetails } from "../runtime/session/closed.ts";
+import type { CancelledInput, WaitingInput } from "../runtime/session/handle.ts";
+import type { SessionSummary, SessionsPage } from "../runtime/session/list.ts";
+import type { Receipt } from "../runtime/session/operate.ts";
+import type { AnyWait, Approval, Delivery } from "../runtime/waits.ts";
+import type { TurnEvent } from "../turn/event.ts";
+
+/** A wait without its key, which never leaves the server. */
+export type PublicWait = Omit<AnyWait, "key">;
+
+export interface NewSessionBody {
+  /** Default: a generated id. */
+  readonly id?: string;
+  /** A child or a fork comes from the session `from`. Default: `fresh`. */
+  readonly kind?: "fresh" | "child" | "fork";
+  readonly from?: string;
+  readonly tags?: readonly string[];
+  /** Only for a caller without an owner of its own. */
+  readonly owner?: string;
+  readonly config?: Partial<SessionConfig>;
+  /** `take` returns an existing session that the same request made. */
+  readonly ifExists?: "take";
+}
+
+export interface InputBody {
+  /** Either `text` or `parts`. */
+  readonly text?: string;
+  readonly parts?: readonly (string | TextPart | Attachment)[];
+  /** A repeated request with the same key is accepted once. */
+  readonly key?: string;
+  readonly at?: "boundary" | "next-turn";
+  readonly metadata?: JsonObject;
+}
+
+export interface Accepted {
+  readonly turnId: string;
+}
+
+export interface Health {
+  readonly ok: true;
+  readonly version: string;
+}
+
+type Page = { readonly after?: string; readonly max?: number };
+type Reason = { readonly reason?: string };
+
+/** What each route takes besides the parameters of its path, and what it answers. */
+export interface Api {
+  listSessions: { query: SessionsPage; output: readonly SessionSummary[] };
+  createSession: { body: NewSessionBody; output: CreatedSession };
+  getSession: { output: SessionDetails };
+  findSession: { output: SessionSummary };
+  configureSession: { body: Partial<SessionConfig>; output: SessionConfig };
+  deleteSession: { output: null };
+  sessionHistory: { query: { readonly before?: string; readonly max?: number }; output: readonly Node[] };
+  sessionStates: { output: SavedStates };
+  sessionTools: { output: readonly ToolListing[] };
+  sessionUsage: { output: TreeUsage };
+  sessionOperations: { output: readonly OperationDefinition[] };
+  invokeOperation: {
+    body: { readonly kind: "query" | "command" | "task"; readonly input?: Json; readonly id?: string };
+    output: Receipt<Json>;
+  };
+  compareSessions: { output: Comparison };
+  forkSession: {
+    body: { readonly at?: string; readonly before?: string; readonly id?: string; readonly label?: string };
+    output: { readonly id: string };
+  };
+  compactSession: { body: { readonly instructions?: string }; output: Json };
+  cancelSession: { body: Reason; output: CancelAnswer };
+  sendInput: { body: InputBody; output: Accepted };
+  listInputs: { output: readonly WaitingInput[] };
+  withdrawInput: { output: readonly CancelledInput[] };
+  sessionEvents: { query: { readonly after?: string; readonly tree?: boolean }; output: "events" };
+  putBlob: { query: { readonly name?: string }; output: Attachment };
+  getBlob: { output: "bytes" };
+  listTurns: { query: TurnsPage; output: readonly TurnRecord[] };
+  getTurn: { output: TurnDetails };
+  turnTimeline: { output: TurnTimeline };
+  turnJournal: { output: readonly TurnEvent[] };
+  turnEvents: { output: "events" };
+  cancelTurn: { body: Reason; output: CancelAnswer };
+  listWaits: { query: Page & { readonly session?: string; readonly tree?: string }; output: readonly PublicWait[] };
+  getWait: { output: PublicWait };
+  answerWait: { body: Approval | Delivery; output: { readonly kind: "accepted" | "already-resolved" } };
+  revokeWait: { output: { readonly kind: "accepted" | "already-resolved" } };
+  listJobs: {
+    query: Page & { readonly session?: string; readonly isLive?: boolean };
+    output: readonly JobRecord[];
+  };
+  getJob: { output: JobRecord };
+  cancelJob: { body: Reason; output: JobRecord };
+  signalJob: { body: { readonly payload?: Json; readonly key?: string }; output: null };
+  listTriggers: { query: { readonly session?: string }; output: readonly Subscription[] };
+  listOccurrences: {
+    query: { readonly event?: string; readonly before?: string; readonly max?: number };
+    output: readonly Occurrence[];
+  };
+  emitEvent: { body: { readonly payload?: Json; readonly key?: string; readonly source?: string }; output: Occurrence };
+  events: {
+    query: { readonly after?: string; readonly owner?: string; readonly tag?: string };
+    output: "events";
+  };
+  health: { output: Health };
+  openapi: { output: JsonObject };
+}
+
+export type RouteName = keyof Api;
+export type QueryOf<N extends RouteName> = Api[N] extends { query: infer Q } ? Q : Record<never, never>;
+export type BodyOf<N extends RouteName> = Api[N] extends { body: infer B } ? B : undefined;
+export type OutputOf<N extends RouteName> = Api[N]["output"];
+
+/** The body of an error: `application/problem+json`. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string;
+  /** Whether trying again can help, as the errors of Bowline have it. */
+  readonly retry: "never" | "unchanged" | "reload" | "reopen";
+}

@@ -1,0 +1,33 @@
+import type { BlobHash } from "../model/ids.ts";
+import type { Attachment } from "../model/message.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const PAGE = 200;
+
+/**
+ * Finds an attachment of a session by its hash. A hash alone opens nothing: another owner may have seen it, and the bytes
+ * of all sessions are in one place.
+ */
+export async function holdsBlob(runtime: Runtime, id: string, hash: BlobHash): Promise<Attachment | undefined> {
+  const view = await runtime.sessions.get(id);
+  const recent = attachmentIn([view.messages, view.openTurn?.messages, view.inputs], hash);
+  if (recent !== undefined) return recent;
+  for (let before: string | undefined; ; ) {
+    const nodes = await runtime.sessions.history(id, { max: PAGE, ...(before === undefined ? {} : { before }) });
+    const found = attachmentIn(nodes, hash);
+    if (found !== undefined || nodes.length < PAGE) return found;
+    before = nodes.at(-1)?.id;
+  }
+}
+
+/** Looks for the attachment wherever it is: in a message, in a result of a tool, in an input. */
+function attachmentIn(value: unknown, hash: BlobHash): Attachment | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if ((value as Partial<Attachment>).kind === "attachment" && (value as Partial<Attachment>).hash === hash)
+    return value as Attachment;
+  for (const each of Object.values(value)) {
+    const found = attachmentIn(each, hash);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

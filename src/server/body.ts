@@ -1,0 +1,36 @@
+import { RuntimeError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+
+/** Reads a body up to a bound. The rest of a longer one is never read. */
+export async function bytesOf(request: Request, max: number): Promise<Uint8Array> {
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared > max) throw new RuntimeError("server.body", { max });
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  if (request.body !== null)
+    for await (const chunk of request.body) {
+      size += chunk.byteLength;
+      if (size > max) throw new RuntimeError("server.body", { max });
+      chunks.push(chunk);
+    }
+  return Buffer.concat(chunks);
+}
+
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i;
+
+/** Only JSON: a page of another site can send text without asking the browser's permission. An empty body is `{}`. */
+export async function jsonOf(request: Request, max: number): Promise<{ readonly [field: string]: unknown }> {
+  const type = request.headers.get("content-type");
+  const bytes = await bytesOf(request, max);
+  if (bytes.byteLength === 0 && type === null) return {};
+  if (type === null || !JSON_TYPE.test(type))
+    throw new RuntimeError("server.media", { type: (type ?? "").slice(0, 80) });
+  let body: unknown;
+  try {
+    body = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new RuntimeError("server.invalid", { problem: "the body is not JSON in UTF-8" });
+  }
+  if (!isObject(body)) throw new RuntimeError("server.invalid", { problem: "the body must be a JSON object" });
+  return body;
+}

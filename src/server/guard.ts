@@ -1,0 +1,94 @@
+// Who may send a request at all: checked before a route is looked for.
+//
+// guard-1 A page on another site must not reach a server on this machine: the name in `Host` must be known (it defends
+//         against DNS rebinding), and a browser must not send from another origin.
+// guard-2 Tokens are compared in constant time, by their hashes.
+import { createHash, timingSafeEqual } from "node:crypto";
+import { RuntimeError } from "../model/errors.ts";
+import type { Principal, ServerOptions } from "./options.ts";
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
+/** Whether a host name can only be reached from this machine. */
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
+
+const nameIn = (host: string): string => host.replace(/:\d*$/, "");
+
+/** Throws for a request that the server must not answer (guard-1). Returns the origin that may read the answer. */
+export function requireSameSite(request: Request, { hosts, origins = [] }: ServerOptions): string | undefined {
+  const url = new URL(request.url);
+  const host = (request.headers.get("host") ?? url.host).toLowerCase();
+  const isKnown =
+    hosts === undefined
+      ? isLoopback(nameIn(host))
+      : hosts.some((each) => [host, nameIn(host)].includes(each.toLowerCase()));
+  if (!isKnown) throw new RuntimeError("server.host", { host: host.slice(0, 100) });
+  const origin = request.headers.get("origin");
+  const isAllowed = origin !== null && origins.includes(origin);
+  if (origin !== null && !isAllowed && !isOwn(origin, host))
+    throw new RuntimeError("server.origin", { origin: origin.slice(0, 100) });
+  const site = request.headers.get("sec-fetch-site");
+  const changes = !["GET", "HEAD", "OPTIONS"].includes(request.method);
+  if (changes && !isAllowed && site !== null && site !== "same-origin" && site !== "none")
+    throw new RuntimeError("server.origin", { origin: origin ?? site });
+  return isAllowed ? origin : undefined;
+}
+
+/** The scheme does not count: a proxy may have taken off TLS. */
+function isOwn(origin: string, host: string): boolean {
+  try {
+    return new URL(origin).host === host;
+  } catch {
+    return false;
+  }
+}
+
+const hashed = (text: string): Buffer => createHash("sha256").update(text).digest();
+/** The value of the cookie of a browser that has logged in: it does not have the token itself. */
+const cookieValue = (token: string): string => createHash("sha256").update(`cookie ${token}`).digest("base64url");
+/** Browsers share cookies between ports, so the name has the port. */
+export const cookieName = (url: URL): string => `bowline_${url.port || "80"}`;
+
+export const isSame = (a: string, b: string): boolean => timingSafeEqual(hashed(a), hashed(b)); // guard-2
+
+/** Throws `server.unauthorized` if nobody is known to send the request. */
+export async function principalOf(request: Request, { token, authorize }: ServerOptions): Promise<Principal> {
+  if (authorize !== undefined) {
+    const principal = await authorize(request);
+    if (principal === undefined || principal === null) throw new RuntimeError("server.unauthorized", {});
+    return principal;
+  }
+  if (token === undefined) return {};
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+  if (bearer !== undefined && isSame(bearer, token)) return {};
+  const cookie = cookieIn(request);
+  if (cookie !== undefined && isSame(cookie, cookieValue(token))) return {};
+  throw new RuntimeError("server.unauthorized", {});
+}
+
+function cookieIn(request: Request): string | undefined {
+  const name = cookieName(new URL(request.url));
+  for (const part of (request.headers.get("cookie") ?? "").split(/; */)) {
+    const [key, value] = part.split("=", 2);
+    if (key === name) return value;
+  }
+  return undefined;
+}
+
+/** `GET /login?t=<token>` logs a browser in, and takes the token out of its address bar. */
+export function login(request: Request, { token }: ServerOptions): Response {
+  const url = new URL(request.url);
+  const given = url.searchParams.get("t") ?? "";
+  if (token === undefined || !isSame(given, token)) throw new RuntimeError("server.unauthorized", {});
+  const cookie = `${cookieName(url)}=${cookieValue(token)}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000`;
+  return new Response(null, { status: 303, headers: { location: "/", "set-cookie": cookie } });
+}
+
+/** For every answer. Scripts and styles come from files of this server only. */
+export const SAFE_HEADERS: { readonly [name: string]: string } = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};

@@ -1,0 +1,231 @@
+// What each route does. All of it is a call of the runtime: there is no second path to sessions and turns.
+import type { ConfigPatch, OperationKind } from "../kernel/operation.ts";
+import { RuntimeError } from "../model/errors.ts";
+import type { SessionEvent } from "../model/event.ts";
+import { asBlobHash } from "../model/ids.ts";
+import type { Input } from "../model/input.ts";
+import { defined, type Json } from "../model/json.ts";
+import { parsedCursor } from "../runtime/readers/cursor.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Session } from "../runtime/session/handle.ts";
+import type { AnyWait } from "../runtime/waits.ts";
+import type { BodyOf, OutputOf, PublicWait, QueryOf, RouteName } from "./api.ts";
+import { holdsBlob } from "./blobs.ts";
+import { bytesOf } from "./body.ts";
+import type { Caller } from "./caller.ts";
+import { openapi } from "./openapi.ts";
+import type { LIMITS } from "./options.ts";
+import type { Streams } from "./streams.ts";
+import { version } from "./version.ts";
+
+export interface Context<N extends RouteName> {
+  readonly runtime: Runtime;
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly streams: Streams;
+  readonly limits: typeof LIMITS;
+  /** The parameters of the path. */
+  readonly path: { readonly [name: string]: string };
+  readonly id: string;
+  readonly query: QueryOf<N>;
+  readonly body: BodyOf<N>;
+}
+
+type Answer<N extends RouteName> = OutputOf<N> extends "events" | "bytes" ? Response : OutputOf<N>;
+type Handlers = { readonly [N in RouteName]: (context: Context<N>) => Answer<N> | Promise<Answer<N>> };
+
+const LIST_MAX = 200;
+
+export const HANDLERS: Handlers = {
+  health: () => ({ ok: true, version }),
+  openapi: () => openapi,
+
+  listSessions: ({ runtime, caller, query }) =>
+    runtime.sessions.list({ max: LIST_MAX, ...query, ...ownedBy(caller, query.owner) }),
+  createSession: async ({ runtime, caller, body }) => {
+    if (body.from !== undefined) await caller.requireSession(body.from);
+    return runtime.sessions.create({ ...body, ...ownedBy(caller, body.owner) });
+  },
+  getSession: ({ runtime, id }) => runtime.sessions.get(id),
+  findSession: async ({ runtime, id }) => {
+    const found = await runtime.sessions.find(id);
+    if (found === undefined) throw new RuntimeError("session.unknown", { id });
+    return found;
+  },
+  configureSession: ({ runtime, id, body }) => using(runtime, id, (session) => session.configure(body as ConfigPatch)),
+  deleteSession: async ({ runtime, id }) => {
+    await runtime.sessions.delete(id);
+    return null;
+  },
+  sessionHistory: ({ runtime, id, query }) => runtime.sessions.history(id, query),
+  sessionStates: ({ runtime, id }) => runtime.sessions.states(id),
+  sessionTools: ({ runtime, id }) => using(runtime, id, (session) => session.tools.list()),
+  sessionUsage: ({ runtime, id }) => runtime.sessions.usage(id),
+  sessionOperations: ({ runtime, id }) => using(runtime, id, async (session) => session.operations()),
+  invokeOperation: ({ runtime, id, path, body: { kind, input, id: operation } }) =>
+    using(runtime, id, async (session) => {
+      const options = operation === undefined ? {} : { operationId: operation };
+      return (await session.invoke(
+        kind as OperationKind,
+        path.name as string,
+        input,
+        options,
+      )) as OutputOf<"invokeOperation">;
+    }),
+  compareSessions: async ({ runtime, caller, id, path }) => {
+    const other = path.other as string;
+    await caller.requireSession(other);
+    return runtime.sessions.compare(id, other);
+  },
+  forkSession: async ({ runtime, id, body }) => {
+    await using fork = await runtime.sessions.fork(id, body);
+    return { id: fork.id };
+  },
+  compactSession: ({ runtime, id, body }) =>
+    using(runtime, id, async (session) => (await session.compact(body)) as unknown as Json),
+  cancelSession: ({ runtime, id, body }) => runtime.sessions.cancel(id, undefined, body.reason),
+  sessionEvents: ({ runtime, caller, request, streams, id, query: { tree = false, after: given } }) => {
+    const after = lastId(request) ?? given;
+    if (after !== undefined && parsedCursor(after).session !== id && !tree)
+      throw new RuntimeError("cursor.foreign", { session: id });
+    const open = () => runtime.sessions.observe(id, defined({ after, tree }));
+    return streams.answer(request, caller.name, { name: `session ${id} ${tree} ${after ?? ""}`, open });
+  },
+
+  sendInput: ({ runtime, id, body: { text, parts, ...options } }) => {
+    if ((text === undefined) === (parts === undefined))
+      throw new RuntimeError("server.invalid", { problem: "an input has either `text` or `parts`" });
+    return runtime.sessions.send(id, (text ?? parts) as Input, options);
+  },
+  listInputs: ({ runtime, id }) => using(runtime, id, (session) => session.inputs.list()),
+  withdrawInput: ({ runtime, id, path }) =>
+    using(runtime, id, (session) => session.inputs.cancel({ id: path.input as string })),
+  putBlob: async ({ runtime, request, limits, query: { name } }) => {
+    const data = await bytesOf(request, limits.blobBytes);
+    const mediaType = request.headers.get("content-type") ?? "application/octet-stream";
+    return {
+      kind: "attachment",
+      hash: await runtime.blobs.put(data),
+      mediaType,
+      bytes: data.byteLength,
+      ...defined({ name }),
+    };
+  },
+  getBlob: async ({ runtime, id, path }) => {
+    const hash = asBlobHash(path.hash as string);
+    const attachment = await holdsBlob(runtime, id, hash);
+    const data = attachment && (await runtime.blobs.get(hash));
+    if (data === undefined)
+      throw new RuntimeError("server.route", { method: "GET", path: `blob ${hash.slice(0, 80)}` });
+    // As a download, and never as a page of this origin.
+    const headers = { "content-type": "application/octet-stream", "content-disposition": "attachment" };
+    const isImage = /^image\/(?:png|jpeg|gif|webp)$/.test(attachment?.mediaType ?? "");
+    return new Response(data as Uint8Array<ArrayBuffer>, {
+      headers: isImage ? { "content-type": attachment?.mediaType as string } : headers,
+    });
+  },
+
+  listTurns: ({ runtime, caller, query }) => runtime.turns.list({ ...query, ...ownedBy(caller, query.owner) }),
+  getTurn: ({ runtime, id }) => runtime.turns.get(id),
+  turnTimeline: ({ runtime, id }) => runtime.turns.timeline(id),
+  turnJournal: ({ runtime, id }) => runtime.turns.journal(id),
+  turnEvents: async ({ runtime, caller, request, streams, id }) => {
+    const seen = lastId(request);
+    if (seen !== undefined && (await runtime.turns.get(id)).endedAs !== undefined && seen.includes("@"))
+      return new Response(null, { status: 204 }); // The client has the end: it must not come back.
+    const open = (): AsyncIterator<SessionEvent> => runtime.sessions.follow(id)[Symbol.asyncIterator]();
+    return streams.answer(request, caller.name, { name: `turn ${id}`, open });
+  },
+  cancelTurn: async ({ runtime, id, body }) => {
+    const turn = await runtime.turns.find(id);
+    if (turn === undefined) throw new RuntimeError("turn.unknown", { turnId: id });
+    return runtime.sessions.cancel(turn.sessionId, id, body.reason);
+  },
+
+  listWaits: async ({ runtime, caller, query: { session, tree, after: first, max = LIST_MAX } }) => {
+    for (const id of [session, tree]) if (id !== undefined) await caller.requireSession(id);
+    const next = (after: AnyWait | undefined, most: number) =>
+      runtime.waits.list(defined({ session, tree, after: after?.id ?? first, max: most }));
+    return (await caller.own(max, next, ({ sessionId }) => sessionId)).map(publicWait);
+  },
+  getWait: async ({ runtime, id }) => publicWait(await requireWait(runtime, id)),
+  answerWait: async ({ runtime, caller, id, body }) => {
+    const by = caller.principal.name ?? caller.owner;
+    return { kind: await runtime.waits.resolve({ id }, body, defined({ by })) };
+  },
+  revokeWait: async ({ runtime, caller, id }) => {
+    const by = caller.principal.name ?? caller.owner;
+    return { kind: await runtime.waits.revoke({ id }, defined({ by })) };
+  },
+
+  listJobs: async ({ runtime, caller, query: { session, isLive, after: first, max = LIST_MAX } }) => {
+    if (session !== undefined) await caller.requireSession(session);
+    const next = (after: { readonly id: string } | undefined, most: number) =>
+      runtime.jobs.list(defined({ session, isLive, after: after?.id ?? first, max: most }));
+    return caller.own(max, next as never, ({ sessionId }: Awaited<ReturnType<Runtime["jobs"]["get"]>>) => sessionId);
+  },
+  getJob: ({ runtime, id }) => runtime.jobs.get(id),
+  cancelJob: ({ runtime, id, body }) => runtime.jobs.cancel(id, body.reason),
+  signalJob: async ({ runtime, id, path, body: { payload, key } }) => {
+    await runtime.jobs.signal(id, path.name as string, payload, defined({ key }));
+    return null;
+  },
+  listTriggers: async ({ runtime, caller, query: { session } }) => {
+    if (session !== undefined) await caller.requireSession(session);
+    const all = session === undefined ? await runtime.triggers.list() : await runtime.triggers.of(session).list();
+    const owned = await Promise.all(all.map(({ sessionId }) => caller.owns(sessionId)));
+    return all.filter((_, index) => owned[index]);
+  },
+  listOccurrences: ({ runtime, caller, query }) => {
+    requireNoOwner(caller);
+    return runtime.triggers.occurrences(query);
+  },
+  emitEvent: ({ runtime, caller, path, body: { payload = null, key, source } }) => {
+    requireNoOwner(caller);
+    return runtime.triggers.emit(path.event as string, payload, defined({ key, source }));
+  },
+
+  events: ({ runtime, caller, request, streams, query }) => {
+    const after = lastId(request) ?? query.after;
+    const filter = defined({ after, tag: query.tag, ...ownedBy(caller, query.owner) });
+    const source = runtime.observe(filter); // Throws for a wrong cursor, before the answer begins.
+    const name = `events ${JSON.stringify(filter)}`;
+    let isTaken = false;
+    const open = (): AsyncIterator<SessionEvent> => {
+      isTaken = true;
+      return source as AsyncIterator<SessionEvent>;
+    };
+    const response = streams.answer(request, caller.name, { name, open });
+    if (!isTaken) void source.return?.();
+    return response;
+  },
+};
+
+/** The caller's own owner counts, whatever the request says. */
+function ownedBy({ owner }: Caller, asked: string | undefined): { readonly owner?: string } {
+  if (owner !== undefined && asked !== undefined && asked !== owner)
+    throw new RuntimeError("server.forbidden", { action: "read" });
+  return defined({ owner: owner ?? asked });
+}
+
+/** Events belong to no session, so a caller with an owner has none. */
+function requireNoOwner({ owner }: Caller): void {
+  if (owner !== undefined) throw new RuntimeError("server.forbidden", { action: "manage" });
+}
+
+/** What an `EventSource` has got when it comes back. */
+const lastId = (request: Request): string | undefined => request.headers.get("last-event-id") ?? undefined;
+
+async function using<T>(runtime: Runtime, id: string, run: (session: Session) => Promise<T>): Promise<T> {
+  await using session = await runtime.session(id);
+  return run(session);
+}
+
+async function requireWait(runtime: Runtime, id: string): Promise<AnyWait> {
+  const wait = await runtime.waits.get({ id });
+  if (wait === undefined) throw new RuntimeError("wait.unknown", {});
+  return wait;
+}
+
+/** A key is a secret that answers the wait. */
+const publicWait = ({ key: _, ...wait }: AnyWait): PublicWait => wait as PublicWait;

@@ -1,0 +1,92 @@
+import type { Awaitable } from "../model/awaitable.ts";
+import { RuntimeError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import { type Known, requireKnown } from "../model/known.ts";
+import type { WebhookOptions } from "../runtime/triggers/webhook-options.ts";
+import type { Action } from "./routes.ts";
+
+/** Who sends a request, and what they may do. */
+export interface Principal {
+  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
+  readonly owner?: string | undefined;
+  /** Names the caller for rate limits, and as the one who answers waits. Default: the owner. */
+  readonly name?: string | undefined;
+  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
+  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
+}
+
+export interface ServerOptions {
+  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
+  readonly token?: string | undefined;
+  /** Decides who sends a request. Undefined: 401. In place of `token`. */
+  readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
+  /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
+  readonly origins?: readonly string[] | undefined;
+  /** Webhooks of events, by their name in the path: `/webhooks/{name}`. They check signatures, and no token. */
+  readonly webhooks?: { readonly [name: string]: WebhookOptions<never> } | undefined;
+  /** Files for a browser at the root, such as the chat page of `bowline serve`. */
+  readonly page?: Page | undefined;
+  readonly limits?: ServerLimits | undefined;
+  /** Receives what a request could not be answered for. */
+  readonly onError?: ((error: unknown, request: Request) => void) | undefined;
+}
+
+/** The files of a page by path: `/` is the first one. */
+export interface Page {
+  readonly [path: `/${string}`]: { readonly type: string; readonly body: string | Uint8Array };
+}
+
+export interface ServerLimits {
+  /** The longest JSON body. Default: 1 MiB. */
+  readonly bodyBytes?: number | undefined;
+  /** The largest attachment. Default: 8 MiB. */
+  readonly blobBytes?: number | undefined;
+  /** Open event streams of one caller. Default: 64. */
+  readonly streams?: number | undefined;
+  /** Open event streams in all. Default: 4,096. */
+  readonly streamsInAll?: number | undefined;
+  /** Requests of one caller in a minute that change something. Default: 600. */
+  readonly writesPerMinute?: number | undefined;
+}
+export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
+  bodyBytes: 2 ** 20,
+  blobBytes: 8 * 2 ** 20,
+  streams: 64,
+  streamsInAll: 4_096,
+  writesPerMinute: 600,
+};
+
+const KNOWN: Known<ServerOptions> = {
+  ...{ token: true, authorize: true, hosts: true, origins: true, webhooks: true, page: true, limits: true },
+  onError: true,
+};
+const KNOWN_LIMITS: Known<ServerLimits> = {
+  ...{ bodyBytes: true, blobBytes: true, streams: true, streamsInAll: true, writesPerMinute: true },
+};
+
+export const TOKEN_MIN = 16;
+
+export function checkedOptions(options: ServerOptions): ServerOptions & { readonly limits: typeof LIMITS } {
+  const invalid = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option, problem });
+  };
+  if (!isObject(options)) return invalid("options", "it must be an object");
+  requireKnown("serve", options, KNOWN);
+  const { token, authorize, limits = {}, hosts, origins } = options as ServerOptions;
+  if (token !== undefined && (typeof token !== "string" || token.length < TOKEN_MIN))
+    invalid("token", `it must be text of at least ${TOKEN_MIN} characters`);
+  if (authorize !== undefined && typeof authorize !== "function") invalid("authorize", "it must be a function");
+  if (token !== undefined && authorize !== undefined) invalid("token", "it cannot be combined with `authorize`");
+  for (const [name, list] of Object.entries({ hosts, origins }))
+    if (list !== undefined && !(Array.isArray(list) && list.every((each) => typeof each === "string" && each !== "")))
+      invalid(name, "it must be a list of texts");
+  if (!isObject(limits)) return invalid("limits", "it must be an object");
+  requireKnown("serve: limits", limits, KNOWN_LIMITS);
+  for (const [name, limit] of Object.entries(limits))
+    if (limit !== undefined && !(typeof limit === "number" && limit > 0))
+      invalid(`limits.${name}`, "it must be a number above 0");
+  const given = Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
+  return { ...(options as ServerOptions), limits: { ...LIMITS, ...given } };
+}

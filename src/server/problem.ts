@@ -1,0 +1,67 @@
+// Errors as `application/problem+json`: a status for each code, and nothing of what only the server's logs may have.
+import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
+import type { Problem } from "./api.ts";
+
+const EXACT: { readonly [C in Code]?: number } = {
+  "server.unauthorized": 401,
+  "server.forbidden": 403,
+  "server.origin": 403,
+  "server.route": 404,
+  "server.body": 413,
+  "server.media": 415,
+  "server.host": 421,
+  "server.busy": 429,
+  "server.failed": 500,
+  "session.owner": 404, // A session of another owner must look as if it did not exist.
+  "session.foreign": 404,
+  "session.deleted": 410,
+  "wait.expired": 410,
+  "turn.no-journal": 410,
+  "session.exists": 409,
+  "session.busy": 409,
+  "session.waiting": 409,
+  "tool.generation": 409,
+  "input.full": 429,
+  "job.full": 429,
+  "trigger.full": 429,
+  "monitor.full": 429,
+  "runtime.closed": 503,
+  "lease.lost": 503,
+  "store.locked": 503,
+  "store.unreachable": 503,
+  "store.exhausted": 503,
+  "store.full": 507,
+  "store.conflict": 409,
+};
+const BY_ENDING: readonly (readonly [RegExp, number])[] = [
+  [/\.(?:unknown|missing)$/, 404],
+  [/\.conflict$/, 409],
+  [/\.(?:invalid|answer|input|id|foreign|payload|over|signal|arguments|unpaired|reentrant)$/, 400],
+  [/^(?:options|operation|input|metadata|extension|fork|job|trigger|wait|output)\./, 400],
+];
+
+export function statusOf(code: Code): number {
+  if (code === "options.unknown" || code === "cursor.unknown") return 400;
+  return EXACT[code] ?? BY_ENDING.find(([ending]) => ending.test(code))?.[1] ?? 500;
+}
+
+/** What the caller gets. Errors that are no fault of the caller keep their code, and lose their message. */
+export function problemOf(error: unknown): Problem {
+  const known = error instanceof RuntimeError ? error : new RuntimeError("server.failed", {});
+  const shown = hasCode(known, "session.owner") || hasCode(known, "session.foreign") ? unknownSession(known) : known;
+  const { code, message, hint, retry } = shown;
+  const status = statusOf(code);
+  const title = status >= 500 && status !== 503 && code !== "server.failed" ? `The server failed (${code}).` : message;
+  return { type: `urn:bowline:${code}`, title, status, code, hint, retry };
+}
+
+const unknownSession = ({ details: { id } }: { readonly details: { readonly id: string } }): RuntimeError =>
+  new RuntimeError("session.unknown", { id });
+
+export const problemResponse = (error: unknown): Response => {
+  const problem = problemOf(error);
+  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  if (problem.status === 401) headers["www-authenticate"] = "Bearer";
+  if (problem.status === 429 || problem.status === 503) headers["retry-after"] = "1";
+  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+};

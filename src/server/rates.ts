@@ -1,0 +1,20 @@
+const MINUTE_MS = 60_000;
+const CALLERS_MAX = 10_000;
+
+/** How often each caller may change something in a minute: a bucket that fills up evenly. */
+export class Rates {
+  readonly #max: number;
+  readonly #buckets = new Map<string, { left: number; at: number }>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  allows(caller: string, now = performance.now()): boolean {
+    if (this.#buckets.size >= CALLERS_MAX) this.#buckets.clear();
+    const { left, at } = this.#buckets.get(caller) ?? { left: this.#max, at: now };
+    const filled = Math.min(this.#max, left + ((now - at) / MINUTE_MS) * this.#max);
+    this.#buckets.set(caller, { left: filled >= 1 ? filled - 1 : filled, at: now });
+    return filled >= 1;
+  }
+}

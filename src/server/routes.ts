@@ -1,0 +1,389 @@
+// The table of routes. The server, the OpenAPI document and the client are made from it.
+import type { Code } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { RouteName } from "./api.ts";
+
+/** What a caller must be allowed to do. `public`: anybody may ask. */
+export type Action = "public" | "read" | "send" | "answer" | "manage";
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Below `/v1`; `{id}` is a parameter. */
+  readonly path: string;
+  readonly action: Action;
+  readonly summary: string;
+  /** What `{id}` names. The server checks that the caller owns it, before the handler runs. */
+  readonly of?: "session" | "turn" | "wait" | "job";
+  readonly query?: { readonly [name: string]: "text" | "number" | "flag" };
+  /** The JSON Schema of the body, or `bytes`. */
+  readonly body?: JsonObject | "bytes";
+  /** Default: 200. */
+  readonly status?: 201 | 202 | 204;
+  /** `events`: server-sent events. Default: JSON. */
+  readonly answers?: "events" | "bytes";
+  /** Errors besides those of every route. */
+  readonly errors?: readonly Code[];
+}
+
+const text = { type: "string" };
+const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+});
+const anything: JsonObject = {};
+const reason = object({ reason: text });
+const page = { after: "text", max: "number" } as const;
+
+export const ROUTES: { readonly [N in RouteName]: Route } = {
+  health: { method: "GET", path: "/health", action: "public", summary: "Whether the server is there." },
+  openapi: { method: "GET", path: "/openapi.json", action: "public", summary: "This document." },
+
+  // ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────
+  listSessions: {
+    method: "GET",
+    path: "/sessions",
+    action: "read",
+    summary: "Lists sessions.",
+    query: {
+      ...{ owner: "text", tag: "text", state: "text", parent: "text", origin: "text", order: "text", before: "text" },
+      ...page,
+    },
+    errors: ["cursor.unknown"],
+  },
+  createSession: {
+    method: "POST",
+    path: "/sessions",
+    action: "send",
+    summary: "Creates a session.",
+    status: 201,
+    body: object({
+      id: text,
+      kind: { enum: ["fresh", "child", "fork"] },
+      from: text,
+      tags: { type: "array", items: text },
+      owner: text,
+      config: { type: "object" },
+      ifExists: { enum: ["take"] },
+    }),
+    errors: ["session.exists", "session.id"],
+  },
+  getSession: {
+    method: "GET",
+    path: "/sessions/{id}",
+    of: "session",
+    action: "read",
+    summary: "Reads a session: its messages, its open turn and its waits.",
+  },
+  findSession: {
+    method: "GET",
+    path: "/sessions/{id}/summary",
+    of: "session",
+    action: "read",
+    summary: "Reads what a list shows of a session.",
+  },
+  configureSession: {
+    method: "PATCH",
+    path: "/sessions/{id}",
+    of: "session",
+    action: "manage",
+    summary: "Changes the settings of a session.",
+    body: { type: "object" },
+  },
+  deleteSession: {
+    method: "DELETE",
+    path: "/sessions/{id}",
+    of: "session",
+    action: "manage",
+    summary: "Deletes a session for good.",
+    status: 204,
+    errors: ["session.busy"],
+  },
+  sessionHistory: {
+    method: "GET",
+    path: "/sessions/{id}/history",
+    of: "session",
+    action: "read",
+    summary: "Reads nodes of all frames, newest first.",
+    query: { before: "text", max: "number" },
+  },
+  sessionStates: {
+    method: "GET",
+    path: "/sessions/{id}/states",
+    of: "session",
+    action: "read",
+    summary: "Reads the states of plugins.",
+  },
+  sessionTools: {
+    method: "GET",
+    path: "/sessions/{id}/tools",
+    of: "session",
+    action: "read",
+    summary: "Lists the tools that the model gets.",
+  },
+  sessionUsage: {
+    method: "GET",
+    path: "/sessions/{id}/usage",
+    of: "session",
+    action: "read",
+    summary: "Adds up what the session and its descendants have spent.",
+  },
+  sessionOperations: {
+    method: "GET",
+    path: "/sessions/{id}/operations",
+    of: "session",
+    action: "read",
+    summary: "Lists the operations of plugins.",
+  },
+  invokeOperation: {
+    method: "POST",
+    path: "/sessions/{id}/operations/{name}",
+    of: "session",
+    action: "manage",
+    summary: "Runs an operation of a plugin.",
+    body: object({ kind: { enum: ["query", "command", "task"] }, input: anything, id: text }, ["kind"]),
+    errors: ["operation.unknown", "operation.input", "operation.failed"],
+  },
+  compareSessions: {
+    method: "GET",
+    path: "/sessions/{id}/compare/{other}",
+    of: "session",
+    action: "read",
+    summary: "Finds the last node that two sessions share.",
+  },
+  forkSession: {
+    method: "POST",
+    path: "/sessions/{id}/fork",
+    of: "session",
+    action: "send",
+    summary: "Creates a session over the same history.",
+    status: 201,
+    body: object({ at: text, before: text, id: text, label: text }),
+    errors: ["fork.unknown", "fork.unpaired", "session.exists"],
+  },
+  compactSession: {
+    method: "POST",
+    path: "/sessions/{id}/compact",
+    of: "session",
+    action: "manage",
+    summary: "Begins a new frame with a summary of the conversation.",
+    body: object({ instructions: text }),
+  },
+  cancelSession: {
+    method: "POST",
+    path: "/sessions/{id}/cancel",
+    of: "session",
+    action: "send",
+    summary: "Cancels the open turn and all waiting inputs.",
+    body: reason,
+  },
+  sessionEvents: {
+    method: "GET",
+    path: "/sessions/{id}/events",
+    of: "session",
+    action: "read",
+    summary: "Streams what happens in a session.",
+    query: { after: "text", tree: "flag" },
+    answers: "events",
+    errors: ["cursor.unknown"],
+  },
+
+  // ── Inputs and attachments ──────────────────────────────────────────────────────────────────────────────────────
+  sendInput: {
+    method: "POST",
+    path: "/sessions/{id}/inputs",
+    of: "session",
+    action: "send",
+    summary: "Sends an input: a running turn takes it, or it opens a turn.",
+    status: 202,
+    body: object({
+      text,
+      parts: { type: "array", items: anything },
+      key: text,
+      at: { enum: ["boundary", "next-turn"] },
+      metadata: { type: "object" },
+    }),
+    errors: ["input.conflict", "input.invalid", "input.full"],
+  },
+  listInputs: {
+    method: "GET",
+    path: "/sessions/{id}/inputs",
+    of: "session",
+    action: "read",
+    summary: "Lists inputs that no turn has taken.",
+  },
+  withdrawInput: {
+    method: "DELETE",
+    path: "/sessions/{id}/inputs/{input}",
+    of: "session",
+    action: "send",
+    summary: "Withdraws an input that waits.",
+  },
+  putBlob: {
+    method: "POST",
+    path: "/sessions/{id}/blobs",
+    of: "session",
+    action: "send",
+    summary: "Stores bytes to attach to an input.",
+    query: { name: "text" },
+    status: 201,
+    body: "bytes",
+  },
+  getBlob: {
+    method: "GET",
+    path: "/sessions/{id}/blobs/{hash}",
+    of: "session",
+    action: "read",
+    summary: "Reads the bytes of an attachment of the session.",
+    answers: "bytes",
+  },
+
+  // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  listTurns: {
+    method: "GET",
+    path: "/turns",
+    action: "read",
+    summary: "Lists turns, newest first.",
+    query: {
+      ...{ session: "text", owner: "text", state: "text", outcome: "text", model: "text", since: "number" },
+      ...{ until: "number" },
+      ...page,
+    },
+    errors: ["cursor.unknown"],
+  },
+  getTurn: { method: "GET", path: "/turns/{id}", of: "turn", action: "read", summary: "Reads a turn." },
+  turnTimeline: {
+    method: "GET",
+    path: "/turns/{id}/timeline",
+    of: "turn",
+    action: "read",
+    summary: "Reads what happened in a turn, effect by effect.",
+    errors: ["turn.no-journal", "store.corrupt"],
+  },
+  turnJournal: {
+    method: "GET",
+    path: "/turns/{id}/journal",
+    of: "turn",
+    action: "read",
+    summary: "Reads the recorded events of a turn.",
+    errors: ["turn.no-journal", "store.corrupt"],
+  },
+  turnEvents: {
+    method: "GET",
+    path: "/turns/{id}/events",
+    of: "turn",
+    action: "read",
+    summary: "Streams a turn until its end.",
+    answers: "events",
+  },
+  cancelTurn: {
+    method: "POST",
+    path: "/turns/{id}/cancel",
+    of: "turn",
+    action: "send",
+    summary: "Cancels a turn.",
+    body: reason,
+  },
+
+  // ── Waits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  listWaits: {
+    method: "GET",
+    path: "/waits",
+    action: "read",
+    summary: "Lists what turns wait for.",
+    query: { session: "text", tree: "text", ...page },
+  },
+  getWait: { method: "GET", path: "/waits/{id}", of: "wait", action: "read", summary: "Reads a wait." },
+  answerWait: {
+    method: "POST",
+    path: "/waits/{id}",
+    of: "wait",
+    action: "answer",
+    summary: "Answers a wait: an approval, or a value.",
+    body: object({
+      approved: { type: "boolean" },
+      reason: text,
+      args: anything,
+      remember: anything,
+      value: anything,
+      error: text,
+      code: text,
+    }),
+    errors: ["wait.answer", "wait.expired"],
+  },
+  revokeWait: {
+    method: "DELETE",
+    path: "/waits/{id}",
+    of: "wait",
+    action: "answer",
+    summary: "Takes a question back.",
+  },
+
+  // ── Jobs and triggers ───────────────────────────────────────────────────────────────────────────────────────────
+  listJobs: {
+    method: "GET",
+    path: "/jobs",
+    action: "read",
+    summary: "Lists jobs.",
+    query: { session: "text", isLive: "flag", ...page },
+  },
+  getJob: { method: "GET", path: "/jobs/{id}", of: "job", action: "read", summary: "Reads a job." },
+  cancelJob: {
+    method: "POST",
+    path: "/jobs/{id}/cancel",
+    of: "job",
+    action: "manage",
+    summary: "Cancels a job.",
+    body: reason,
+  },
+  signalJob: {
+    method: "POST",
+    path: "/jobs/{id}/signals/{name}",
+    of: "job",
+    action: "manage",
+    summary: "Sends a signal to a job.",
+    status: 204,
+    body: object({ payload: anything, key: text }),
+    errors: ["job.invalid", "job.over"],
+  },
+  listTriggers: {
+    method: "GET",
+    path: "/triggers",
+    action: "read",
+    summary: "Lists subscriptions to events and schedules.",
+    query: { session: "text" },
+  },
+  listOccurrences: {
+    method: "GET",
+    path: "/occurrences",
+    action: "manage",
+    summary: "Lists events and what they started, newest first.",
+    query: { event: "text", before: "text", max: "number" },
+  },
+  emitEvent: {
+    method: "POST",
+    path: "/events/{event}",
+    action: "manage",
+    summary: "Records an event, which starts the work of its subscriptions.",
+    status: 202,
+    body: object({ payload: anything, key: text, source: text }),
+    errors: ["trigger.unknown", "trigger.payload"],
+  },
+
+  // ── Everything ──────────────────────────────────────────────────────────────────────────────────────────────────
+  events: {
+    method: "GET",
+    path: "/events",
+    action: "read",
+    summary: "Streams the facts of all sessions.",
+    query: { after: "text", owner: "text", tag: "text" },
+    answers: "events",
+    errors: ["cursor.unknown", "cursor.foreign"],
+  },
+};
+
+export const BASE = "/v1";
+/** The parameters in the path of a route. */
+export const paramsIn = ({ path }: Pick<Route, "path">): readonly string[] =>
+  Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name as string);
