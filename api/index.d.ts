@@ -23,10 +23,10 @@ import { Session, TurnOptions } from "./shared/runtime/session/handle.js";
 import { SessionEvent, TurnProgress } from "./shared/model/event.js";
 import { SessionSummary } from "./shared/runtime/session/list.js";
 import { SessionView } from "./shared/model/view.js";
+import { Span, TelemetryEvent, TelemetryListener } from "./shared/telemetry/telemetry.js";
 import { Store } from "./shared/stores/store.js";
 import { Tool, ToolContext, ToolProvider } from "./shared/kernel/tool.js";
 import { ToolError, attach, defer, fail, finish, question, retryable, switchFrame } from "./shared/model/tool.js";
-import { TraceRecord, TraceSink } from "./shared/trace/trace.js";
 import { Trigger, defineTrigger } from "./shared/kernel/trigger.js";
 import { Turn, TurnResult } from "./shared/runtime/live-turn/handle.js";
 import { TurnOutcome } from "./shared/model/outcome.js";
@@ -73,14 +73,15 @@ export {
   type SessionId,
   type SessionSummary,
   type SessionView,
+  type Span,
   type Store,
+  type TelemetryEvent,
+  type TelemetryListener,
   type TimelineItem,
   type Tool,
   type ToolContext,
   ToolError,
   type ToolProvider,
-  type TraceRecord,
-  type TraceSink,
   type Trigger,
   type Turn,
   type TurnDetails,

@@ -40,7 +40,7 @@ import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.
 import { Failed, Stopped, TurnOutcome } from "./shared/model/outcome.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
 import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
-import { Issue, Probe } from "./shared/kernel/hook-runner.js";
+import { Issue } from "./shared/kernel/hook-runner.js";
 import { JobCursor, JobId, NodeId, SessionId, TurnId, WaitId } from "./shared/model/ids.js";
 import { JobKind, JobRecord, JobState } from "./shared/model/job.js";
 import { Json } from "./shared/model/json.js";
@@ -145,7 +145,6 @@ export {
   type PluginFactory,
   type PluginOptions,
   type Point,
-  type Probe,
   type PromptPart,
   type Reply,
   RuntimeError,

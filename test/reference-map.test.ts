@@ -17,7 +17,7 @@ interface Row {
   readonly bowline: string;
   readonly proof: string;
 }
-const rows: readonly Row[] = readFileSync("docs/reference-map.md", "utf8")
+const rows: readonly Row[] = readFileSync("test/reference-map.md", "utf8")
   .split(/^## /m)
   .slice(1)
   .flatMap((part) => {

@@ -902,14 +902,14 @@ const ERRORS = {
     said("The request has no valid token.", "Send the server's token as `Authorization: Bearer <token>`."),
   /** The caller may not do this. */
   "server.forbidden": (d: { action: string }) =>
-    said(`The caller may not ${d.action} here.`, "Use another token, or allow it in `may` of `authorize`."),
+    said(`The caller is not allowed to ${d.action} here.`, "Use another token, or allow it in `may` of `authorize`."),
   /** The request names a host that the server does not have. */
   "server.host": (d: { host: string }) =>
     said(`The server does not answer for the host ${JSON.stringify(d.host)}.`, "Add the name to `hosts` of serve()."),
   /** A page of another origin sends the request. */
   "server.origin": (d: { origin: string }) =>
     said(
-      `A page of ${JSON.stringify(d.origin)} may not call this server.`,
+      `The server refuses requests from pages of ${JSON.stringify(d.origin)}.`,
       "Add the origin to `origins` of serve(), or open the page from this server.",
     ),
   /** There is no such path, or not with this method. */

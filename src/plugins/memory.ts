@@ -1,8 +1,8 @@
 // Notes of one session: keeping, showing and recalling them. Sharing notes between sessions is not its job.
 //
-// 1. An id is never used twice, so that a model cannot forget another note than it means.
-// 2. A note that is kept already is not kept twice: a rerun, or a model that repeats itself, adds nothing.
-// 3. What is shown and recalled is bounded in bytes, whatever is kept.
+// notes-1: An id is never used twice, so that a model cannot forget another note than it means.
+// notes-2: A note that is kept already is not kept twice: a rerun, or a model that repeats itself, adds nothing.
+// notes-3: What is shown and recalled is bounded in bytes, whatever is kept.
 import {
   definePlugin,
   described,

@@ -1,5 +1,5 @@
 // The demo model: splits a message into clauses, finds a skill for each by patterns, and answers with calls, a code cell
-// or text. It keeps nothing between calls: all that it knows is in the request.
+// or text. It keeps nothing between calls: all its data is in the request.
 import { setTimeout as sleep } from "node:timers/promises";
 import { asCallId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -292,7 +292,7 @@ function nameOf(messages: readonly Message[]): string | undefined {
 
 // ── Time zones ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An unknown place is passed on as it is: the clock then says what is wrong with it. */
+/** An unknown place is passed on unchanged: the clock then returns what is wrong with it. */
 function zoneIn(clause: string): JsonObject {
   const place = /\bin (?:the )?(.+?)(?: (?:right )?now| today| time(?: ?zone)?| please)*$/i.exec(clause)?.[1];
   if (place !== undefined) return { timeZone: zoneOf(place) ?? place };

@@ -127,7 +127,7 @@ export class Models {
     return this.#found.get(name);
   }
 
-  /** `isChosen`: a plugin asked for this model, so its absence is no mismatch with the session. */
+  /** `isChosen`: a plugin asked for this model, so its absence is not a mismatch with the session. */
   async require(name: string, isChosen = false): Promise<Provider> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;

@@ -38,7 +38,7 @@ export class CallContext implements ToolContext {
   readonly attempt: number;
   readonly #effect: EffectOf<"call">;
   readonly #scope: Scope;
-  /** The state of the tool's plugin, for this attempt only: it is closed when the attempt is over. */
+  /** The state of the tool's plugin, for this attempt only: it is closed when the attempt has ended. */
   readonly #state: unknown;
   #controller: AbortController | undefined;
   #reason: unknown;

@@ -275,7 +275,7 @@ function requireAvailability(availability: unknown): void {
     });
 }
 
-/** A restored state may not use up the safe integers: each change needs a next generation. */
+/** A restored state must not use up the safe integers, because each change needs a next generation. */
 const GENERATION_MAX = 2 ** 48;
 
 const taken = (source: string): RuntimeError =>

@@ -6,7 +6,6 @@ import { sqlite } from "bowline/stores/sqlite";
 import { afterAll, expect, test } from "vitest";
 import { asSessionId } from "../../src/model/ids.ts";
 import { builtArgv } from "../kit/built.ts";
-import { badEnglishIn } from "../kit/style.ts";
 
 const README = readFileSync("README.md", "utf8");
 const programs = Array.from(README.matchAll(/```ts\n([\s\S]*?)```/g), ([, program]) => program!);
@@ -54,16 +53,4 @@ test("D2 the durable program of the README is killed and started again, and save
 
 test("the README has at most 900 words", () => {
   expect(README.split(/\s+/).length).toBeLessThanOrEqual(900);
-});
-
-/** Pages that were rewritten. A page that joins them stays in plain English. */
-const PLAIN = [
-  "README.md",
-  "CHANGELOG.md",
-  ...["cli", "entries", "glossary", "from-ai-sdk", "from-langgraph", "from-restate-temporal"].map(
-    (page) => `docs/${page}.md`,
-  ),
-];
-test.each(PLAIN)("%s is in plain English", (page) => {
-  expect(badEnglishIn(readFileSync(page, "utf8"))).toEqual([]);
 });

@@ -10,12 +10,6 @@ interface Issue {
   /** What to do about it. */
   readonly hint?: string;
 }
-/** Called before and after every handler, to measure plugins. */
-type Probe = (phase: {
-  readonly kind: "begin" | "end";
-  readonly hook: HookName;
-  readonly plugin: string;
-}) => void;
 /** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
 type InstalledHooks = { readonly [N in HookName]: readonly string[]; };
-export { InstalledHooks, Issue, Probe };
+export { InstalledHooks, Issue };

@@ -660,6 +660,52 @@ declare const ERRORS: {
   }) => Said;
   /** The event of a webhook could not be stored. */
   readonly "webhook.failed": (_: object) => Said;
+  /** A request has no token, or a wrong one. */
+  readonly "server.unauthorized": (_: object) => Said;
+  /** The caller may not do this. */
+  readonly "server.forbidden": (d: {
+    action: string;
+  }) => Said;
+  /** The request names a host that the server does not have. */
+  readonly "server.host": (d: {
+    host: string;
+  }) => Said;
+  /** A page of another origin sends the request. */
+  readonly "server.origin": (d: {
+    origin: string;
+  }) => Said;
+  /** There is no such path, or not with this method. */
+  readonly "server.route": (d: {
+    method: string;
+    path: string;
+  }) => Said;
+  /** The body is longer than the bound. */
+  readonly "server.body": (d: {
+    max: number;
+  }) => Said;
+  /** The body is not declared as JSON. */
+  readonly "server.media": (d: {
+    type: string;
+  }) => Said;
+  /** The body or a parameter cannot be read. */
+  readonly "server.invalid": (d: {
+    problem: string;
+  }) => Said;
+  /** The caller has too many open streams, or changes too much in a minute. */
+  readonly "server.busy": (d: {
+    limit: string;
+    max: number;
+  }) => Said;
+  /** The server would be reachable from other machines without authentication. */
+  readonly "server.bind": (d: {
+    host: string;
+  }) => Said;
+  /** The port cannot be used. */
+  readonly "server.listen": (d: {
+    problem: string;
+  }) => Said;
+  /** A fault of the server. `onError` of serve() has it. */
+  readonly "server.failed": (_: object) => Said;
   /** The session has no monitor of this id. */
   readonly "monitor.unknown": (d: {
     id: string;

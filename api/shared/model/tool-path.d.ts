@@ -13,7 +13,7 @@ declare function isToolPath(path: unknown): path is string;
 /**
  * A tool's own `path` counts, then `mcp__server__tool` as `server.tool`, then `module_operation` where at least two tools
  * share the module. Of two tools with one path the first in the list has it; a module whose name code has for something
- * else, as `print` or what is `taken` besides, is none. What is left over is called by its name: `tools.name(…)`.
+ * else, as `print` or what is `taken` besides, is none. Other tools are called by name: `tools.name(…)`.
  */
 declare function toolPaths(tools: readonly Pathed[], taken?: ReadonlySet<string>): ToolPaths;
 /** How a call of a tool is written: `files.read`, `tools.weather`, `tools["get-weather"]`. */

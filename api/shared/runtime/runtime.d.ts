@@ -10,9 +10,8 @@ import { ModelSettings } from "../model/request.js";
 import { Monitors } from "../kernel/monitor.js";
 import { Optional } from "../model/known.js";
 import { Plugin } from "../kernel/plugin.js";
-import { PluginOptions } from "../kernel/services.js";
+import { PluginOptions, Services } from "../kernel/services.js";
 import { PriceTable } from "../model/usage.js";
-import { Probe } from "../kernel/hook-runner.js";
 import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/session-watcher.js";
 import { RuntimeFact } from "../model/event.js";
@@ -22,8 +21,8 @@ import { Session } from "./session/handle.js";
 import { SessionAccess } from "./services/session-service.js";
 import { SessionMarks } from "./session/make.js";
 import { Store } from "../stores/store.js";
+import { TelemetryListener } from "../telemetry/telemetry.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
-import { TraceSink } from "../trace/trace.js";
 import { Turns } from "./records/turns.js";
 import { Waits } from "./waits.js";
 import { World } from "../model/world.js";
@@ -33,8 +32,6 @@ type RuntimeOptions = {
   readonly store: Store;
   /** Where effects run. Default: the journal host on a durable store, else the inline host. */
   readonly host?: EffectHost | undefined;
-  /** Receives diagnostics that belong to no result, for example a late answer that was dropped. */
-  readonly trace?: TraceSink | undefined;
   /** Tools for every session. */
   readonly tools?: readonly (Tool | ToolProvider)[] | undefined;
   /** Plugins for every session. Those of the same `order` run in the order of this list. */
@@ -67,8 +64,11 @@ type RuntimeOptions = {
    * sends, reads and answers. Its inputs wait for another process, and its handles follow the turns that run there.
    */
   readonly recover?: "auto" | "manual" | "never" | undefined;
-  /** Called at the beginning and the end of every hook call. */
-  readonly probe?: Probe | undefined;
+  /**
+   * Receives what this process does: spans of turns, rounds, model calls, tools, hooks, waits, commits, jobs and store
+   * calls, and diagnostics. `bowline/otel` and `bowline/telemetry` have listeners.
+   */
+  readonly telemetry?: TelemetryListener | readonly TelemetryListener[] | undefined;
   /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
   readonly world?: World | undefined;
 } & ({
@@ -100,6 +100,8 @@ interface Runtime extends AsyncDisposable {
   };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
+  /** Bytes by the hash of their content: `get` returns those of an attachment. */
+  readonly blobs: Services["blobs"];
   /**
    * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
    * or wait for something. Throws `runtime.passive` with `recover: "never"`.

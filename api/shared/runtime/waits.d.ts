@@ -90,4 +90,4 @@ interface Waits {
   /** Takes a question back: an approval counts as denied, a result as unknown. */
   revoke(wait: WaitRef, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }
-export { Approval, Delivery, PendingWait, Waits };
+export { AnyWait, Approval, Delivery, PendingWait, Waits };

@@ -534,6 +534,8 @@ interface StoredTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly state: "waiting" | "open" | "parked" | "ended";
+  /** The owner of its session. */
+  readonly owner?: string;
   /** The position in the list. */
   readonly cursor: string;
   /** The open turn's lease: whether another process can take the turn over. */
@@ -754,6 +756,7 @@ interface Store {
    * `cursor.unknown` for a cursor of another order.
    */
   list(page?: {
+    readonly id?: SessionId;
     readonly owner?: string;
     readonly tag?: string;
     readonly state?: SessionState;

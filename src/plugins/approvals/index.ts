@@ -1,9 +1,9 @@
 // Who may call what: a policy, and the answers that a session remembers. Waiting for an answer, checking it and recording
 // it is the runtime's job.
 //
-// 1. It only ever makes a gate stricter: what other plugins deny stays denied, and of rules and function the stricter counts.
-// 2. A remembered answer answers a question. It does not turn a denial into a permission, nor a permission into a denial.
-// 3. What cannot be decided counts against the call: a test that cannot be made, a function that throws.
+// approvals-1: It only ever makes a gate stricter: what other plugins deny stays denied, and of rules and function the stricter counts.
+// approvals-2: A remembered answer answers a question. It does not turn a denial into a permission, nor a permission into a denial.
+// approvals-3: What cannot be decided counts against the call: a test that cannot be made, a function that throws.
 import {
   type AskedTrail,
   ask,

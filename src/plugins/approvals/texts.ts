@@ -1,6 +1,6 @@
-// What the model, and whoever is asked, reads of approvals.
+// What the model and the person who is asked read of approvals.
 export const TEXTS = {
-  /** Shown to whoever is asked, where the policy gives no reason. */
+  /** Shown to the person who is asked if the policy has no reason. */
   asks: (tool: string) => `A call of ${tool} needs approval.`,
   denies: "The rules of this app do not allow it.",
   deniedBefore: "It was not approved before, and that answer still holds.",

@@ -115,7 +115,7 @@ function keptValue(value: Json, json: string): StoredValue {
 
 // ── The seed of a task ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The code goes on with another task: what that begins with is kept for its first cell. */
+/** The code continues with another task: the seed of that task is kept for its first cell. */
 export async function keepSeed(state: StateCell<CodeState>, seed: Json | undefined): Promise<void> {
   const kept = seed === undefined ? undefined : await put(state, SEED, seed);
   setSeed(state, kept && { ...kept, isNew: true });

@@ -215,7 +215,7 @@ function surfaceFor({ surface }: CodeTools, variables: CodeState["variables"]): 
 }
 
 /**
- * Whether the guest may have left some out, which tells of at most 60 variables and 4,000 characters (prelude-around.ts).
+ * Whether the guest omitted some, because it lists at most 60 variables and 4,000 characters (prelude-around.ts).
  * Any module may then be one of them, and what is called on it is seen only when it runs.
  */
 const isShortened = (list: NonNullable<CodeState["variables"]>["list"]): boolean =>

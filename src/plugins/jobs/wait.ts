@@ -1,9 +1,9 @@
 // `jobs_wait`: puts its call aside until the jobs have ended, so that the turn can be parked and resumed in any process.
 //
-// 1. What the call waits for, and since when, is recorded at its first attempt; later ones wait for the same.
-// 2. Every attempt looks at the jobs themselves. It answers when enough of them are over or idle, or the time is, and is
+// jobs-wait-1: What the call waits for, and since when, is recorded at its first attempt; later ones wait for the same.
+// jobs-wait-2: Every attempt looks at the jobs themselves. It answers when enough of them have ended or are idle, or the time has passed, and is
 //    put aside otherwise: what it was put aside for may have been only a part of that.
-// 3. The row of an agent does not tell when it works: its open turn is waited for, not its job.
+// jobs-wait-3: The row of an agent does not tell when it works: its open turn is waited for, not its job.
 import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../plugin.ts";
 import type { WaitInput } from "./inputs.ts";
 import type { Settings } from "./options.ts";

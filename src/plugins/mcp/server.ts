@@ -1,9 +1,9 @@
 // One configured server, kept connected as long as the runtime lives: connects, connects again after a loss, and offers
 // the server's tools. What one connection does is in `link.ts`.
 //
-// 1. One `#live` loop at a time: `attach` queues the next behind `#over`, so that no two processes of a server run.
-// 2. While a server is down its tools stay offered: a call waits for the next connection, and the prompt stays cached.
-// 3. A call is sent twice only when the first one cannot have reached the server.
+// mcp-server-1: One `#live` loop at a time: `attach` queues the next behind `#over`, so that no two processes of a server run.
+// mcp-server-2: While a server is down its tools stay offered: a call waits for the next connection, and the prompt stays cached.
+// mcp-server-3: A call is sent twice only when the first one cannot have reached the server.
 import {
   defineTool,
   defineToolProvider,

@@ -49,7 +49,7 @@ export class ChildTransport implements Transport {
     return this.#child?.pid ?? null;
   }
 
-  /** The end of what the server wrote to stderr, and of lines on stdout that were no messages. */
+  /** The end of what the server wrote to stderr, and of lines on stdout that were not messages. */
   get tail(): string {
     return this.#tail;
   }

@@ -49,7 +49,7 @@ export const outputBudget = definePlugin({
             for (const id of kept.slice(0, -keptMax)) state.blobs.remove(id);
             state.update(() => ({ kept: kept.slice(-keptMax) }));
           } catch {
-            // Failing to keep the tail must not fail the call: `projectResult` then says that the rest is not kept.
+            // Failing to keep the tail must not fail the call: `projectResult` then reports that the rest is not kept.
           }
         })();
       },
@@ -99,7 +99,7 @@ const INPUT = jsonSchema<ReadInput>({
   additionalProperties: false,
 });
 
-/** One window of the text, and a last line in brackets that says where it is and how to go on. */
+/** One window of the text, and a last line in brackets with its place and how to read the next one. */
 function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
   const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
   if (from >= data.length && data.length > 0) throw new Error(TEXTS.pastEnd(data.length, linesIn(data)));

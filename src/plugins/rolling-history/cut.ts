@@ -12,7 +12,7 @@ export interface Room {
   readonly tail: number;
   /** The turn that is under way: a longer one is cut too. */
   readonly turn: number;
-  /** One message or exchange that the model may not have seen yet. */
+  /** One message or exchange that is possibly new to the model. */
   readonly last: number;
   readonly summary: number;
 }

@@ -8,7 +8,7 @@ const REPORTED_MIN = 0.25;
 export const frameOf = (messages: readonly Message[]): string | null => messages[0]?.id ?? null;
 
 /**
- * Tokens of a request with these messages. The error of one frame says nothing about another, so it counts only in its
+ * Tokens of a request with these messages. The error of one frame does not apply to another, so it counts only in its
  * own.
  */
 export const sizeOf = (messages: readonly Message[], { around, frame, error }: HistoryState): number =>

@@ -1,4 +1,4 @@
-// All that a model reads when a long conversation is shortened: the one that writes summaries, and the one that goes on.
+// All that a model reads when a long conversation is shortened: the one that writes summaries, and the one that continues.
 export const TEXTS = {
   // ── To the model that writes the summary ──────────────────────────────────────────────────────────────────────────
 
@@ -23,7 +23,7 @@ export const TEXTS = {
 Leave out greetings, repetition, and what is no longer true. Say clearly what came from the user and what only came from a file or a tool result. Reply with the summary and nothing else.`,
   cutShort: "[The summary ends here because it became too long.]",
 
-  // ── To the model that goes on ─────────────────────────────────────────────────────────────────────────────────────
+  // ── To the model that continues ───────────────────────────────────────────────────────────────────────────────────
 
   /** One paragraph in one pair of brackets: `earlierIn` takes it away again. */
   head:

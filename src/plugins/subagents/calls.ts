@@ -54,15 +54,15 @@ const wrong = (code: string, message: string): ToolError => new ToolError(code, 
 /**
  * The tool calls of one session.
  *
- * 1. Calls run beside each other and change no state: `keep.ts` does, when they are settled.
- * 2. A call may be run again after a crash. Ids of agents and keys of turns come from the idempotency key, so that a
+ * agent-call-1: Calls run beside each other and change no state: `keep.ts` does, when they are settled.
+ * agent-call-2: A call may be run again after a crash. Ids of agents and keys of turns come from the idempotency key, so that a
  *    rerun finds what it has started instead of starting it twice.
- * 3. A call that is cancelled or late stops the turn it waits for. A call that is let go, because the runtime closes,
+ * agent-call-3: A call that is cancelled or late stops the turn it waits for. A call that is let go, because the runtime closes,
  *    stops nothing: it is run again elsewhere.
- * 4. A call waits inside for a moment only. Then it is put aside (`defer`), so that its turn can be parked, and is made
- *    again when what it waits for has ended or its time is over: it is not put aside twice.
- * 5. What a call has started is looked up in its record, not made again: an agent that was deleted meanwhile stays so.
- * 6. The job of an agent begins with the answer of the call, also with one that puts it aside.
+ * agent-call-4: A call waits inside for a moment only. Then it is put aside (`defer`), so that its turn can be parked, and is made
+ *    again when what it waits for has ended or its time has passed: it is not put aside twice.
+ * agent-call-5: What a call has started is looked up in its record, not made again: an agent that was deleted meanwhile stays so.
+ * agent-call-6: The job of an agent begins with the answer of the call, also with one that puts it aside.
  */
 export class Calls {
   readonly #settings: Settings;
@@ -164,7 +164,7 @@ export class Calls {
 
   /**
    * Waits for the agent's turn; undefined when the call is to be put aside. When the call is cancelled or late, the turn
-   * is stopped first (rule 3).
+   * is stopped first (agent-call-3).
    */
   async #awaited(sent: Sent, until: number, { sessions, signal, attempt }: Context): Promise<Ended | undefined> {
     const { timeoutMs } = this.#settings;
@@ -302,7 +302,7 @@ export class Calls {
 const registered = async ({ session, task }: Sent, { jobs }: Context): Promise<void> =>
   task === undefined || task === "" ? undefined : register(jobs, { session, task });
 
-/** How long this attempt waits inside the call. A later one is made when there is an end to be told, or no time left. */
+/** How long this attempt waits inside the call. A later attempt is made when an agent has ended, or no time is left. */
 const patience = (attempt: number, until: number): number =>
   Math.min(until - Date.now(), attempt === 1 ? BRIEF_MS : TOLD_MS);
 
@@ -333,7 +333,7 @@ async function requireSchema(output: JsonSchema): Promise<void> {
 
 /**
  * Holds back the failure of a call that fails because the runtime closes: it would be journaled as the call's result.
- * The call stays open until its turn is let go, and is run again elsewhere (rule 3).
+ * The call stays open until its turn is let go, and is run again elsewhere (agent-call-3).
  */
 export async function untilLetGo<T>({ signal }: Pick<Context, "signal">, call: Promise<T>): Promise<T> {
   try {

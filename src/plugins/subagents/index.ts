@@ -127,7 +127,7 @@ async function isClosedByJob(agent: Agent, session: Services["session"], jobs: J
     const { state } = await jobs.get(agent.session);
     return state !== "running" && state !== "idle";
   } catch (error) {
-    // In a fork, the job of an agent that is not its own is another session's, and tells nothing.
+    // In a fork, the job of an inherited agent belongs to another session, so it has no meaning here.
     if (hasCode(error, "job.foreign")) return (await session.snapshot(agent.session)).parentId === session.read().id;
     if (hasCode(error, "job.unknown") || hasCode(error, "service.unavailable")) return false;
     throw error;

@@ -1,10 +1,10 @@
 // An agent is also a job of its owner, so that it is listed, waited for and cancelled like all other work in the
 // background.
 //
-// 1. The id of the job is that of the agent's session. A fork has jobs for its own copies of agents alone.
-// 2. A job that is over means that its agent is closed. One that was handed over means so, too: it is another session's
+// agent-job-1: The id of the job is that of the agent's session. A fork has jobs for its own copies of agents alone.
+// agent-job-2: An ended job means that its agent is closed. One that was handed over means so, too: it is another session's
 //    from then on.
-// 3. Where the store knows no jobs, agents work all the same.
+// agent-job-3: Agents also work on a store without jobs.
 import { hasCode, type Services } from "../../plugin.ts";
 import type { Agent } from "./roster.ts";
 

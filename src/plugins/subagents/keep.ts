@@ -172,7 +172,7 @@ interface Report {
   readonly messages: readonly Message[];
 }
 
-/** Stops the agents of a turn that was stopped or has failed. Emits `unfinished` with the agents that go on. */
+/** Stops the agents of a turn that was stopped or has failed. Emits `unfinished` with the agents that continue. */
 export function keepTurn({ outcome, messages }: Report, home: Writing) {
   const hasAgents = home.state.get().agents.length > 0;
   if (!hasAgents && !callsIn(messages).some(({ name }) => name === SPAWN)) return;

@@ -1,7 +1,7 @@
 // Finds tools that are not declared to the model, and opens them. Ranking is in `src/tools/search`.
 //
-// 1. The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
-// 2. Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
+// tools-search-1: The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
+// tools-search-2: Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
 import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../plugin.ts";
 import { cutAt, signatureOf, type ToolIndex, toolGroups, toolIndexer } from "../../tools/search/index.ts";
 import { NAME, TEXTS } from "./texts.ts";
@@ -66,7 +66,7 @@ export const toolsSearch = definePlugin({
 
 const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
 
-/** Rounded, and of all tools: neither opening a tool (rule 1) nor a few that come or go may change the prompt. */
+/** Rounded, and of all tools: neither opening a tool (tools-search-1) nor a few that come or go may change the prompt. */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
 type SearchContext = Pick<ToolContext, "catalog" | "membership">;

@@ -19,7 +19,7 @@ interface ListOptions {
   readonly bytesMax: number;
 }
 
-/** One path per line, folders with a slash at the end; a last line in brackets says when there is more. */
+/** One path per line, folders with a slash at the end; a last line in brackets if there is more. */
 export function listFiles(
   { path = ".", glob, depth = glob === undefined ? DEPTH_SHOWN : DEPTH_MAX, limit = PATHS_SHOWN }: ListInput,
   { root, ignore, bytesMax }: ListOptions,

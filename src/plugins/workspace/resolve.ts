@@ -1,9 +1,9 @@
 // Finds paths below the root without ever leaving it. All file tools go through here.
 //
-// 1. A path is walked name by name, in folders that are held open. So another process cannot swap a folder for a link
+// path-1: A path is walked name by name, in folders that are held open. So another process cannot swap a folder for a link
 //    between the check and the use.
-// 2. Symbolic links are resolved by hand and only below the root. Nothing outside is looked at, not even to refuse it.
-// 3. Without `/proc` (not on Linux), names are looked up by path, and what was opened is compared with it afterwards.
+// path-2: Symbolic links are resolved by hand and only below the root. Nothing outside is looked at, not even to refuse it.
+// path-3: Without `/proc` (not on Linux), names are looked up by path, and what was opened is compared with it afterwards.
 import { type Dirent, existsSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -14,7 +14,7 @@ const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
 const PATH_BYTES_MAX = 4_096;
 const LINKS_MAX = 40;
 
-/** Whether names can be looked up through the descriptor of an open folder (rule 1). */
+/** Whether names can be looked up through the descriptor of an open folder (path-1). */
 const HAS_DESCRIPTORS = process.platform === "linux" && existsSync("/proc/self/fd");
 
 /**
@@ -68,7 +68,7 @@ export class Folder {
     return this.#handle.close();
   }
 
-  /** Compares what was opened with what the path means now (rule 3). */
+  /** Compares what was opened with what the path means now (path-3). */
   async #verify(handle: FileHandle, path: string): Promise<void> {
     const [opened, meant, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
     if (real !== path || opened.ino !== meant.ino || opened.dev !== meant.dev)

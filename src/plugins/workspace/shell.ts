@@ -1,9 +1,9 @@
 // Runs one command.
 //
-// 1. Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
-// 2. Output is bounded in memory while it comes (`capture.ts`).
-// 3. A cancelled or late command is a result with what it wrote so far.
-// 4. What it writes is shown as it comes, in whole characters; stdout and stderr in the order of their arrival here.
+// shell-1: Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
+// shell-2: Output is bounded in memory while it comes (`capture.ts`).
+// shell-3: A cancelled or late command is a result with what it wrote so far.
+// shell-4: What it writes is shown as it comes, in whole characters; stdout and stderr in the order of their arrival here.
 import { type ChildProcess, spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { Capture } from "./capture.ts";

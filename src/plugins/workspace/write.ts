@@ -1,7 +1,7 @@
 // Writes and edits files.
 //
-// 1. A file changes as a whole: a reader, or a crash, meets the old content or the new.
-// 2. An edit leaves all that it does not replace as it was, byte for byte: encoding, line ends, byte order mark.
+// file-write-1: A file changes as a whole: a reader, or a crash, meets the old content or the new.
+// file-write-2: An edit leaves all that it does not replace as it was, byte for byte: encoding, line ends, byte order mark.
 import { randomBytes } from "node:crypto";
 import { constants, link, rename, unlink } from "node:fs/promises";
 import { hashOf, readWhole, tooLarge } from "./read.ts";

@@ -10,7 +10,7 @@ export interface CacheStyle {
   /** The option's name, and other spellings that a user may have chosen. */
   readonly names: readonly [string, ...string[]];
   readonly value: JsonObject;
-  /** Whether the option goes on a message and means its end, and not on a part. */
+  /** Whether the option belongs to a message, whose end it means, and not to a part. */
   readonly isOnMessage: boolean;
   /** Whether the option may be on what the model wrote. */
   readonly isOnReplies: boolean;

@@ -6,7 +6,7 @@ import type { ModelRequest } from "../../model/request.ts";
 const OPEN = "<typescript>";
 const CLOSE = "</typescript>";
 
-/** Whether the model is to reply with cells: nothing is offered by the provider's own means, and the prompt tells how. */
+/** Whether the model must reply with cells: the request has no native tools, and the prompt explains cells. */
 export const isInCode = ({ system, tools }: Pick<ModelRequest, "system" | "tools">): boolean =>
   tools.length === 0 && hasCell(system);
 

@@ -6,7 +6,7 @@
 // job-call-2: The result of every attempt is recorded before after-hooks see it, also a deferred result. So no recorded
 //    attempt runs again, and a job that waits for a result can be parked.
 // job-call-3: The start of a call with `onInterrupt` is recorded first. If a rerun finds the start without a result, it
-//    does what `onInterrupt` says.
+//    follows `onInterrupt`.
 import { tracedIssue } from "../../kernel/hook-runner.ts";
 import { passingFault, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";

@@ -136,7 +136,7 @@ export class MonitorRun extends RunningJob {
     if (!this.isOver && !this.#isLeaving) await this.#retry(() => this.#conclude(how));
   }
 
-  /** Retries after store errors, because only this process knows how the command ended. */
+  /** Retries after store errors, because only this process has the end of the command. */
   async #retry(write: () => Promise<void>): Promise<void> {
     try {
       await write();

@@ -33,7 +33,17 @@ export interface TurnsPage {
   readonly max?: number | undefined;
 }
 const PAGE: Known<TurnsPage> = {
-  ...{ session: true, owner: true, state: true, outcome: true, model: true, since: true, until: true, after: true, max: true },
+  ...{
+    session: true,
+    owner: true,
+    state: true,
+    outcome: true,
+    model: true,
+    since: true,
+    until: true,
+    after: true,
+    max: true,
+  },
 };
 const MAX = { default: 100, most: 1_000 };
 const STATES: readonly TurnRecord["state"][] = ["queued", "running", "waiting", "interrupted", "ended"];

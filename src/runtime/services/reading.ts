@@ -73,7 +73,7 @@ export function modelMismatch(core: Core, { config, ledger }: StoredSession): Mo
   return { expected: last.model, actual };
 }
 
-/** Throws `session.unknown`, also for ids that are no text. */
+/** Throws `session.unknown`, also for ids that are not text. */
 export async function requireStored({ store }: Core, id: string): Promise<StoredSession> {
   const stored = typeof id === "string" ? await store.load(asSessionId(id)) : undefined;
   if (stored === undefined) throw new RuntimeError("session.unknown", { id: typeof id === "string" ? id : typeof id });

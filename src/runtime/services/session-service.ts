@@ -30,7 +30,7 @@ export interface SessionAccess {
   readonly all?: readonly string[] | undefined;
 }
 
-/** The same place, for another session. Throws `session.unknown` for an id that is no text. */
+/** The same place, for another session. Throws `session.unknown` for an id that is not text. */
 export function placeFor(place: Omit<CallerPlace, "sessionId">, session: string): CallerPlace {
   if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
   return { ...place, sessionId: asSessionId(session) };

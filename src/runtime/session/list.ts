@@ -68,10 +68,7 @@ export async function listSessions(
   return found.map((session) => summaryOf(session, prices));
 }
 
-export async function findSession(
-  { store, world, prices }: Core,
-  id: string,
-): Promise<SessionSummary | undefined> {
+export async function findSession({ store, world, prices }: Core, id: string): Promise<SessionSummary | undefined> {
   if (typeof id !== "string") return undefined;
   const [session] = await store.list({ id: asSessionId(id), now: world.now() });
   return session && summaryOf(session, prices);

@@ -7,7 +7,7 @@
 // compile-2: Line numbers stay. Columns stay too, except for the rest of a line after `let x;`, after a class that uses
 // its own name, and after a statement that a class follows on the same line. A class on the first line counts as one
 // that follows.
-// compile-3: A cell that cannot run is refused before any of it runs. Reported positions are those of its own text.
+// compile-3: A cell that cannot run is refused before any of it runs. Reported positions are those of the cell's text.
 
 import { stripTypeScriptTypes } from "node:module";
 import { type ClassDeclaration, type Program, parse, type VariableDeclaration } from "acorn";

@@ -17,7 +17,7 @@ export class Names {
     this.#values = new Set(names);
   }
 
-  /** Returns the meaning of a name that a cell may not use; undefined if it is free. */
+  /** Returns the meaning of a name that a cell must not use; undefined if it is free. */
   meaningOf(name: string): string | undefined {
     if (this.#values.has(name)) return "a read-only value here";
     return this.#modules.has(name) ? "a module of tools here" : undefined;

@@ -35,7 +35,7 @@ export async function pageOf<Row extends object>(
       return [];
     }
   });
-  // Raw column values, because the key of a damaged row may not be decodable.
+  // Raw column values, because the key of a damaged row can be undecodable.
   return { rows, last: found.length < max ? undefined : key.map((column) => found.at(-1)![column] as Key) };
 }
 

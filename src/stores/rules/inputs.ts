@@ -146,7 +146,7 @@ export function* settle(db: Port, turn: number, settled: readonly InputId[]): Ru
   }
 }
 
-/** The nodes of the turn contain the message. An append is a fact of its own when it is applied. */
+/** The nodes of the turn contain the message. An append is a separate fact when it is applied. */
 function settledOf({ aside, input }: TurnRow): SettledInput | null {
   if (aside === APPEND || input === null || input === undefined) return null;
   const { at, metadata } = input as InputContent;

@@ -30,7 +30,7 @@ export function pageOf<Row extends object>(
   return { rows, last: end && (after === undefined || isAfter(db, marks, end, after)) ? end : undefined };
 }
 
-/** Raw column values, because the key of a damaged row may not be decodable. */
+/** Raw column values, because the key of a damaged row can be undecodable. */
 const keyOf = ({ key }: Layout, kept: StoredRow): readonly Cell[] =>
   key.map((column) => kept[column.slice(column.indexOf(".") + 1)]!);
 

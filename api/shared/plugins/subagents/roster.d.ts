@@ -4,7 +4,7 @@ type Status = (typeof STATUSES)[number];
 interface Agent {
   /** The model's name for the agent: the id of the session that it was started as. */
   readonly name: string;
-  /** The id of its session: the same as `name`, or of a copy that a fork goes on with. */
+  /** The id of its session: the same as `name`, or of the copy that a fork continues. */
   readonly session: string;
   readonly capability: string;
   /** The beginning of its task, on one line. */

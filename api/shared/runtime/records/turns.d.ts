@@ -4,6 +4,8 @@ import { TurnOutcome } from "../../model/outcome.js";
 /** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
 interface TurnsPage {
   readonly session?: string | undefined;
+  /** Only turns of sessions with this owner. */
+  readonly owner?: string | undefined;
   readonly state?: TurnRecord["state"] | undefined;
   readonly outcome?: TurnOutcome["kind"] | undefined;
   readonly model?: string | undefined;
@@ -18,6 +20,8 @@ interface TurnsPage {
 /** Turns of all sessions, open or ended, also those that other processes run. */
 interface Turns {
   list(page?: TurnsPage): Promise<readonly TurnRecord[]>;
+  /** Finds a turn as `list` shows it. Undefined if there is none. */
+  find(id: string): Promise<TurnRecord | undefined>;
   /** Throws `turn.unknown`. */
   get(id: string): Promise<TurnDetails>;
   /** Throws `turn.unknown`, `turn.no-journal` if the journal is not kept, and `store.corrupt` if it is damaged. */

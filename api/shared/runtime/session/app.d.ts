@@ -15,6 +15,8 @@ import { Turn } from "../live-turn/handle.js";
 interface AppSessions {
   /** Lists the sessions that meet all given conditions. */
   list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
+  /** Finds a session without its messages: what `list` shows of it. Undefined if there is none. */
+  find(id: string): Promise<SessionSummary | undefined>;
   /** Reads any session as `session.read()` does: as last committed, with its open turn so far. Throws `session.unknown`. */
   get(id: string): Promise<SessionDetails>;
   /** Nodes of all frames, newest first. */
@@ -64,4 +66,4 @@ interface TreeUsage {
     readonly cost?: number;
   })[];
 }
-export { AppSessions };
+export { AppSessions, TreeUsage };

@@ -172,4 +172,4 @@ interface Session extends AsyncDisposable {
   /** Closes this handle; turns go on. */
   close(): Promise<void>;
 }
-export { SendOptions, Session, TurnOptions };
+export { CancelledInput, SendOptions, Session, TurnOptions, WaitingInput };

@@ -1,7 +1,7 @@
 /** What the store needs of a `pg` pool. A caller's pool may be any object with these methods. */
 interface Pool {
   connect(): Promise<Client>;
-  /** `connect` times out by itself. */
+  /** `connect` has its own timeout. */
   readonly isTimed?: boolean;
 }
 interface Client {

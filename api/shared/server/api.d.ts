@@ -1,0 +1,267 @@
+import { AnyWait, Approval, Delivery } from "../runtime/waits.js";
+import { Attachment, TextPart } from "../model/message.js";
+import { CancelAnswer } from "../model/outcome.js";
+import { CancelledInput, WaitingInput } from "../runtime/session/handle.js";
+import { Comparison, Node } from "../graph/history.js";
+import { CreatedSession, SavedStates } from "../kernel/created.js";
+import { JobRecord } from "../model/job.js";
+import { Json, JsonObject } from "../model/json.js";
+import { Occurrence, Subscription } from "../model/trigger.js";
+import { OperationDefinition } from "../kernel/operation.js";
+import { Receipt } from "../runtime/session/operate.js";
+import { SessionConfig } from "../model/config.js";
+import { SessionDetails } from "../runtime/session/closed.js";
+import { SessionSummary, SessionsPage } from "../runtime/session/list.js";
+import { ToolListing } from "../model/tool.js";
+import { TreeUsage } from "../runtime/session/app.js";
+import { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.js";
+import { TurnEvent } from "../turn/event.js";
+import { TurnsPage } from "../runtime/records/turns.js";
+/** A wait without its key, which never leaves the server. */
+type PublicWait = Omit<AnyWait, "key">;
+interface NewSessionBody {
+  /** Default: a generated id. */
+  readonly id?: string;
+  /** A child or a fork comes from the session `from`. Default: `fresh`. */
+  readonly kind?: "fresh" | "child" | "fork";
+  readonly from?: string;
+  readonly tags?: readonly string[];
+  /** Only for a caller without an owner of its own. */
+  readonly owner?: string;
+  readonly config?: Partial<SessionConfig>;
+  /** `take` returns an existing session that the same request made. */
+  readonly ifExists?: "take";
+}
+interface InputBody {
+  /** Either `text` or `parts`. */
+  readonly text?: string;
+  readonly parts?: readonly (string | TextPart | Attachment)[];
+  /** A repeated request with the same key is accepted once. */
+  readonly key?: string;
+  readonly at?: "boundary" | "next-turn";
+  readonly metadata?: JsonObject;
+}
+interface Accepted {
+  readonly turnId: string;
+}
+interface Health {
+  readonly ok: true;
+  readonly version: string;
+}
+type Page = {
+  readonly after?: string;
+  readonly max?: number;
+};
+type Reason = {
+  readonly reason?: string;
+};
+/** What each route takes besides the parameters of its path, and what it answers. */
+interface Api {
+  listSessions: {
+    query: SessionsPage;
+    output: readonly SessionSummary[];
+  };
+  createSession: {
+    body: NewSessionBody;
+    output: CreatedSession;
+  };
+  getSession: {
+    output: SessionDetails;
+  };
+  findSession: {
+    output: SessionSummary;
+  };
+  configureSession: {
+    body: Partial<SessionConfig>;
+    output: SessionConfig;
+  };
+  deleteSession: {
+    output: null;
+  };
+  sessionHistory: {
+    query: {
+      readonly before?: string;
+      readonly max?: number;
+    };
+    output: readonly Node[];
+  };
+  sessionStates: {
+    output: SavedStates;
+  };
+  sessionTools: {
+    output: readonly ToolListing[];
+  };
+  sessionUsage: {
+    output: TreeUsage;
+  };
+  sessionOperations: {
+    output: readonly OperationDefinition[];
+  };
+  invokeOperation: {
+    body: {
+      readonly kind: "query" | "command" | "task";
+      readonly input?: Json;
+      readonly id?: string;
+    };
+    output: Receipt<Json>;
+  };
+  compareSessions: {
+    output: Comparison;
+  };
+  forkSession: {
+    body: {
+      readonly at?: string;
+      readonly before?: string;
+      readonly id?: string;
+      readonly label?: string;
+    };
+    output: {
+      readonly id: string;
+    };
+  };
+  compactSession: {
+    body: {
+      readonly instructions?: string;
+    };
+    output: Json;
+  };
+  cancelSession: {
+    body: Reason;
+    output: CancelAnswer;
+  };
+  sendInput: {
+    body: InputBody;
+    output: Accepted;
+  };
+  listInputs: {
+    output: readonly WaitingInput[];
+  };
+  withdrawInput: {
+    output: readonly CancelledInput[];
+  };
+  sessionEvents: {
+    query: {
+      readonly after?: string;
+      readonly tree?: boolean;
+    };
+    output: "events";
+  };
+  putBlob: {
+    query: {
+      readonly name?: string;
+    };
+    output: Attachment;
+  };
+  getBlob: {
+    output: "bytes";
+  };
+  listTurns: {
+    query: TurnsPage;
+    output: readonly TurnRecord[];
+  };
+  getTurn: {
+    output: TurnDetails;
+  };
+  turnTimeline: {
+    output: TurnTimeline;
+  };
+  turnJournal: {
+    output: readonly TurnEvent[];
+  };
+  turnEvents: {
+    output: "events";
+  };
+  cancelTurn: {
+    body: Reason;
+    output: CancelAnswer;
+  };
+  listWaits: {
+    query: Page & {
+      readonly session?: string;
+      readonly tree?: string;
+    };
+    output: readonly PublicWait[];
+  };
+  getWait: {
+    output: PublicWait;
+  };
+  answerWait: {
+    body: Approval | Delivery;
+    output: {
+      readonly kind: "accepted" | "already-resolved";
+    };
+  };
+  revokeWait: {
+    output: {
+      readonly kind: "accepted" | "already-resolved";
+    };
+  };
+  listJobs: {
+    query: Page & {
+      readonly session?: string;
+      readonly isLive?: boolean;
+    };
+    output: readonly JobRecord[];
+  };
+  getJob: {
+    output: JobRecord;
+  };
+  cancelJob: {
+    body: Reason;
+    output: JobRecord;
+  };
+  signalJob: {
+    body: {
+      readonly payload?: Json;
+      readonly key?: string;
+    };
+    output: null;
+  };
+  listTriggers: {
+    query: {
+      readonly session?: string;
+    };
+    output: readonly Subscription[];
+  };
+  listOccurrences: {
+    query: {
+      readonly event?: string;
+      readonly before?: string;
+      readonly max?: number;
+    };
+    output: readonly Occurrence[];
+  };
+  emitEvent: {
+    body: {
+      readonly payload?: Json;
+      readonly key?: string;
+      readonly source?: string;
+    };
+    output: Occurrence;
+  };
+  events: {
+    query: {
+      readonly after?: string;
+      readonly owner?: string;
+      readonly tag?: string;
+    };
+    output: "events";
+  };
+  health: {
+    output: Health;
+  };
+  openapi: {
+    output: JsonObject;
+  };
+}
+/** The body of an error: `application/problem+json`. */
+interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string;
+  /** Whether trying again can help, as the errors of Bowline have it. */
+  readonly retry: "never" | "unchanged" | "reload" | "reopen";
+}
+export { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait };

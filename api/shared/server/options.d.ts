@@ -1,0 +1,51 @@
+import { Action } from "./routes.js";
+import { Awaitable } from "../model/awaitable.js";
+import { WebhookOptions } from "../runtime/triggers/webhook-options.js";
+/** Who sends a request, and what they may do. */
+interface Principal {
+  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
+  readonly owner?: string | undefined;
+  /** Names the caller for rate limits, and as the one who answers waits. Default: the owner. */
+  readonly name?: string | undefined;
+  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
+  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
+}
+interface ServerOptions {
+  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
+  readonly token?: string | undefined;
+  /** Decides who sends a request. Undefined: 401. In place of `token`. */
+  readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
+  /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
+  readonly origins?: readonly string[] | undefined;
+  /** Webhooks of events, by their name in the path: `/webhooks/{name}`. They check signatures, and no token. */
+  readonly webhooks?: {
+    readonly [name: string]: WebhookOptions<never>;
+  } | undefined;
+  /** Files for a browser at the root, such as the chat page of `bowline serve`. */
+  readonly page?: Page | undefined;
+  readonly limits?: ServerLimits | undefined;
+  /** Receives what a request could not be answered for. */
+  readonly onError?: ((error: unknown, request: Request) => void) | undefined;
+}
+/** The files of a page by path: `/` is the first one. */
+interface Page {
+  readonly [path: `/${string}`]: {
+    readonly type: string;
+    readonly body: string | Uint8Array;
+  };
+}
+interface ServerLimits {
+  /** The longest JSON body. Default: 1 MiB. */
+  readonly bodyBytes?: number | undefined;
+  /** The largest attachment. Default: 8 MiB. */
+  readonly blobBytes?: number | undefined;
+  /** Open event streams of one caller. Default: 64. */
+  readonly streams?: number | undefined;
+  /** Open event streams in all. Default: 4,096. */
+  readonly streamsInAll?: number | undefined;
+  /** Requests of one caller in a minute that change something. Default: 600. */
+  readonly writesPerMinute?: number | undefined;
+}
+export { Page, Principal, ServerLimits, ServerOptions };
