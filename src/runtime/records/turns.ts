@@ -1,5 +1,6 @@
 // Turns as records: lists, one turn with all that is known of it, and its timeline. Nothing here opens a session.
-import { RuntimeError } from "../../model/errors.ts";
+import type { Awaitable } from "../../model/awaitable.ts";
+import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, asWaitKey, type BlobHash, type WaitKey } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
@@ -100,22 +101,22 @@ async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]>
       ...(before === undefined ? {} : { before }),
     });
     for (const stored of turns) {
-      const record = recordOf(core, stored);
+      const short = recordOf(core, stored);
+      if (owner !== undefined && stored.owner !== owner) continue;
+      if (state !== undefined && short.state !== state) continue;
+      if (outcome !== undefined && short.outcome !== outcome) continue;
+      const record = await withStart(core, short);
       const startedAt = record.startedAt ?? record.endedAt;
       older = startedAt !== undefined && startedAt < since ? older + 1 : 0;
-      const isWanted =
-        (owner === undefined || stored.owner === owner) &&
-        (state === undefined || record.state === state) &&
-        (outcome === undefined || record.outcome === outcome) &&
-        (model === undefined || record.model === model) &&
-        (startedAt === undefined ? since === -Infinity && until === Infinity : startedAt >= since && startedAt < until);
-      if (isWanted) found.push(record);
+      const isInTime =
+        startedAt === undefined ? since === -Infinity && until === Infinity : startedAt >= since && startedAt < until;
+      if (isInTime && (model === undefined || record.model === model)) found.push(record);
+      if (found.length === max) break;
     }
     before = turns.at(-1)?.cursor;
     if (turns.length < SLICE || before === undefined) break;
   }
-  const records = found.slice(0, max);
-  return Promise.all(records.map((record) => withStart(core, record)));
+  return found;
 }
 
 function requirePage(page: TurnsPage): void {
@@ -172,7 +173,7 @@ function recordOf({ prices }: Core, { turnId: id, sessionId, state, isOrphan, en
 /** The start and the model of a running turn are in its journal only. */
 async function withStart({ store }: Core, record: TurnRecord): Promise<TurnRecord> {
   if (record.state === "ended" || record.state === "queued") return record;
-  const events = await store.journal(record.id, 0);
+  const events = await readable(() => store.journal(record.id, 0));
   const opened = events[0] as Opened | undefined;
   if (opened === undefined) return record; // It has ended meanwhile.
   const { at: startedAt, config, metadata, acceptedAt } = opened;
@@ -188,6 +189,17 @@ async function withStart({ store }: Core, record: TurnRecord): Promise<TurnRecor
   };
   return { ...record, ...(defined(known) as Partial<TurnRecord>) };
 }
+
+/** A damaged journal must not hide its turn. `timeline` reports the damage. */
+async function readable(read: () => Awaitable<readonly TurnEvent[]>): Promise<readonly TurnEvent[]> {
+  try {
+    return await read();
+  } catch (error) {
+    if (hasCode(error, "store.corrupt")) return [];
+    throw error;
+  }
+}
+
 const roundIn = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 1);
 
 async function requireTurn({ store }: Core, id: string): Promise<StoredTurn> {

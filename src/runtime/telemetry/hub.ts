@@ -28,7 +28,7 @@ export class TelemetryHub {
   readonly #clock: () => number;
   /** From the clock to the time since 1970. */
   #offset = Number.NaN;
-  readonly #begun = new WeakMap<Span, number>();
+  readonly #begun = new Map<Span, number>();
   readonly #reported = new Set<TelemetryListener>();
   /** The turns that run here, for events that name their turn. */
   readonly #turns = new Map<string, TurnSpan>();
@@ -45,7 +45,7 @@ export class TelemetryHub {
     const span = { id: String(this.#nextId++), startedAt: this.#startOf(made.parent, now), ...made } as unknown as S;
     if (made.startedAt === undefined) this.#begun.set(span, now);
     if (span.kind === "turn") this.#turns.set(span.turnId, span);
-    for (const listener of this.#listeners) this.#notify(listener, () => listener.start?.(span));
+    for (const listener of this.#listeners) this.#notify(listener, "start", span);
     return span;
   }
 
@@ -67,15 +67,16 @@ export class TelemetryHub {
   end<S extends Span>(span: S, results: Results<S> = {} as Results<S>): void {
     if (span.endedAt !== undefined) return;
     const begun = this.#begun.get(span);
+    this.#begun.delete(span);
     const endedAt = begun === undefined ? this.#world.now() : span.startedAt + this.#clock() - begun;
     Object.assign(span as Writable, results, { endedAt });
     if (span.kind === "turn" && this.#turns.get(span.turnId) === span) this.#turns.delete(span.turnId);
-    for (const listener of this.#listeners) this.#notify(listener, () => listener.end?.(span));
+    for (const listener of this.#listeners) this.#notify(listener, "end", span);
   }
 
   event(event: TelemetryEvent): void {
     const span = event.turnId === undefined ? undefined : this.#turns.get(event.turnId);
-    for (const listener of this.#listeners) this.#notify(listener, () => listener.event?.(span, event));
+    for (const listener of this.#listeners) this.#notify(listener, "event", span, event);
   }
 
   async close(): Promise<void> {
@@ -89,10 +90,14 @@ export class TelemetryHub {
   }
 
   /** hub-1 */
-  #notify(listener: TelemetryListener, call: () => unknown): void {
+  #notify(listener: TelemetryListener, does: "start" | "end", span: Span): void;
+  #notify(listener: TelemetryListener, does: "event", span: Span | undefined, event: TelemetryEvent): void;
+  #notify(listener: TelemetryListener, does: "start" | "end" | "event", span?: Span, event?: TelemetryEvent): void {
+    const method = listener[does] as ((span?: Span, event?: TelemetryEvent) => unknown) | undefined;
+    if (method === undefined) return;
     const begun = performance.now();
     try {
-      const answer = call();
+      const answer = method.call(listener, span, event);
       if (isThenable(answer))
         ignoreRejection(
           answer.then(undefined, (error: unknown) => this.#report(listener, "telemetry.failed", describeThrown(error))),
