@@ -545,6 +545,8 @@ export interface StoredTurn {
   readonly state: "waiting" | "open" | "parked" | "ended";
   /** The owner of its session. */
   readonly owner?: string;
+  /** The key of the input that opened it. */
+  readonly key?: string;
   /** The position in the list. */
   readonly cursor: string;
   /** The open turn's lease: whether another process can take the turn over. */

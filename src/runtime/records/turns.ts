@@ -1,7 +1,7 @@
 // Turns as records: lists, one turn with all that is known of it, and its timeline. Nothing here opens a session.
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import { asSessionId, asTurnId, asWaitKey, type BlobHash, type WaitKey } from "../../model/ids.ts";
+import { asJobId, asSessionId, asTurnId, asWaitKey, type BlobHash, type WaitKey } from "../../model/ids.ts";
 import { defined } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -260,12 +260,21 @@ async function get(core: Core, id: string): Promise<TurnDetails> {
     outcome: terminal?.outcome,
     endedAs: terminal?.committed.cursor,
     parentId: session.parentId,
+    sentBy: await senderOf(core, stored),
     children: children.map((child) => child.id),
     waits: events === undefined ? [] : waitsIn(core, events, session),
     resumed: events?.flatMap((event) =>
       event.kind === "resumed" ? [defined({ at: event.at, by: event.by, isFault: event.isFault })] : [],
     ),
   }) as TurnDetails;
+}
+
+/** Plugins, tools and jobs send inputs under keys that begin with their turn or job. An app may use a similar key. */
+async function senderOf({ store }: Core, { key = "" }: StoredTurn): Promise<TurnDetails["sentBy"]> {
+  const [, turn, job] = /^(?:(trn_\w+)\/|job[:/](\w+)(?:[:/]|$))/.exec(key) ?? [];
+  if (turn !== undefined && (await store.turns.get(asTurnId(turn))) !== undefined) return { turnId: asTurnId(turn) };
+  if (job !== undefined && (await store.jobs.load(asJobId(job))) !== undefined) return { jobId: asJobId(job) };
+  return undefined;
 }
 
 async function queuedInput({ store }: Core, { state, sessionId, turnId }: StoredTurn): Promise<TurnDetails["input"]> {

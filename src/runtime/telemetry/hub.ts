@@ -93,10 +93,10 @@ export class TelemetryHub {
   #notify(listener: TelemetryListener, does: "start" | "end", span: Span): void;
   #notify(listener: TelemetryListener, does: "event", span: Span | undefined, event: TelemetryEvent): void;
   #notify(listener: TelemetryListener, does: "start" | "end" | "event", span?: Span, event?: TelemetryEvent): void {
-    const method = listener[does] as ((span?: Span, event?: TelemetryEvent) => unknown) | undefined;
-    if (method === undefined) return;
     const begun = performance.now();
     try {
+      const method = listener[does] as ((span?: Span, event?: TelemetryEvent) => unknown) | undefined;
+      if (method === undefined) return;
       const answer = method.call(listener, span, event);
       if (isThenable(answer))
         ignoreRejection(

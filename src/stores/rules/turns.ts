@@ -53,7 +53,8 @@ function* storedTurn(db: Port, row: TurnRow, known: SessionRow | undefined): Rul
   if (session === undefined || !isTurn(row, session)) return undefined;
   const state = stateOf(row, session) as StoredTurn["state"];
   const owner = session.ownedBy === null ? {} : { owner: session.ownedBy };
-  const turn = { sessionId: session.id as SessionId, ...owner, turnId: row.id, state, cursor: String(row.n) };
+  const key = row.key === null ? {} : { key: row.key };
+  const turn = { sessionId: session.id as SessionId, ...owner, ...key, turnId: row.id, state, cursor: String(row.n) };
   if (row.done === null) {
     const isOrphan = state === "open" && session.process !== null && db.isDead(session.process);
     return isOrphan ? { ...turn, isOrphan } : turn;
