@@ -400,9 +400,9 @@ test.concurrent("J5 D4 a task that sleeps is given up, and goes on when its time
 test.concurrent("J5 a process without the plugin leaves a job alone; one that has it takes it within a second or two", async () => {
   const path = file();
   const plugins = [doing(() => "done")()];
-  const first = await runningOn(path, { plugins, limits: { parallelJobsMax: 1 } });
+  const first = await runningOn(path, { plugins, recover: "never" });
   const session = await first.session("s");
-  const { id } = await session.jobs.spawn({ ...WORK, notBefore: Date.now() + 200 });
+  const { id } = await session.jobs.spawn(WORK);
   await first.close();
   await using without = await runningOn(path, {});
   expect(await without.jobs.await(id, { timeoutMs: 800 })).toMatchObject({ state: "running", starts: 0 });
