@@ -9,6 +9,7 @@ const programs = [
   "test/crash/{scenarios,mutants,places}/*.ts",
   "test/power/child.ts",
   "test/postgres/worker.ts",
+  "test/telemetry/writer.ts",
 ];
 
 const config: KnipConfig = {

@@ -14,6 +14,7 @@ const ALONE = [
   "test/postgres/{cluster,network,starved}.test.ts",
   "test/triggers/processes.test.ts",
   "test/durability/{simulation,worker}.test.ts",
+  "test/records/feed-processes.test.ts",
   "test/code/escapes.test.ts",
   "test/path.test.ts",
   "test/sessions/handles.test.ts",

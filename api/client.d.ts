@@ -1,121 +1,17 @@
-import { CallId, Cursor, EffectName, InputId, SessionId, TurnId } from "./shared/model/ids.js";
-import { Draft, ToolStatus } from "./shared/model/message.js";
-import { Json } from "./shared/model/json.js";
-import { OpenWait, SessionView } from "./shared/model/view.js";
-import { ProviderFailureClass } from "./shared/model/request.js";
-import { SessionEvent } from "./shared/model/event.js";
-import { ToolOutput } from "./shared/model/tool.js";
-import { TurnOutcome } from "./shared/model/outcome.js";
-import { Usage } from "./shared/model/usage.js";
-/** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
-interface ClientView {
-  readonly sessionId: SessionId;
-  /** The last `session.read()` that was folded in, with the messages. Left out until there was one. */
-  readonly read?: SessionView;
-  /** Inputs that are in no ended turn: those of `read`, then those accepted since. */
-  readonly inputs: readonly ClientInput[];
-  /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
-  readonly turns: readonly ClientTurn[];
-  /** What jobs of the session wait for, such as an approval, oldest first. Left out where there is nothing. */
-  readonly jobWaits?: readonly ClientWait[];
-  /** The last fact: pass it to `observe({ after })` to go on from here. */
-  readonly cursor?: Cursor;
-  /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */
-  readonly isBehind: boolean;
-}
-interface ClientInput {
-  readonly id: InputId;
-  /** The turn that has taken it, or that it opens unless a running turn takes it. An injected one opens none. */
-  readonly turnId?: TurnId;
-  /** What was said: known once a `session.read()` that has the input was folded in. */
-  readonly message?: Draft;
-  /** The fact that told of it. Left out if it was read. */
-  readonly cursor?: Cursor;
-}
-type ClientTurn = RunningTurn | EndedTurn;
-/** A turn that shows itself, or that waits. All but `waits` is preview: the end of the turn takes its place. */
-interface RunningTurn {
-  readonly kind: "running";
-  readonly id: TurnId;
-  /**
-   * Grows when another process goes on with the turn, which shows it again from the beginning. 0 while the turn waits and
-   * has shown nothing here.
-   */
-  readonly generation: number;
-  /** What was said, thought and called, in the order in which it came. */
-  readonly parts: readonly (ClientText | ClientCall)[];
-  /** What the turn waits for, such as an approval, oldest first. */
-  readonly waits: readonly ClientWait[];
-  /** Set while the model is about to be asked again. */
-  readonly retrying?: ClientRetry;
-  /** The sessions that the turn has started, by id. */
-  readonly children: {
-    readonly [sessionId: string]: ClientView;
-  };
-}
-interface EndedTurn {
-  readonly kind: "ended";
-  readonly id: TurnId;
-  readonly outcome: TurnOutcome;
-  readonly usage: Usage;
-  /** The turn was kept as a branch: it is not among the messages. */
-  readonly isBranch: boolean;
-  readonly cursor: Cursor;
-}
-interface ClientText {
-  readonly kind: "text" | "reasoning";
-  /** The place in the turn, such as `r1.ask`. */
-  readonly effect: EffectName;
-  readonly attempt: number;
-  readonly text: string;
-}
-/** A tool call. `returned`: its own work is over, and hooks look at its result; `ended`: it has its output. */
-interface ClientCall {
-  readonly kind: "call";
-  /** The place in the turn, such as `r1.call.0`. Identifies the call; providers repeat `callId`. */
-  readonly effect: EffectName;
-  readonly callId: CallId;
-  /** The call of the `batch` tool that this call is part of. */
-  readonly parentId?: CallId;
-  readonly name: string;
-  readonly input: Json;
-  readonly state: "running" | "returned" | "ended";
-  /** Since it has returned: how its work ended, and how long it took. */
-  readonly status?: ToolStatus;
-  readonly ms?: number;
-  /** Since it has ended. */
-  readonly output?: ToolOutput;
-  /** What the tool has printed in its last attempt. */
-  readonly printed: string;
-  /** The newest progress of its last attempt. */
-  readonly progress?: Json;
-  readonly attempt: number;
-}
-/** Something that a turn waits for. On the server `runtime.waits.resolve(id, answer)` answers it. */
-type ClientWait = OpenWait;
-interface ClientRetry {
-  readonly class: ProviderFailureClass;
-  /** The attempt that failed, from 1. */
-  readonly attempt: number;
-  readonly waitMs: number;
-}
-/**
- * The view after an event, or with a `session.read()`. Begin with `undefined`. Throws a TypeError for an event of
- * another session: for `observe({ tree: true })` there is `foldTree`.
- */
-declare function fold(view: ClientView | undefined, change: SessionEvent | SessionView): ClientView;
-/** The views of a session and its descendants, by id, after an event of `observe({ tree: true })`. */
-declare function foldTree(views: {
-  readonly [sessionId: string]: ClientView;
-}, event: SessionEvent): {
-  readonly [sessionId: string]: ClientView;
-};
-/**
- * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
- * told again. What they wait for stays.
- */
-declare const rejoined: (view: ClientView) => ClientView;
-export {
+import {
+  Accepted,
+  Api,
+  BodyOf,
+  InputBody,
+  NewSessionBody,
+  OutputOf,
+  Problem,
+  PublicWait,
+  QueryOf,
+} from "./shared/server/api.js";
+import { Attachment } from "./shared/model/message.js";
+import { CancelAnswer } from "./shared/model/outcome.js";
+import {
   ClientCall,
   ClientInput,
   ClientRetry,
@@ -125,6 +21,147 @@ export {
   ClientWait,
   EndedTurn,
   RunningTurn,
+  fold,
+  foldTree,
+  rejoined,
+} from "./shared/client/fold.js";
+import { ClientError, ClientOptions } from "./shared/client/http.js";
+import { CreatedSession } from "./shared/kernel/created.js";
+import { JobRecord } from "./shared/model/job.js";
+import { JsonRoute, PathOf, RequestOptions } from "./shared/client/routes.js";
+import { Node } from "./shared/graph/history.js";
+import { Occurrence, Subscription } from "./shared/model/trigger.js";
+import { Retrying } from "./shared/client/retry.js";
+import { RuntimeFact, SessionEvent } from "./shared/model/event.js";
+import { SessionDetails } from "./shared/runtime/session/closed.js";
+import { SessionSummary } from "./shared/runtime/session/list.js";
+import { ToolListing } from "./shared/model/tool.js";
+import { TreeUsage } from "./shared/runtime/session/app.js";
+import { TurnDetails, TurnRecord, TurnTimeline } from "./shared/model/turn-record.js";
+import { TurnEvent } from "./shared/turn/event.js";
+/** A turn, or a session from a fact on. */
+type FollowTarget = string | {
+  readonly session: string;
+  readonly after?: string | undefined;
+};
+type StreamOptions = Retrying;
+interface ObserveOptions extends Retrying {
+  /** The cursor of the last fact that you have. Default: all facts from the first. */
+  readonly after?: string | undefined;
+  /** Also the events of all descendants. */
+  readonly tree?: boolean | undefined;
+}
+interface EventsOptions extends Retrying {
+  /** The cursor of the last fact that you have. Default: all facts from the first. */
+  readonly after?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly tag?: string | undefined;
+}
+interface SendOptions extends Omit<InputBody, "text" | "parts"> {
+  readonly signal?: AbortSignal | undefined;
+}
+type Client = ReturnType<typeof createClient>;
+/** Makes a client. It keeps nothing open between its calls. */
+declare function createClient(options: ClientOptions): {
+  /** Sends a request of the table of routes. */
+  request: <N extends JsonRoute>(name: N, options: RequestOptions<N>) => Promise<OutputOf<N>>;
+  /** Sends an input. It is accepted once, also if an answer is lost and the client tries again. */
+  send: (id: string, input: string | NonNullable<InputBody["parts"]>, { signal, key, ...more }?: SendOptions) => Promise<Accepted>;
+  /** Reads a session: its messages, its open turn and its waits. */
+  read: (id: string) => Promise<SessionDetails>;
+  /** The events of a turn until its end, or those of a session from a fact on. */
+  follow: (target: FollowTarget, options?: StreamOptions) => AsyncGenerator<SessionEvent, void>;
+  /** The events of a session: facts, each once, and previews while turns run. */
+  observe: (id: string, { after, tree, ...again }?: ObserveOptions) => AsyncGenerator<SessionEvent, void>;
+  /** The facts of all sessions that the caller may see. */
+  events: ({ after, owner, tag, ...again }?: EventsOptions) => AsyncGenerator<RuntimeFact, void>;
+  /** What there is to show of a session, whenever it changes. */
+  view: (id: string, again?: StreamOptions) => AsyncGenerator<ClientView, void>;
+  sessions: {
+    create: (body?: BodyOf<"createSession">) => Promise<CreatedSession>;
+    get: (id: string) => Promise<SessionDetails>;
+    /** What a list shows of a session. */
+    find: (id: string) => Promise<SessionSummary>;
+    list: (query?: QueryOf<"listSessions">) => Promise<readonly SessionSummary[]>;
+    history: (id: string, query?: QueryOf<"sessionHistory">) => Promise<readonly Node[]>;
+    fork: (id: string, body?: BodyOf<"forkSession">) => Promise<{
+      readonly id: string;
+    }>;
+    delete: (id: string) => Promise<null>;
+    /** Cancels the open turn and all waiting inputs. */
+    cancel: (id: string, reason?: string) => Promise<CancelAnswer>;
+    usage: (id: string) => Promise<TreeUsage>;
+    tools: (id: string) => Promise<readonly ToolListing[]>;
+  };
+  turns: {
+    list: (query?: QueryOf<"listTurns">) => Promise<readonly TurnRecord[]>;
+    get: (id: string) => Promise<TurnDetails>;
+    timeline: (id: string) => Promise<TurnTimeline>;
+    journal: (id: string) => Promise<readonly TurnEvent[]>;
+    cancel: (id: string, reason?: string) => Promise<CancelAnswer>;
+  };
+  waits: {
+    list: (query?: QueryOf<"listWaits">) => Promise<readonly PublicWait[]>;
+    get: (id: string) => Promise<PublicWait>;
+    /** Answers a wait: an approval, or a value. The first answer counts. */
+    answer: (id: string, body: BodyOf<"answerWait">) => Promise<{
+      readonly kind: "accepted" | "already-resolved";
+    }>;
+    /** Takes the question back. */
+    revoke: (id: string) => Promise<{
+      readonly kind: "accepted" | "already-resolved";
+    }>;
+  };
+  jobs: {
+    list: (query?: QueryOf<"listJobs">) => Promise<readonly JobRecord[]>;
+    get: (id: string) => Promise<JobRecord>;
+    cancel: (id: string, reason?: string) => Promise<JobRecord>;
+    signal: (id: string, name: string, body?: BodyOf<"signalJob">) => Promise<null>;
+  };
+  triggers: {
+    list: (query?: QueryOf<"listTriggers">) => Promise<readonly Subscription[]>;
+    occurrences: (query?: QueryOf<"listOccurrences">) => Promise<readonly Occurrence[]>;
+    emit: (event: string, body?: BodyOf<"emitEvent">) => Promise<Occurrence>;
+  };
+  blobs: {
+    /** Stores bytes. Pass the attachment to `send` among the parts. */
+    put: (session: string, data: Uint8Array | Blob, { mediaType, name }?: BlobOptions) => Promise<Attachment>;
+    get: (session: string, hash: string) => Promise<Uint8Array>;
+  };
+};
+interface BlobOptions {
+  readonly mediaType?: string | undefined;
+  readonly name?: string | undefined;
+}
+export {
+  type Accepted,
+  type Api,
+  BlobOptions,
+  Client,
+  type ClientCall,
+  ClientError,
+  type ClientInput,
+  type ClientOptions,
+  type ClientRetry,
+  type ClientText,
+  type ClientTurn,
+  type ClientView,
+  type ClientWait,
+  type EndedTurn,
+  EventsOptions,
+  FollowTarget,
+  type InputBody,
+  type JsonRoute,
+  type NewSessionBody,
+  ObserveOptions,
+  type PathOf,
+  type Problem,
+  type PublicWait,
+  type RequestOptions,
+  type RunningTurn,
+  SendOptions,
+  StreamOptions,
+  createClient,
   fold,
   foldTree,
   rejoined,

@@ -19,8 +19,8 @@ import { PromptPart } from "./shared/model/prompt.js";
 import { Receipt } from "./shared/runtime/session/operate.js";
 import { RecordedWait, TimelineItem, TurnDetails, TurnRecord, TurnTimeline } from "./shared/model/turn-record.js";
 import { Runtime, RuntimeOptions } from "./shared/runtime/runtime.js";
-import { Session, TurnOptions } from "./shared/runtime/session/handle.js";
-import { SessionEvent, TurnProgress } from "./shared/model/event.js";
+import { RuntimeFact, SessionEvent, TurnProgress } from "./shared/model/event.js";
+import { Session, TurnOptions } from "./shared/runtime/session/public-api.js";
 import { SessionSummary } from "./shared/runtime/session/list.js";
 import { SessionView } from "./shared/model/view.js";
 import { Span, TelemetryEvent, TelemetryListener } from "./shared/telemetry/telemetry.js";
@@ -66,6 +66,7 @@ export {
   type RecordedWait,
   type Runtime,
   RuntimeError,
+  type RuntimeFact,
   type RuntimeOptions,
   type Session,
   type SessionConfig,

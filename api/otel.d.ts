@@ -12,7 +12,9 @@ interface OtelOptions {
   readonly redact?: Redact | undefined;
   /** Whether calls of hooks have spans. Default: true. */
   readonly hooks?: boolean | undefined;
-  /** Whether store calls have spans. Default: false. Their durations are measured in any case. */
+  /** Whether rounds have spans, between those of turns and those of calls. Default: false. */
+  readonly rounds?: boolean | undefined;
+  /** Whether store calls have spans and are measured. Default: false. */
   readonly stores?: boolean | undefined;
 }
 /** Gives spans and metrics to OpenTelemetry. Make one for each runtime: when that is closed, its open spans are ended. */

@@ -1,17 +1,4 @@
-import {
-  AppendNode,
-  Appended,
-  JobContext,
-  JobOptions,
-  Jobs,
-  NewSessionRequest,
-  PluginOptions,
-  Services,
-  SessionReading,
-  SessionTurn,
-  TaskJob,
-  TaskJobOptions,
-} from "./shared/kernel/services.js";
+import { AppendNode, Appended } from "./shared/kernel/append.js";
 import { AskedTrail, Attachment, CallTrail, Draft, Message, Origin, Part, TextPart } from "./shared/model/message.js";
 import {
   Attachable,
@@ -33,16 +20,19 @@ import {
   switchFrame,
 } from "./shared/model/tool.js";
 import { Code, RuntimeError, hasCode } from "./shared/model/errors.js";
-import { Compaction, CompactionSees, HOOKS, HookName } from "./shared/kernel/hooks.js";
+import { Compaction, CompactionSees } from "./shared/kernel/hook-values.js";
 import { CreatedSession, FirstInput, SavedStates } from "./shared/kernel/created.js";
 import { DescribedSchema, JsonSchema, Schema, ToolSchema, described } from "./shared/model/schema.js";
 import { Extension, ExtensionValue, extension } from "./shared/kernel/extension.js";
 import { Failed, Stopped, TurnOutcome } from "./shared/model/outcome.js";
 import { Fields, optionsSchema } from "./shared/model/options-schema.js";
+import { HOOKS, HookName } from "./shared/kernel/hooks.js";
 import { InjectOptions, InjectedMessage, Input } from "./shared/model/input.js";
 import { Issue } from "./shared/kernel/hook-runner.js";
+import { JobContext, Jobs, Services } from "./shared/kernel/services.js";
 import { JobCursor, JobId, NodeId, SessionId, TurnId, WaitId } from "./shared/model/ids.js";
 import { JobKind, JobRecord, JobState } from "./shared/model/job.js";
+import { JobOptions, TaskJob, TaskJobOptions } from "./shared/kernel/job-options.js";
 import { Json } from "./shared/model/json.js";
 import { MissedRuns, Occurrence, Subscription } from "./shared/model/trigger.js";
 import { ModelRequest, ModelSettings, Reply } from "./shared/model/request.js";
@@ -54,6 +44,7 @@ import {
   MonitorUpdate,
   Monitors,
 } from "./shared/kernel/monitor.js";
+import { NewSessionRequest, PluginOptions, SessionReading, SessionTurn } from "./shared/kernel/session-requests.js";
 import { OperationDefinition } from "./shared/kernel/operation.js";
 import { Plugin, PluginFactory, definePlugin } from "./shared/kernel/plugin.js";
 import { Point, point } from "./shared/kernel/point.js";

@@ -1,9 +1,9 @@
+import { CrashBackend, OpenedBackend, TrialResources } from "./shared/testing/crash/backends/backend.js";
 import { CrashOptions, DefinedScenario, Scenario, crashTest, defineScenario } from "./shared/testing/crash.js";
 import { CrashReport, CrashRow, Violation } from "./shared/testing/crash/report.js";
 import { CrashWorld } from "./shared/testing/crash/life.js";
 import { HostFixture, HostLaw, LawWorld, hostLaws } from "./shared/testing/host-laws.js";
 import { MakeProvider, ProviderLaw, providerLaws } from "./shared/testing/provider-laws.js";
-import { OpenedPlace, Place, TrialPlace } from "./shared/testing/crash/places/place.js";
 import { Picture } from "./shared/testing/crash/picture.js";
 import { ProtocolLaw, protocolLaws } from "./shared/testing/protocol-laws.js";
 import { SandboxLaw } from "./shared/testing/sandbox-cast.js";
@@ -13,12 +13,13 @@ import { StoreLaw } from "./shared/testing/law.js";
 import { Trial } from "./shared/testing/crash/plan.js";
 import { ViolationKind } from "./shared/testing/crash/judge.js";
 import { amnesiac } from "./shared/testing/amnesiac.js";
-import { places } from "./shared/testing/crash/places.js";
-import { postgresPlace } from "./shared/testing/crash/places/postgres.js";
+import { crashBackends } from "./shared/testing/crash/backends.js";
+import { postgresBackend } from "./shared/testing/crash/backends/postgres.js";
 import { recited } from "./shared/testing/crash/recited.js";
 import { sandboxLaws } from "./shared/testing/sandbox-laws.js";
 import { storeLaws } from "./shared/testing/store-laws.js";
 export {
+  type CrashBackend,
   type CrashOptions,
   CrashReport,
   type CrashRow,
@@ -28,9 +29,8 @@ export {
   type HostLaw,
   type LawWorld,
   type MakeProvider,
-  type OpenedPlace,
+  type OpenedBackend,
   type Picture,
-  type Place,
   type ProtocolLaw,
   type ProviderLaw,
   type SandboxLaw,
@@ -39,19 +39,19 @@ export {
   type SimulatedWorld,
   type StoreLaw,
   type Trial,
-  type TrialPlace,
+  type TrialResources,
   type Violation,
   type ViolationKind,
   amnesiac,
   both,
   calls,
+  crashBackends,
   crashTest,
   cut,
   defineScenario,
   ends,
   hostLaws,
-  places,
-  postgresPlace,
+  postgresBackend,
   protocolLaws,
   providerLaws,
   recited,

@@ -21,6 +21,10 @@ export interface Opening {
   readonly store?: Store;
   /** Bowline only. */
   readonly recover?: RuntimeOptions["recover"];
+  /** Bowline only. */
+  readonly keepJournals?: RuntimeOptions["keepJournals"];
+  /** Bowline only. */
+  readonly telemetry?: RuntimeOptions["telemetry"];
   /** The schema for the tool's arguments. Default: each side's own plain one. */
   readonly input?: unknown;
   /** Bowline only. */

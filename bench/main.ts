@@ -8,6 +8,7 @@ import { codeWorkloads } from "./code.ts";
 import { CODE_MODE_WORKLOADS } from "./code-mode.ts";
 import { durableWorkloads } from "./durable.ts";
 import { HOOK_WORKLOADS } from "./hooks.ts";
+import { httpWorkloads } from "./http.ts";
 import { firstTurnMs, importMs, install, processMs } from "./install.ts";
 import { jobWorkloads } from "./jobs.ts";
 import { METERS, median } from "./meters.ts";
@@ -15,6 +16,7 @@ import { parkedWorkloads } from "./parked.ts";
 import { PATHS, pathOf, type WalkedTurn } from "./path.ts";
 import { postgresWorkloads } from "./postgres.ts";
 import { postgresSizes } from "./postgres-size.ts";
+import { recordWorkloads } from "./records.ts";
 import { addedTo, asJson, asTable, compared, type Row } from "./report.ts";
 import { findPostgres, POSTGRES_ABSENT } from "./server.ts";
 import { SESSION_WORKLOADS } from "./sessions.ts";
@@ -52,6 +54,8 @@ const measurable: Workloads = {
   ...parkedWorkloads(options.long),
   ...postgresWorkloads(options.long),
   ...jobWorkloads(),
+  ...recordWorkloads(),
+  ...httpWorkloads(),
   ...codeWorkloads(),
   ...CODE_MODE_WORKLOADS,
 };

@@ -3,7 +3,8 @@ const PLAIN_INPUT = { type: "object", properties: { n: { type: "number" } }, req
 
 /** `bowline` is the package: the build or the sources. */
 export const openWith = (bowline) => async (opening) => {
-  const { script, durable, dir, durability = "process", input = PLAIN_INPUT, plugins = [], recover } = opening;
+  const { script, durable, dir, durability = "process", input = PLAIN_INPUT, plugins = [] } = opening;
+  const { recover, keepJournals, telemetry } = opening;
   const echo = bowline.defineTool({
     name: "echo",
     description: script.TOOL_DESC,
@@ -18,6 +19,8 @@ export const openWith = (bowline) => async (opening) => {
     instructions: script.SYSTEM,
     plugins,
     recover,
+    keepJournals,
+    telemetry,
   });
   return {
     async turn(sessionId, text) {

@@ -15,6 +15,7 @@ import type { Agent } from "./agent.ts";
 import { METERS, median, wall } from "./meters.ts";
 import { modelThatCalls } from "./own.ts";
 import { Bank } from "./parked.ts";
+import { fed, listed } from "./records.ts";
 import * as script from "./script.ts";
 import { cpuMsOf, serve } from "./server.ts";
 import { built, builtPostgres, openerOf, type Side } from "./sides.ts";
@@ -95,6 +96,8 @@ export function postgresWorkloads(isLong: boolean): Workloads {
       unit: "wall ms",
       measure: (side) => cancelMs(side === "floor" ? { listen: false } : {}),
     },
+    "PG-list": { ...listed(onQuickServer), roundsMax: 3 },
+    "PG-feed": fed("PostgreSQL", 50, onServersStore),
   };
 }
 
@@ -129,6 +132,24 @@ async function onServer(measure: (agent: Agent, server: Postgres) => Promise<num
   const figure = await measure(agent, server);
   await agent.close();
   return figure;
+}
+
+async function onServersStore(measure: (store: Store, url: string) => Promise<number>): Promise<number> {
+  await using server = await serve();
+  const { postgres } = await builtPostgres();
+  return await measure(postgres(server.url), server.url);
+}
+
+/** For many sessions, which are created without waiting for the disk. What is measured only reads. */
+async function onQuickServer(measure: (store: Store) => Promise<number>): Promise<number> {
+  await using server = await serve();
+  const { postgres } = await builtPostgres();
+  const pool = new pg.Pool({ connectionString: server.url, options: "-c synchronous_commit=off", max: 16 });
+  try {
+    return await measure(postgres(pool));
+  } finally {
+    await pool.end();
+  }
 }
 
 async function serverCpu(agent: Agent, server: Postgres): Promise<number> {

@@ -28,6 +28,12 @@ export const builtPlugin = (): Promise<typeof import("bowline/plugin")> => load(
 export const builtPostgres = (): Promise<typeof import("bowline/stores/postgres")> =>
   load("../dist/stores/postgres.js");
 
+/** Apart, because only apps that export to OpenTelemetry load it. */
+export const builtOtel = (): Promise<typeof import("bowline/otel")> => load("../dist/telemetry/otel.js");
+
+/** Apart, because only apps with a server load it. */
+export const builtServer = (): Promise<typeof import("bowline/server")> => load("../dist/server/index.js");
+
 async function packageFrom(tree: Tree): Promise<Package> {
   const ending = tree === "dist" ? "js" : "ts";
   const modules = ["index", "stores/memory", "stores/sqlite"].map((name) => load(`../${tree}/${name}.${ending}`));

@@ -18,6 +18,8 @@ async function other(): Promise<Workload | undefined> {
   if (id.startsWith("C-")) return (await import("./code.ts")).codeWorkloads()[id];
   if (id.startsWith("J-")) return (await import("./jobs.ts")).jobWorkloads()[id];
   if (id.startsWith("PG-")) return (await import("./postgres.ts")).postgresWorkloads(length === "long")[id];
+  if (id.startsWith("R-")) return (await import("./records.ts")).recordWorkloads()[id];
+  if (id.startsWith("H-")) return (await import("./http.ts")).httpWorkloads()[id];
   if (id.startsWith("P-")) return (await import("./parked.ts")).parkedWorkloads(length === "long")[id];
   return (await import("./durable.ts")).durableWorkloads(length === "long")[id];
 }

@@ -4,10 +4,12 @@ import { writeFileSync } from "node:fs";
 import { page as defaults } from "./defaults-doc.mjs";
 import { page as errors } from "./errors-doc.mjs";
 import { page as hooks } from "./hooks-doc.mjs";
+import { page as server } from "./server-doc.mjs";
 
 writeFileSync("docs/hooks.md", hooks());
 writeFileSync("docs/defaults.md", defaults());
 writeFileSync("docs/errors.md", errors());
+writeFileSync("docs/server.md", server());
 // This page is what a runtime really sends, so the test that makes it writes it too.
 const { status } = spawnSync(
   process.execPath,

@@ -24,7 +24,7 @@ export type { Span, TelemetryEvent, TelemetryListener } from "./telemetry/teleme
 
 // Sessions and turns
 export type { Node } from "./graph/history.ts";
-export type { SessionEvent, TurnProgress } from "./model/event.ts";
+export type { RuntimeFact, SessionEvent, TurnProgress } from "./model/event.ts";
 export type { Cursor, JobId, NodeId, SessionId, TurnId, WaitId } from "./model/ids.ts";
 export type { Input } from "./model/input.ts";
 export type { Json } from "./model/json.ts";
@@ -35,7 +35,7 @@ export type { SessionView } from "./model/view.ts";
 export type { Turn, TurnResult } from "./runtime/live-turn/handle.ts";
 export type { KeepJournals } from "./runtime/records/keep-journals.ts";
 export type { TurnsPage } from "./runtime/records/turns.ts";
-export type { Session, TurnOptions } from "./runtime/session/handle.ts";
+export type { Session, TurnOptions } from "./runtime/session/public-api.ts";
 export type { Receipt } from "./runtime/session/operate.ts";
 
 // Tools, and what a tool may return or throw

@@ -2,7 +2,7 @@
 
 // Plugins
 export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";
-export type { PluginOptions } from "./kernel/services.ts";
+export type { PluginOptions } from "./kernel/session-requests.ts";
 export { type Fields, optionsSchema } from "./model/options-schema.ts";
 
 // Hooks, and the directives that they may return
@@ -22,7 +22,8 @@ export {
   shortCircuit,
 } from "./kernel/directive.ts";
 export type { Issue } from "./kernel/hook-runner.ts";
-export { type Compaction, type CompactionSees, HOOKS, type HookName } from "./kernel/hooks.ts";
+export type { Compaction, CompactionSees } from "./kernel/hook-values.ts";
+export { HOOKS, type HookName } from "./kernel/hooks.ts";
 
 // States, points, extensions and operations
 export { type Extension, type ExtensionValue, extension } from "./kernel/extension.ts";
@@ -32,14 +33,9 @@ export type { StateCell, StateView } from "./model/tool.ts";
 
 // Services
 export type { CreatedSession, FirstInput, SavedStates } from "./kernel/created.ts";
-export type {
-  Appended,
-  AppendNode,
-  NewSessionRequest,
-  Services,
-  SessionReading,
-  SessionTurn,
-} from "./kernel/services.ts";
+export type { Appended, AppendNode } from "./kernel/append.ts";
+export type { NewSessionRequest, SessionReading, SessionTurn } from "./kernel/session-requests.ts";
+export type { Services } from "./kernel/services.ts";
 export type { InjectedMessage, InjectOptions } from "./model/input.ts";
 
 // Jobs, monitors and triggers
@@ -51,7 +47,8 @@ export type {
   Monitors,
   MonitorUpdate,
 } from "./kernel/monitor.ts";
-export type { JobContext, JobOptions, Jobs, TaskJob, TaskJobOptions } from "./kernel/services.ts";
+export type { JobContext, Jobs } from "./kernel/services.ts";
+export type { JobOptions, TaskJob, TaskJobOptions } from "./kernel/job-options.ts";
 export {
   defineTrigger,
   type SubscribeOptions,

@@ -117,7 +117,7 @@ test("T1 a schema that cannot describe itself needs to be described", () =>
     });
   }));
 
-test("T1 a tool says what it returns, and may end the turn", () =>
+test("T1 a tool declares its return value, and can end the turn", () =>
   compiled(() => {
     const tool = defineTool({
       name: "a",
@@ -216,7 +216,7 @@ test("K10 a misspelt hook does not compile", () =>
     definePlugin({ id: "a/a", setup: () => ({ beforeTurn: () => undefined, onTurn: () => undefined }) });
   }));
 
-test("K10 a directive that a hook may not give does not compile", () =>
+test("K10 a directive that a hook must not give does not compile", () =>
   compiled(() => {
     definePlugin({
       id: "a/a",
@@ -329,7 +329,7 @@ test("K10 a gate is typed by its tools: the input as the model sends it, told ap
     definePlugin({ id: "a/a", setup: () => ({ beforeToolCall: { tools: [pay], run: () => replaceResult(1) } }) });
   }));
 
-test("K10 state is read only where the table says so, and in tools that do not say they write", () =>
+test("K10 state is read only where the table defines it, and in tools that do not declare that they write", () =>
   compiled(() => {
     definePlugin({
       id: "a/a",

@@ -3,15 +3,21 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Runtime, RuntimeError } from "../index.ts";
+import { type Runtime, RuntimeError, type Store } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
 import { textOf } from "../model/message.ts";
 import { type Agent, waking } from "./agent.ts";
-import type { Io } from "./io.ts";
+import { type Io, type Settings, UsageError } from "./io.ts";
+import { type Place, placeFor } from "./place.ts";
 
 /** Opens a session of the app's runtime. Undefined if a newer version of the app has loaded before it was this one's turn. */
-export async function openApp(io: Io, app: string, id: string | undefined): Promise<Agent | undefined> {
-  const runtime = await loadApp(io, app, (file) => io.kept?.saw(file));
+export async function openApp(
+  io: Io,
+  app: string,
+  { db }: Pick<Settings, "db">,
+  id: string | undefined,
+): Promise<Agent | undefined> {
+  const { runtime } = await loadApp(io, app, db, (file) => io.kept?.saw(file));
   const close = (): Promise<void> => runtime.close();
   try {
     if ((await io.kept?.loaded()) === false) return void (await close());
@@ -37,28 +43,55 @@ export async function openApp(io: Io, app: string, id: string | undefined): Prom
   }
 }
 
+interface LoadedApp {
+  readonly runtime: Runtime;
+  /** Where its conversations are kept; undefined for an app that opens its own store. */
+  readonly place?: Place | undefined;
+}
+
 /**
- * The runtime that the module's default export is, promises, or makes when it is called. `saw` is told the files that
- * the module consists of, also if it cannot be loaded.
+ * The runtime that the module's default export is, promises, or makes when it is called with `{ store }`: the store of
+ * `--db`. `saw` receives the files that the module consists of, also if it cannot be loaded.
  */
-async function loadApp(
-  { cwd }: Pick<Io, "cwd">,
+export async function loadApp(
+  io: Pick<Io, "cwd" | "env">,
   path: string,
+  db: string | undefined,
   saw: (file: string) => void = () => {},
-): Promise<Runtime> {
-  const file = resolve(cwd, path);
+): Promise<LoadedApp> {
+  const file = resolve(io.cwd, path);
   saw(file);
   if (!existsSync(file)) throw new RuntimeError("app.missing", { path });
   watchImports(saw);
   try {
     const { default: app } = await import(pathToFileURL(realpathSync(file)).href);
-    const made: unknown = await (typeof app === "function" ? app() : app);
-    if (isRuntime(made)) return made;
+    const lent = typeof app === "function" && app.length > 0 ? lend(await placeFor(io, db)) : undefined;
+    const made: unknown = await (typeof app === "function" ? app(...(lent === undefined ? [] : [lent.given])) : app);
+    if (isRuntime(made)) {
+      const place = lent?.place();
+      if (db === undefined || place !== undefined) return { runtime: made, place };
+      await made.close();
+      throw new UsageError(
+        `--db has no effect: ${path} opens its own store.`,
+        "Let it take the store: export default ({ store }) => createRuntime({ store, … }).",
+      );
+    }
     throw new RuntimeError("app.invalid", { path, found: kindOf(app, made) });
   } catch (error) {
-    if (error instanceof RuntimeError && error.code === "app.invalid") throw error;
+    if (error instanceof UsageError || (error instanceof RuntimeError && error.code === "app.invalid")) throw error;
     throw new RuntimeError("app.failed", { path, problem: problemOf(error) }, { cause: error });
   }
+}
+
+/** What an app is called with. The store is opened when the app reads it. */
+function lend(place: Place) {
+  let store: Store | undefined;
+  const given = {
+    get store(): Store {
+      return (store ??= place.open());
+    },
+  };
+  return { given, place: (): Place | undefined => (store === undefined ? undefined : place) };
 }
 
 /** Checks the methods and not the class, because an app can use its own copy of this package. */

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { EXIT, type Io, isInteractive, type Settings, UsageError } from "./io.ts";
 import type { LookSettings } from "./look.ts";
+import type { ServeSettings } from "./serve.ts";
 import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
@@ -9,18 +10,21 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
        bowline turns           what turns did, the latest first: outcome, model, time, tokens, cost
        bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
        bowline doctor          looks for damage, and for turns that are open
+       bowline serve           a chat page and an HTTP API on this machine; it prints their addresses and the token
+       bowline worker          runs turns, jobs and schedules without HTTP
+       bowline init <folder>   writes a small agent project; npm start serves it
 
-  --app <file>      with chat and run: your own runtime, the default export of a module, such as
-                    export default () => createRuntime({ … }). On a terminal it is loaded anew when its files change,
-                    and you are asked what it waits for: approvals of calls, and questions of tools
+  --app <file>      with chat, run, serve and worker: your own runtime, the default export of a module, such as
+                    export default ({ store }) => createRuntime({ store, … }). In a chat on a terminal it is loaded again
+                    when its files change, and you are asked what it waits for: approvals of calls, questions of tools
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
   --mode <mode>     how the model acts: tools, by tool calls; code, by writing TypeScript that calls the tools and whose
                     variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
-  --db <file>       where conversations are kept; else BOWLINE_DB; else .bowline/agent.db in this folder.
-                    :memory: keeps nothing. turns, show and doctor also take postgres://user:password@host/database
+  --db <file>       where conversations are kept, a file or postgres://user:password@host/database; else BOWLINE_DB;
+                    else .bowline/agent.db in this folder. :memory: keeps nothing
   --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
   --json            with run: every event as a line of JSON, the result last; with sessions, turns, show and doctor: all
-                    of it
+                    of it; with serve: its addresses and the token
   --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
   --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
                     spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
@@ -30,6 +34,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
 With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
 --outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
+With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
+requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
@@ -38,7 +44,8 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
-type Command = (io: Io, settings: LookSettings, words: readonly string[]) => Promise<number>;
+type AllSettings = LookSettings & ServeSettings;
+type Command = (io: Io, settings: AllSettings, words: readonly string[]) => Promise<number>;
 /** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   run: async () => (await import("./run.ts")).run,
@@ -47,18 +54,32 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   turns: async () => (await import("./turns.ts")).turns,
   show: async () => (await import("./show.ts")).show,
   doctor: async () => (await import("./doctor.ts")).doctor,
+  serve: async () => (await import("./serve.ts")).serve,
+  worker: async () => (await import("./worker.ts")).worker,
+  init: async () => (await import("./init.ts")).init,
 };
-/** The commands that options of turns are for. */
+/** The commands that an option is for. */
 const ONLY_FOR = {
-  ...{
-    state: ["turns"],
-    outcome: ["turns"],
-    since: ["turns"],
-    max: ["turns"],
-    full: ["show"],
-    prices: ["turns", "show"],
-  },
+  state: ["turns"],
+  outcome: ["turns"],
+  since: ["turns"],
+  max: ["turns"],
+  full: ["show"],
+  prices: ["turns", "show"],
+  port: ["serve"],
+  host: ["serve"],
+  hosts: ["serve"],
+  "token-file": ["serve"],
+  "no-token": ["serve"],
+  open: ["serve"],
 } as const;
+/** The other options of commands that refuse what they do not use. */
+const TAKES: { readonly [name: string]: readonly string[] } = {
+  serve: ["app", "model", "mode", "db", "json"],
+  worker: ["app", "model", "mode", "db"],
+  init: [],
+};
+const TAKES_TEXT = ["run", "show", "init"];
 
 /** Runs the program on the given streams and returns the exit code. Errors are one line on stderr. */
 export async function command(args: readonly string[], io: Io): Promise<number> {
@@ -79,8 +100,10 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   if (flags.help || name === "help") return say(io, HELP);
   const { app, model, mode, session, db, json = false, verbose = false, raw = false, full = false } = flags;
   const { state, outcome, since, max, prices } = flags;
+  const { port, host, hosts, open = false, "token-file": tokenFile, "no-token": noToken = false } = flags;
   const looks = { state, outcome, since, max, prices, full };
-  const settings = { app, model, mode, session, db, json, verbose, raw, ...looks };
+  const serves = { port, host, hosts, open, tokenFile, noToken };
+  const settings = { app, model, mode, session, db, json, verbose, raw, ...looks, ...serves };
   if (app !== undefined) requireApp(name, settings);
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load === undefined) {
@@ -90,7 +113,10 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   for (const [option, commands] of Object.entries(ONLY_FOR))
     if (flags[option as keyof typeof ONLY_FOR] !== undefined && !(commands as readonly string[]).includes(name))
       throw new UsageError(`--${option} is for ${commands.join(" and ")}.`, SEE_HELP);
-  if (words.length > 0 && name !== "run" && name !== "show")
+  for (const option of Object.keys(flags))
+    if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
+      throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);
+  if (words.length > 0 && !TAKES_TEXT.includes(name))
     throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
   if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
   // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
@@ -99,11 +125,10 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   return (await load())(io, settings, words);
 }
 
-function requireApp(name: string, { app, model, mode, db }: Settings): void {
-  if (name !== "chat" && name !== "run")
-    throw new UsageError("--app is for chat and run.", `Such as bowline chat --app ${app}.`);
-  if (model !== undefined || db !== undefined)
-    throw new UsageError("--model and --db are not for --app.", "Set the model and the store in the app.");
+function requireApp(name: string, { app, model, mode }: Settings): void {
+  if (!["chat", "run", "serve", "worker"].includes(name))
+    throw new UsageError("--app is for chat, run, serve and worker.", `Such as bowline chat --app ${app}.`);
+  if (model !== undefined) throw new UsageError("--model is not for --app.", "Set the model in the app.");
   if (mode !== undefined) throw new UsageError("--mode is not for --app.", "Set the protocol in the app.");
 }
 
@@ -132,6 +157,12 @@ function parse(args: readonly string[]) {
         max: { type: "string" },
         prices: { type: "string" },
         full: { type: "boolean" },
+        port: { type: "string" },
+        host: { type: "string" },
+        hosts: { type: "string" },
+        "token-file": { type: "string" },
+        "no-token": { type: "boolean" },
+        open: { type: "boolean" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean" },
       },

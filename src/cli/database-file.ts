@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import { RuntimeError } from "../index.ts";
 import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
-import { type Io, UsageError } from "./io.ts";
+import type { Io } from "./io.ts";
 
 /** The file in which conversations are kept. */
 export interface DatabaseFile {
@@ -25,14 +25,9 @@ export function addressOf(io: Pick<Io, "env">, given: string | undefined): strin
   return chosen !== undefined && /^postgres(ql)?:\/\//.test(chosen) ? chosen : undefined;
 }
 
-/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. */
+/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. Ask `addressOf` before it. */
 export function databaseFileOf(io: Pick<Io, "cwd" | "env">, given?: string): DatabaseFile {
   const { cwd } = io;
-  if (addressOf(io, given) !== undefined)
-    throw new UsageError(
-      "Only bowline doctor looks at Postgres; the other commands open SQLite files.",
-      "Give your own runtime on Postgres with --app <file>.",
-    );
   const chosen = chosenBy(io, given);
   if (chosen === MEMORY || chosen === "") return { path: chosen, shown: chosen, isDefault: false };
   const path = resolve(cwd, chosen ?? DEFAULT);
@@ -49,21 +44,10 @@ export function openExisting(place: DatabaseFile): SqliteStore {
 
 export const isThere = ({ path }: DatabaseFile): boolean => path === MEMORY || existsSync(path);
 
-export function openStore(place: DatabaseFile): SqliteStore {
-  if (place.isDefault) makeFolder(dirname(place.path), place.path);
-  return sqlite(place.path);
-}
-
-/** Creates the folder for its owner alone, with a .gitignore: conversations do not belong in a repository. */
-function makeFolder(folder: string, path: string): void {
-  try {
-    const created = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (created !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
-  } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
-    if (["EACCES", "EPERM", "EROFS"].includes(code))
-      throw new RuntimeError("store.readonly", { path }, { cause: error });
-    const problem = code === "EEXIST" ? `${folder} is not a folder` : message;
-    throw new RuntimeError("store.path", { path, problem }, { cause: error });
-  }
+/** Where a command looks, without a password. */
+export async function shownPlace(io: Pick<Io, "cwd" | "env">, given?: string): Promise<string> {
+  const address = addressOf(io, given);
+  return address === undefined
+    ? databaseFileOf(io, given).shown
+    : (await import("../stores/postgres/url.ts")).nameOf(address);
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createRuntime, type Model, type PriceTable, type Runtime, type Store } from "../index.ts";
-import { addressOf, databaseFileOf, isThere, openExisting } from "./database-file.ts";
+import { existingStore } from "./existing-store.ts";
 import { type Io, type Settings, UsageError } from "./io.ts";
 import { type Mode, pluginsOf } from "./mode.ts";
 import { messageOf } from "./text.ts";
@@ -40,7 +40,7 @@ export async function withRuntime<T>(
   mode: Mode = "tools",
 ): Promise<T> {
   const prices = settings.prices === undefined ? {} : pricesIn(io, settings.prices);
-  const store = await storeOf(io, settings);
+  const store = await existingStore(io, settings.db);
   if (store === undefined) return otherwise;
   const runtime = await opened(store, prices, mode);
   try {
@@ -57,21 +57,6 @@ async function opened(store: Store, prices: PriceTable, mode: Mode): Promise<Run
     await store.close();
     throw error;
   }
-}
-
-async function storeOf(io: Io, { db }: LookSettings): Promise<Store | undefined> {
-  const address = addressOf(io, db);
-  if (address !== undefined) return (await (await import("./patients.ts")).databaseAt(address)).store;
-  const place = databaseFileOf(io, db);
-  return place.isDefault && !isThere(place) ? undefined : openExisting(place);
-}
-
-/** Where the command looks, without a password. */
-export async function placeOf(io: Io, { db }: LookSettings): Promise<string> {
-  const address = addressOf(io, db);
-  return address === undefined
-    ? databaseFileOf(io, db).shown
-    : (await import("../stores/postgres/url.ts")).nameOf(address);
 }
 
 function pricesIn({ cwd }: Io, path: string): PriceTable {

@@ -9,7 +9,7 @@ import type { Mode } from "./mode.ts";
  */
 export async function openAgent(io: Io, settings: Settings, id?: string): Promise<Agent | undefined> {
   if (settings.app === undefined) return (await import("./bundled.ts")).openBundled(io, settings, id);
-  return (await import("./app.ts")).openApp(io, settings.app, id);
+  return (await import("./app.ts")).openApp(io, settings.app, settings, id);
 }
 
 /** Closes an agent of this program and opens its session again, in this mode, whatever is unfinished in it. */

@@ -74,6 +74,6 @@ export async function databaseAt(url: string): Promise<Patient> {
       const { version = 0, bytes = 0 } = (await inspectDatabase(url, SCHEMA)) ?? {};
       return { db, schema: version, bytes, logBytes: 0 };
     },
-    chat: (session) => `bowline chat --app <file> --session ${session}`,
+    chat: (session) => `bowline chat --db ${db} --session ${session}, or with --app`,
   };
 }

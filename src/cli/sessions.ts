@@ -1,6 +1,7 @@
 import type { SessionId, Store } from "../index.ts";
 import { textOf } from "../model/message.ts";
-import { databaseFileOf, isThere, openExisting } from "./database-file.ts";
+import { shownPlace } from "./database-file.ts";
+import { existingStore } from "./existing-store.ts";
 import { EXIT, type Io, type Settings } from "./io.ts";
 import { ago, counted, waitedFor } from "./print.ts";
 import { firstWords, jsonFor, textFor } from "./text.ts";
@@ -26,10 +27,10 @@ interface Listed {
 
 /** `bowline sessions`: lists the sessions of the store, the latest first. */
 export async function sessions(io: Io, settings: Settings): Promise<number> {
-  const place = databaseFileOf(io, settings.db);
-  const found = place.isDefault && !isThere(place) ? [] : await list(openExisting(place));
+  const store = await existingStore(io, settings.db);
+  const found = store === undefined ? [] : await list(store);
   if (settings.json) io.stdout.write(`${jsonFor(settings, found, 2)}\n`);
-  else if (found.length === 0) io.stdout.write(`There are no sessions in ${place.shown} yet.\n`);
+  else if (found.length === 0) io.stdout.write(`There are no sessions in ${await shownPlace(io, settings.db)} yet.\n`);
   else io.stdout.write(table(found, io.stdout.columns ?? Number.POSITIVE_INFINITY, textFor(settings)));
   return EXIT.ok;
 }

@@ -1,8 +1,9 @@
 import type { Runtime } from "../index.ts";
 import type { TurnDetails, TurnTimeline } from "../model/turn-record.ts";
 import { wrapped } from "./columns.ts";
+import { shownPlace } from "./database-file.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
-import { type LookSettings, placeOf, withRuntime } from "./look.ts";
+import { type LookSettings, withRuntime } from "./look.ts";
 import { painter } from "./print.ts";
 import { sessionLines, sessionOf } from "./show-session.ts";
 import { turnHead } from "./show-turn.ts";
@@ -23,7 +24,7 @@ export async function show(io: Io, settings: LookSettings, words: readonly strin
     if (found === undefined) return undefined;
     return found.kind === "turn" ? turnOf(io, settings, runtime, found.turnId) : sessionOf(runtime, found.sessionId);
   });
-  if (shown === undefined) throw unknownId(id, await placeOf(io, settings));
+  if (shown === undefined) throw unknownId(id, await shownPlace(io, settings.db));
   if (settings.json) io.stdout.write(`${jsonFor(settings, shown, 2)}\n`);
   else
     io.stdout.write(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { timeIn } from "./tools.ts";
 
-test("the clock tells the time of a zone, midnight as 00", () => {
+test("the clock returns the time of a zone, with midnight as 00", () => {
   const now = new Date("2026-03-01T15:04:05Z");
   const tokyo = {
     time: "00:04:05",

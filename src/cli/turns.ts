@@ -3,8 +3,9 @@ import type { TurnOutcome } from "../model/outcome.ts";
 import type { TurnRecord } from "../model/turn-record.ts";
 import { tokensIn } from "../model/usage.ts";
 import { type Column, lasting, price, short, since, table, widthOfTable } from "./columns.ts";
+import { shownPlace } from "./database-file.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
-import { type LookSettings, placeOf, withRuntime } from "./look.ts";
+import { type LookSettings, withRuntime } from "./look.ts";
 import { jsonFor, oneLine, textFor } from "./text.ts";
 
 type Page = NonNullable<Parameters<Runtime["turns"]["list"]>[0]>;
@@ -23,7 +24,7 @@ export async function turns(io: Io, settings: LookSettings): Promise<number> {
   else {
     const { session, state, outcome, model, since } = page;
     const isNarrowed = [session, state, outcome, model, since].some((each) => each !== undefined);
-    const where = textFor(settings)(await placeOf(io, settings));
+    const where = textFor(settings)(await shownPlace(io, settings.db));
     io.stdout.write(isNarrowed ? `No turn in ${where} matches.\n` : `There are no turns in ${where} yet.\n`);
   }
   return EXIT.ok;

@@ -3,7 +3,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
+import { nameOf } from "../stores/postgres/url.ts";
 import type { Agent } from "./agent.ts";
+import { addressOf } from "./database-file.ts";
 import type { Io, Settings } from "./io.ts";
 import { type Paint, type Printer, questionOf } from "./print.ts";
 import type { Prompt } from "./prompt.ts";
@@ -57,7 +59,8 @@ export function byNobody(
   { stderr }: Pick<Io, "stderr">,
   settings: Settings,
 ): Answer {
-  const flags = Object.entries({ app: settings.app, db: settings.db, session: session.id });
+  const db = settings.db === undefined ? undefined : shownDatabase(settings.db);
+  const flags = Object.entries({ app: settings.app, db, session: session.id });
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag} ${value}`]));
   const chat = ["bowline chat", ...given].join(" ");
   let explained: Promise<void> | undefined;
@@ -73,6 +76,9 @@ export function byNobody(
     return false;
   };
 }
+
+/** An address has a password. */
+const shownDatabase = (db: string): string => (addressOf({ env: {} }, db) === undefined ? db : nameOf(db));
 
 /** Said when a turn of before still waits: a script must not take its own text for sent. */
 export const NOT_SENT = "bowline: An earlier turn of this session still waits, so nothing new was sent.\n";

@@ -129,20 +129,23 @@ test.each([
 test.each([
   ["inline", inline],
   ["journal", journal],
-])("D5 %s: what the store says of inputs that wait is told, with the time before it was asked", async (_, host) => {
-  const stage = await new Stage().open(host());
-  await stage.start(ask(1));
-  await stage.run.poke();
-  expect(stage.told).toEqual([]); // A store need not know.
-  for (const is of [true, false]) {
-    stage.pending = is;
-    stage.delays.push(10);
-    const sent = stage.world.now();
+])(
+  "D5 %s: the host reports the waiting inputs of the store, with the time before it asked the store",
+  async (_, host) => {
+    const stage = await new Stage().open(host());
+    await stage.start(ask(1));
     await stage.run.poke();
-    expect(stage.told.splice(0)).toEqual([[is, sent]]);
-  }
-  await stage.run.leave();
-});
+    expect(stage.told).toEqual([]); // A store need not know.
+    for (const is of [true, false]) {
+      stage.pending = is;
+      stage.delays.push(10);
+      const sent = stage.world.now();
+      await stage.run.poke();
+      expect(stage.told.splice(0)).toEqual([[is, sent]]);
+    }
+    await stage.run.leave();
+  },
+);
 
 test("D5 journal: an append's answer about waiting inputs is passed on", async () => {
   const stage = await new Stage().open(journal());

@@ -49,7 +49,7 @@ class JournalRun extends LocalRun {
   #unwritten: TurnEvent[] = [];
   #newWaits: NewWait[] = [];
   /** Effects that have not started (journal-1, journal-2). */
-  #held: OpenEffect[] = [];
+  #unreleased: OpenEffect[] = [];
   #seq: number;
   /** When the lease expires (journal-3), by this process's clock, counted from before the request. */
   #until: number;
@@ -72,20 +72,20 @@ class JournalRun extends LocalRun {
 
   override start(effects: readonly Effect[], dropped: readonly EffectName[]): void {
     this.#isStepped = true;
-    if (dropped.length > 0) this.#held = this.#held.filter(({ effect }) => !dropped.includes(effect.name));
+    if (dropped.length > 0) this.#unreleased = this.#unreleased.filter(({ effect }) => !dropped.includes(effect.name));
     super.start(effects, dropped);
     // Usually `next` is called before this microtask runs, and writes first.
-    if (this.#held.length > 0 && !this.#isFolding) queueMicrotask(this.#soon);
+    if (this.#unreleased.length > 0 && !this.#isFolding) queueMicrotask(this.#soon);
   }
   readonly #soon = (): void => {
-    if (this.#held.length > 0) void this.#write();
+    if (this.#unreleased.length > 0) void this.#write();
   };
 
-  protected override begin(held: OpenEffect): void {
-    const { effect } = held;
-    if (!this.#isFolding && !OUTWARD.has(effect.kind)) return super.begin(held);
+  protected override begin(openEffect: OpenEffect): void {
+    const { effect } = openEffect;
+    if (!this.#isFolding && !OUTWARD.has(effect.kind)) return super.begin(openEffect);
     if (effect.kind === "wait" && !this.#isFolding) this.#newWaits.push(waitOf(effect));
-    this.#held.push(held);
+    this.#unreleased.push(openEffect);
   }
 
   protected override hand(event: TurnEvent): boolean {
@@ -97,8 +97,8 @@ class JournalRun extends LocalRun {
   }
 
   #answered(event: TurnEvent): void {
-    if (this.#held.length > 0 && "effect" in event)
-      this.#held = this.#held.filter(({ effect }) => effect.name !== event.effect);
+    if (this.#unreleased.length > 0 && "effect" in event)
+      this.#unreleased = this.#unreleased.filter(({ effect }) => effect.name !== event.effect);
   }
 
   override next(): Awaitable<TurnEvent>;
@@ -126,10 +126,10 @@ class JournalRun extends LocalRun {
   #resume(): Awaitable<TurnEvent> {
     const { world } = this.context;
     this.#isToResume = this.#isFolding = false;
-    for (const held of this.#held) {
-      held.isResumed = true;
+    for (const openEffect of this.#unreleased) {
+      openEffect.isResumed = true;
       // The earlier run may have died after it stored the event and before it stored the row of the wait.
-      const { effect } = held;
+      const { effect } = openEffect;
       if (effect.kind === "wait") this.#newWaits.push(waitOf(effect));
     }
     const resumed: TurnEvent = {
@@ -152,7 +152,7 @@ class JournalRun extends LocalRun {
     if (this.#writing !== undefined) return this.#writing;
     if (this.isOver || this.#isLeaving) return undefined;
     const isNothingNew = this.#unwritten.length === 0 && this.#newWaits.length === 0;
-    if (isNothingNew && this.#held.length === 0) return undefined;
+    if (isNothingNew && this.#unreleased.length === 0) return undefined;
     const written = isNothingNew && this.context.world.now() < this.#until ? undefined : this.#append();
     if (written === undefined) return void this.#beginHeld();
     this.#writing = written.then(() => {
@@ -208,14 +208,14 @@ class JournalRun extends LocalRun {
 
   /** Keeps the effects waiting while there are events to fold, because a cancel among them may drop some. */
   #beginHeld(): void {
-    if (this.#held.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
-    const held = this.#held;
-    this.#held = [];
-    for (let index = 0; index < held.length; index++) {
-      const each = held[index] as OpenEffect;
+    if (this.#unreleased.length === 0 || this.hasArrivals || this.isOver || this.#isLeaving) return;
+    const unreleased = this.#unreleased;
+    this.#unreleased = [];
+    for (let index = 0; index < unreleased.length; index++) {
+      const each = unreleased[index] as OpenEffect;
       // The process may also have been suspended between two effects (journal-3).
       if (this.context.world.now() >= this.#until) {
-        this.#held = [...held.slice(index), ...this.#held];
+        this.#unreleased = [...unreleased.slice(index), ...this.#unreleased];
         return void this.#write();
       }
       const { effect, isResumed } = each;
@@ -228,7 +228,7 @@ class JournalRun extends LocalRun {
       else super.begin(each);
     }
     // The wait may have been answered before the crash.
-    if (held.some(({ effect }) => effect.kind === "wait")) void this.poke();
+    if (unreleased.some(({ effect }) => effect.kind === "wait")) void this.poke();
   }
 
   /** Answers for an effect that had not started when the turn was cancelled. */

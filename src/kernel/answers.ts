@@ -3,8 +3,9 @@ import { type Known, requireKnown } from "../model/known.ts";
 import { type PromptPart, SLOTS } from "../model/prompt.ts";
 import { AVAILABILITIES } from "../model/tool.ts";
 import { type Directive, type DirectiveKind, type DirectiveOf, INSTRUCTIONS_MAX } from "./directive.ts";
-import type { CatalogEdit, Compaction, HookName, TurnContext } from "./hooks.ts";
-import { NEW_SESSION } from "./services.ts";
+import type { CatalogEdit, Compaction, TurnContext } from "./hook-values.ts";
+import type { HookName } from "./hooks.ts";
+import { NEW_SESSION } from "./session-requests.ts";
 import { isTool, isToolProvider } from "./tool.ts";
 
 /** Says what is wrong with an answer; undefined when it can be used. */

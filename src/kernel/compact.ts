@@ -1,7 +1,7 @@
 import { describe, RuntimeError } from "../model/errors.ts";
 import type { Draft, Message, Part } from "../model/message.ts";
-import type { HookRunner, Issue, Site } from "./hook-runner.ts";
-import type { Compaction, CompactionSees } from "./hooks.ts";
+import type { HookCallContext, HookRunner, Issue } from "./hook-runner.ts";
+import type { Compaction, CompactionSees } from "./hook-values.ts";
 import { messageFrom, type Owned } from "./owned.ts";
 
 /** Compactors are asked this often for something smaller than what was there. */
@@ -15,7 +15,7 @@ const TRIES = 3;
 export async function compaction(
   hooks: HookRunner,
   asked: Omit<CompactionSees, "attempt">,
-  site: Site,
+  callContext: HookCallContext,
   useless: (issue: Issue) => void,
 ): Promise<readonly Draft[] | undefined> {
   const { messages } = asked;
@@ -23,7 +23,7 @@ export async function compaction(
   let larger: { readonly plugin: string; readonly after: number } | undefined;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     let isAny = false;
-    const frame = await hooks.first("compact", { ...asked, attempt }, site, (answer) => {
+    const frame = await hooks.first("compact", { ...asked, attempt }, callContext, (answer) => {
       const found = begun(answer, messages);
       if (found === undefined) return undefined;
       isAny = true;

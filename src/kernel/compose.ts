@@ -4,19 +4,9 @@ import { type Known, nearest, requireKnown } from "../model/known.ts";
 import { isToolName } from "../model/tool.ts";
 import type { Answer, Skips } from "../turn/event.ts";
 import { declareExtensions, type Extensions } from "./extension.ts";
+import type { Gate, GateName, Order, Placed, SlotName } from "./handlers.ts";
 import { type Bound, type Filled, HookRunner, type ObserveHandler, ORDERS } from "./hook-runner.ts";
-import {
-  type Gate,
-  type GateName,
-  HOOK_NAMES,
-  HOOKS,
-  type HookName,
-  type Order,
-  type Owned,
-  type Placed,
-  type RowData,
-  type SlotName,
-} from "./hooks.ts";
+import { HOOK_NAMES, HOOKS, type HookName, type Owned, type RowData } from "./hooks.ts";
 import { checkedMonitor, type MonitorDeclaration } from "./monitor.ts";
 import { type OwnedOperation, operationsOf, wireName } from "./operation.ts";
 import { type Installed, type SetupContext, setUp } from "./plugin.ts";

@@ -1,6 +1,6 @@
 import type { Json } from "../model/json.ts";
 import type { Draft } from "../model/message.ts";
-import type { NewSessionRequest } from "./services.ts";
+import type { NewSessionRequest } from "./session-requests.ts";
 
 /**
  * What a hook can request besides its answer. The hook table lists the directives of each hook; any other throws

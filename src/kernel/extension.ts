@@ -81,14 +81,14 @@ export function declareExtensions(declared: Map<string, Owned<CheckedExtension>>
 export function keptExtensions(declared: Extensions, given: unknown, bytesMax: number): JsonObject | undefined {
   if (!Array.isArray(given))
     throw new RuntimeError("options.invalid", { option: "extensions", problem: "it must be a list" });
-  const kept = new Map<string, Json>();
+  const checked = new Map<string, Json>();
   for (const each of given as readonly unknown[]) {
     const { id, value } = keptExtension(declared, each, bytesMax);
-    if (kept.has(id)) throw invalid(declared, id, "it is given twice");
-    kept.set(id, value);
+    if (checked.has(id)) throw invalid(declared, id, "it is given twice");
+    checked.set(id, value);
   }
-  if (kept.size === 0) return undefined;
-  const all = Object.fromEntries([...kept].sort(([a], [b]) => (a < b ? -1 : 1))); // A repeat may give another order.
+  if (checked.size === 0) return undefined;
+  const all = Object.fromEntries([...checked].sort(([a], [b]) => (a < b ? -1 : 1))); // A repeat may give another order.
   requireSize("The turn's extensions together", JSON.stringify(all), bytesMax);
   return frozen(all);
 }
@@ -146,5 +146,5 @@ const invalid = (declared: Extensions, id: string, problem: string, cause?: unkn
   new RuntimeError("extension.invalid", { extension: id, plugin: declared.get(id)?.plugin ?? "", problem }, { cause });
 
 /** Reads a recorded value, also one that no plugin declares any more. */
-export const extensionIn = (kept: JsonObject | undefined, id: string): Json | undefined =>
-  kept !== undefined && Object.hasOwn(kept, id) ? kept[id] : undefined;
+export const extensionIn = (stored: JsonObject | undefined, id: string): Json | undefined =>
+  stored !== undefined && Object.hasOwn(stored, id) ? stored[id] : undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { asSessionId, asTurnId } from "../model/ids.ts";
 import type { StateCell } from "../model/tool.ts";
-import { type Bound, HookRunner, type Site } from "./hook-runner.ts";
+import { type Bound, type HookCallContext, HookRunner } from "./hook-runner.ts";
 import { definePlugin, type Installed, installPlugins } from "./plugin.ts";
 
 /** Whatever a handler may do with the event it is given, seen without types. */
@@ -29,7 +29,7 @@ async function world(deadlineMs = 1_000, spec: object = {}) {
     once: (id: string, name: string) => `${id} once ${name}`,
     service: (name: string, id: string) => ({ name, id }),
     states: { cell: () => cell },
-  } as unknown as Site;
+  } as unknown as HookCallContext;
   const hooks = new HookRunner(new Map(), new Map(), undefined, () => {});
   const call = (run: (event: Event) => unknown): unknown =>
     hooks.call("beforeTurn", { plugin, deadlineMs, run: run as Bound["run"] }, { input: "Go." as never }, here);
@@ -75,7 +75,7 @@ test("K18 an event can be taken apart, spread, inherited from and wrapped, and n
   }
 });
 
-test("K18 each call has an event of its own: what a handler does to one is not in the next", async () => {
+test("K18 each call has a separate event: a handler's change to one event is not in the next", async () => {
   const { call } = await world();
   const events: Event[] = [];
   const spoils = (event: Event): void => {
@@ -90,7 +90,7 @@ test("K18 each call has an event of its own: what a handler does to one is not i
   expect(events[0]).not.toBe(events[1]);
 });
 
-test("K18 each call has a signal of its own, which follows the turn and ends with the handler's time", async () => {
+test("K18 each call has a separate signal, which follows the turn and ends with the handler's time", async () => {
   const { call, turn } = await world(5);
   const events: Event[] = [];
   const late = call((event) => {

@@ -8,11 +8,15 @@ import type { Any } from "../model/schema.ts";
 import type { StateCell } from "../model/tool.ts";
 import type { Span } from "../telemetry/telemetry.ts";
 import type { Extension } from "./extension.ts";
-import { HOOKS, type HookName, type RowData, type SeesOf, type TurnContext } from "./hooks.ts";
+import type { SeesOf } from "./handlers.ts";
+import type { TurnContext } from "./hook-values.ts";
+import { HOOKS, type HookName, type RowData } from "./hooks.ts";
+import type { JobOptions } from "./job-options.ts";
 import type { MonitorSpec, Monitors } from "./monitor.ts";
 import type { Installed } from "./plugin.ts";
 import type { Point } from "./point.ts";
-import type { JobContext, JobOptions, ServiceName, Services, ToolsOfSession } from "./services.ts";
+import type { JobContext, ServiceName, Services } from "./services.ts";
+import type { ToolsOfSession } from "./session-requests.ts";
 import type { StateAccess } from "./states.ts";
 import type {
   EmitOptions,
@@ -25,15 +29,15 @@ import type {
 } from "./trigger.ts";
 
 /** Where a hook is called: the session, the turn if there is one, its signal, its services. */
-export interface Site {
+export interface HookCallContext {
   readonly sessionId: SessionId;
   readonly turnId?: TurnId | undefined;
   readonly signal: AbortSignal;
   /** For telemetry: the work that the call is a part of. */
   readonly span?: Span | undefined;
   readonly states: StateAccess;
-  /** The site of the session as a whole. Services that belong to no effect are made there once and serve all turns. */
-  readonly standing?: Site | undefined;
+  /** The context of the session as a whole. Services that belong to no effect are made there once and serve all turns. */
+  readonly standing?: HookCallContext | undefined;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
   read<Out>(point: Point<Any, Out>): Out;
   /** The value that the caller of this turn gave for an extension. */
@@ -48,13 +52,13 @@ export interface Site {
  * first read.
  */
 export class CallScope {
-  readonly #here: Pick<Site, "signal">;
+  readonly #here: Pick<HookCallContext, "signal">;
   #controller: AbortController | undefined;
   #follow: (() => void) | undefined;
   #reason: unknown;
   isOver = false;
 
-  constructor(here: Pick<Site, "signal">) {
+  constructor(here: Pick<HookCallContext, "signal">) {
     this.#here = here;
   }
 
@@ -119,7 +123,13 @@ interface Event {
  * passed on. The signal's getter is shared and not written in a literal: a new getter per event gives each event a
  * hidden class of its own, which alone costs more than all the rest.
  */
-export function eventFor(hook: HookName, plugin: Installed, sees: object, here: Site, scope: CallScope): object {
+export function eventFor(
+  hook: HookName,
+  plugin: Installed,
+  sees: object,
+  here: HookCallContext,
+  scope: CallScope,
+): object {
   const { id, spec } = plugin;
   const { services, state } = HOOKS[hook] as RowData;
   const event: Event = { ...commonOf(hook, plugin, here), [SCOPE]: scope };
@@ -176,9 +186,9 @@ const SIGNAL: PropertyDescriptor & ThisType<Event> = {
 };
 
 type Common = { readonly [field: string]: unknown };
-/** Kept on the site and not in a WeakMap: sites come and go, and a WeakMap would cost garbage collection. */
+/** Stored in the context and not in a WeakMap: contexts come and go, and a WeakMap would cost garbage collection. */
 const COMMON = Symbol("common");
-interface Known extends Site {
+interface Known extends HookCallContext {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
 /** Made anew for each effect: its answer records what they write or pay for, and it names what they send. */
@@ -192,16 +202,16 @@ const OF_EFFECT: ReadonlySet<ServiceName> = new Set([
   "triggers",
 ]);
 
-/** The fields that are alike in every call of a handler: services that belong to no effect. Made once per site. */
-function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
-  const site: Known = here.standing ?? here;
-  site[COMMON] ??= new Map();
-  let hooks = site[COMMON].get(plugin);
+/** The fields that are alike in every call of a handler: services that belong to no effect. Made once per context. */
+function commonOf(hook: HookName, plugin: Installed, here: HookCallContext): Common {
+  const callContext: Known = here.standing ?? here;
+  callContext[COMMON] ??= new Map();
+  let hooks = callContext[COMMON].get(plugin);
   if (hooks === undefined) {
     hooks = {};
-    site[COMMON].set(plugin, hooks);
+    callContext[COMMON].set(plugin, hooks);
   }
-  hooks[hook] ??= makeCommon(hook, plugin, site);
+  hooks[hook] ??= makeCommon(hook, plugin, callContext);
   return hooks[hook];
 }
 
@@ -209,14 +219,14 @@ function commonOf(hook: HookName, plugin: Installed, here: Site): Common {
  * Makes those fields, with places for what each event fills in itself: a field added later would change the object's
  * hidden class.
  */
-function makeCommon(hook: HookName, { id, spec }: Installed, site: Site): Common {
-  const common: { [field: string]: unknown } = { sessionId: site.sessionId };
-  if (site.turnId !== undefined) common.turnId = site.turnId;
-  common.read = (point: Point<Any, unknown>): unknown => site.read(point);
-  common.extension = ({ id: of }: Extension<Any>): unknown => site.extension(of);
-  common.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => site.once(id, name, run);
+function makeCommon(hook: HookName, { id, spec }: Installed, callContext: HookCallContext): Common {
+  const common: { [field: string]: unknown } = { sessionId: callContext.sessionId };
+  if (callContext.turnId !== undefined) common.turnId = callContext.turnId;
+  common.read = (point: Point<Any, unknown>): unknown => callContext.read(point);
+  common.extension = ({ id: of }: Extension<Any>): unknown => callContext.extension(of);
+  common.once = (name: string, run: () => Awaitable<Json>): Promise<Json> => callContext.once(id, name, run);
   for (const service of (HOOKS[hook] as RowData).services)
-    common[service] = OF_EFFECT.has(service) ? undefined : site.service(service, id);
+    common[service] = OF_EFFECT.has(service) ? undefined : callContext.service(service, id);
   if (spec.state !== undefined) common.state = undefined;
   return common;
 }
@@ -229,7 +239,7 @@ const requireTime = (scope: CallScope, plugin: string, where: string): void => {
 
 const requireEffect = (
   scope: CallScope,
-  here: Site,
+  here: HookCallContext,
   epoch: number | undefined,
   plugin: string,
   where: string,
@@ -242,7 +252,12 @@ const requireEffect = (
  * The session's choice of tools is state: it is changed within the effect in which the handler is called, and not after
  * the handler's time.
  */
-export function membershipUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["membership"] {
+export function membershipUntil(
+  scope: CallScope,
+  here: HookCallContext,
+  plugin: string,
+  where: string,
+): Services["membership"] {
   const { epoch } = here.states;
   const inTime = (): Services["membership"] => {
     requireEffect(scope, here, epoch, plugin, where);
@@ -256,7 +271,7 @@ export function membershipUntil(scope: CallScope, here: Site, plugin: string, wh
 }
 
 /** What a handler appends is kept with the answer of its effect, so it must come before that. */
-export function graphUntil(scope: CallScope, here: Site, plugin: string, where: string): Services["graph"] {
+export function graphUntil(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["graph"] {
   const { epoch } = here.states;
   return {
     append: (nodes, options) =>
@@ -269,7 +284,7 @@ export function graphUntil(scope: CallScope, here: Site, plugin: string, where: 
 }
 
 /** What a handler begins goes with the answer of its effect, so it must come before that. */
-function beforeAnswer(scope: CallScope, here: Site, plugin: string, where: string): () => void {
+function beforeAnswer(scope: CallScope, here: HookCallContext, plugin: string, where: string): () => void {
   const { epoch } = here.states;
   return () => {
     requireTime(scope, plugin, where);
@@ -278,7 +293,7 @@ function beforeAnswer(scope: CallScope, here: Site, plugin: string, where: strin
 }
 
 /** While a handler waits for jobs its own time stands still. */
-export function jobsIn(scope: CallScope, here: Site, plugin: string, where: string): Services["jobs"] {
+export function jobsIn(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["jobs"] {
   return jobsUntil(
     () => here.service("jobs", plugin),
     beforeAnswer(scope, here, plugin, where),
@@ -286,7 +301,7 @@ export function jobsIn(scope: CallScope, here: Site, plugin: string, where: stri
   );
 }
 
-const monitorsIn = (scope: CallScope, here: Site, plugin: string, where: string): Services["monitors"] =>
+const monitorsIn = (scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["monitors"] =>
   new MonitorsUntil(() => here.service("monitors", plugin), beforeAnswer(scope, here, plugin, where));
 
 /** The service, made when it is used. Reading may start what is armed, so it is refused too once `inTime` throws. */
@@ -320,9 +335,9 @@ export class MonitorsUntil implements Monitors {
 
 /** The service is made when it is used: most handlers are given it and never do. */
 class TriggersAt implements Triggers {
-  readonly #here: Site;
+  readonly #here: HookCallContext;
   readonly #plugin: string;
-  constructor(here: Site, plugin: string) {
+  constructor(here: HookCallContext, plugin: string) {
     this.#here = here;
     this.#plugin = plugin;
   }
@@ -393,14 +408,14 @@ export function jobsUntil(
 }
 
 /** The service is made when it is used: most handlers are given it and never do. */
-const completeAt = (here: Site, plugin: string): Services["complete"] => ({
+const completeAt = (here: HookCallContext, plugin: string): Services["complete"] => ({
   text: (prompt, options) => here.service("complete", plugin).text(prompt, options),
   object: (prompt, schema, options) => here.service("complete", plugin).object(prompt, schema, options),
   reply: (request, options) => here.service("complete", plugin).reply(request, options),
 });
 
 /** Made like `completeAt`. The tools of this session change in the handler's time alone, as with `membership`. */
-function sessionsAt(scope: CallScope, here: Site, plugin: string, where: string): Services["sessions"] {
+function sessionsAt(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["sessions"] {
   const { epoch } = here.states;
   const sessions = (): Services["sessions"] => here.service("sessions", plugin);
   const tools = (id: string): ToolsOfSession => {

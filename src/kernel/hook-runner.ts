@@ -10,23 +10,13 @@ import { RuntimeError } from "../model/errors.ts";
 import { describeThrown, type JsonObject } from "../model/json.ts";
 import { answerProblem, directiveProblem } from "./answers.ts";
 import type { Directive } from "./directive.ts";
-import { CallScope, eventFor, type Site } from "./hook-event.ts";
-import {
-  type AnswerOf,
-  type HandledName,
-  HOOK_NAMES,
-  HOOKS,
-  type HookName,
-  type Order,
-  type Owned,
-  type RowData,
-  type SeesOf,
-  type SlotName,
-} from "./hooks.ts";
+import type { AnswerOf, HandledName, Order, SeesOf, SlotName } from "./handlers.ts";
+import { CallScope, eventFor, type HookCallContext } from "./hook-event.ts";
+import { HOOK_NAMES, HOOKS, type HookName, type Owned, type RowData } from "./hooks.ts";
 import type { Installed } from "./plugin.ts";
 import type { Tool } from "./tool.ts";
 
-export type { Site } from "./hook-event.ts";
+export type { HookCallContext } from "./hook-event.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
@@ -66,7 +56,7 @@ export const tracedIssue = ({ plugin = "", code, message, hint }: Issue): JsonOb
 export type ObserveHandler = (
   hook: HookName,
   plugin: string,
-  here: Partial<Site>,
+  here: Partial<HookCallContext>,
   sees: object,
 ) => (error?: unknown) => void;
 
@@ -118,7 +108,7 @@ export class HookRunner {
   callSlot<T>(
     hook: SlotName,
     run: (scope: CallScope) => Awaitable<T>,
-    here: Pick<Site, "signal"> & Partial<Site>,
+    here: Pick<HookCallContext, "signal"> & Partial<HookCallContext>,
   ): Awaitable<T> {
     const plugin = this.ownerOf(hook);
     const call = (): Awaitable<T> => this.#callSlotNow(hook, plugin, run, here);
@@ -129,7 +119,7 @@ export class HookRunner {
     hook: SlotName,
     id: string,
     run: (scope: CallScope) => Awaitable<T>,
-    here: Pick<Site, "signal">,
+    here: Pick<HookCallContext, "signal">,
   ): Awaitable<T> {
     const scope = new CallScope(here);
     const bound = { plugin: { id }, deadlineMs: HOOKS[hook].deadlineMs };
@@ -143,7 +133,7 @@ export class HookRunner {
   }
 
   /** The same, with the event that a handler would be given: the services of the row, its owner's state, its signal. */
-  callSlotWith<T>(hook: SlotName, run: (event: object) => Awaitable<T>, here: Site): Awaitable<T> {
+  callSlotWith<T>(hook: SlotName, run: (event: object) => Awaitable<T>, here: HookCallContext): Awaitable<T> {
     const { owner } = this.#slots.get(hook) as Filled;
     return this.callSlot(hook, (scope) => run(eventFor(hook, owner, NOTHING, here, scope)), here);
   }
@@ -153,7 +143,11 @@ export class HookRunner {
   }
 
   /** All answers, in order, each with its owner. The first throw ends it. */
-  collect<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<readonly Owned<AnswerOf<N>>[]> {
+  collect<N extends HandledName>(
+    hook: N,
+    sees: SeesOf<N>,
+    here: HookCallContext,
+  ): Awaitable<readonly Owned<AnswerOf<N>>[]> {
     const found: Owned<AnswerOf<N>>[] = [];
     const take = (bound: Bound, answer: unknown): void => {
       for (const value of this.allowed(hook, bound.plugin.id, answer))
@@ -184,7 +178,7 @@ export class HookRunner {
   transform<N extends HandledName, T>(
     hook: N,
     start: T,
-    here: Site,
+    here: HookCallContext,
     sees: (now: T, bound: Bound) => SeesOf<N> | undefined,
     merge: (now: T, answer: AnswerOf<N>, owner: string) => T,
   ): Awaitable<T> {
@@ -204,7 +198,7 @@ export class HookRunner {
   /** For rows with `onThrow: "skip"`: a handler that fails is left out and reported. */
   async #transformLeniently<N extends HandledName>(
     hook: N,
-    here: Site,
+    here: HookCallContext,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Promise<void> {
@@ -222,7 +216,7 @@ export class HookRunner {
   async first<N extends HandledName, T>(
     hook: N,
     sees: SeesOf<N>,
-    here: Site,
+    here: HookCallContext,
     take: (answer: Owned<AnswerOf<N>>) => T | undefined,
   ): Promise<T | undefined> {
     for (const bound of this.handlers(hook)) {
@@ -237,7 +231,7 @@ export class HookRunner {
   }
 
   /** The answer of the hook's one owner. */
-  single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<AnswerOf<N> | undefined> {
+  single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: HookCallContext): Awaitable<AnswerOf<N> | undefined> {
     const bound = this.handlers(hook)[0];
     if (bound === undefined) return undefined;
     return andThen(this.call(hook, bound, sees, here), (answer) => {
@@ -251,7 +245,7 @@ export class HookRunner {
    * Calls observers, concurrently unless the row says `inOrder`, and waits for all of them. Failures are returned as
    * issues, never thrown.
    */
-  observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: Site): Awaitable<readonly Issue[]> {
+  observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: HookCallContext): Awaitable<readonly Issue[]> {
     const handlers = this.handlers(hook);
     if (handlers.length === 0) return NONE;
     const row: RowData = HOOKS[hook];
@@ -287,7 +281,7 @@ export class HookRunner {
   /** Calls the handlers one after the other and passes each answer to `take`. */
   inTurn<N extends HandledName>(
     hook: N,
-    here: Site,
+    here: HookCallContext,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
   ): Awaitable<void> {
@@ -304,7 +298,7 @@ export class HookRunner {
 
   async #inTurnLater<N extends HandledName>(
     hook: N,
-    here: Site,
+    here: HookCallContext,
     sees: (bound: Bound) => SeesOf<N> | undefined,
     take: (bound: Bound, answer: unknown) => void,
     from: number,
@@ -322,12 +316,12 @@ export class HookRunner {
    * Calls one handler: reports it to telemetry, names the plugin in errors, and applies the deadline once the answer is
    * a promise.
    */
-  call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
+  call<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: HookCallContext): unknown {
     if (this.#observed === undefined || hook === "stream") return this.#callNow(hook, bound, sees, here);
     return this.#observe(hook, bound.plugin.id, here, sees as object, () => this.#callNow(hook, bound, sees, here));
   }
 
-  #observe(hook: HookName, plugin: string, here: Partial<Site>, sees: object, run: () => unknown): unknown {
+  #observe(hook: HookName, plugin: string, here: Partial<HookCallContext>, sees: object, run: () => unknown): unknown {
     const end = (this.#observed as ObserveHandler)(hook, plugin, here, sees);
     try {
       const answer = run();
@@ -351,7 +345,7 @@ export class HookRunner {
     }
   }
 
-  #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: Site): unknown {
+  #callNow<N extends HandledName>(hook: N, bound: Bound, sees: SeesOf<N>, here: HookCallContext): unknown {
     const scope = new CallScope(here);
     const event = eventFor(hook, bound.plugin, sees as object, here, scope);
     const began = Date.now();

@@ -1,25 +1,33 @@
-// Job: the table of hooks, and the types that follow from it. The runner, the checks at run time and docs/hooks.md read
+// Job: the table of hooks. `handlers.ts` has the types that follow from it. The runner, the checks at run time and docs/hooks.md read
 // the same rows, so none of them can disagree with the others.
 // Not its job: calling hooks (`hook-runner.ts`), merging verdicts on calls (`tool-gates.ts`), checking answers
 // (`answers.ts`).
 
-import type { Awaitable } from "../model/awaitable.ts";
 import type { SessionConfig } from "../model/config.ts";
-import type { SessionId } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
-import type { AskedTrail, Draft, Message, Part } from "../model/message.ts";
-import type { TurnOutcome } from "../model/outcome.ts";
+import type { AskedTrail, Draft, Message } from "../model/message.ts";
 import type { PromptPart } from "../model/prompt.ts";
-import type { ModelRequest, Reply, ToolDeclaration } from "../model/request.ts";
+import type { ModelRequest, Reply } from "../model/request.ts";
 import type { Any } from "../model/schema.ts";
-import type { MadeCall, ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.ts";
+import type { ResultPart, ToolCall, ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { CodeExecutor } from "./code.ts";
-import type { DirectiveKind, DirectiveOf } from "./directive.ts";
-import type { HandlerContext } from "./handler-context.ts";
-import type { CatalogOverlay, Permissions, ServiceName, Services } from "./services.ts";
+import type { DirectiveKind } from "./directive.ts";
+import type {
+  CatalogEdit,
+  CatalogSees,
+  Chunk,
+  ChunkAnswer,
+  Compaction,
+  CompactionSees,
+  GivenInput,
+  LifecycleEvent,
+  ReplyAnswer,
+  StreamEnd,
+  TurnContext,
+  TurnReport,
+} from "./hook-values.ts";
+import type { ServiceName } from "./services.ts";
 import type { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.ts";
-import type { Tool, ToolProvider } from "./tool.ts";
 
 /**
  * How several answers become one. `observe` has no answers and runs concurrently. `transform` pipes. `collect` keeps
@@ -66,108 +74,13 @@ export interface RowData {
  * An object of types, because without `exactOptionalPropertyTypes` a field of type `never` would be read as
  * `undefined`.
  */
-interface HookTypes<Sees, Answer> {
+export interface HookTypes<Sees, Answer> {
   readonly "~types"?: { readonly sees: Sees; readonly answer: Answer };
 }
 const hook =
   <Sees, Answer = never>() =>
   <const Row extends RowData>(row: Row): Row & HookTypes<Sees, Answer> =>
     row;
-
-/** An input of the session before it is stored. */
-export interface GivenInput {
-  readonly parts: readonly ResultPart[];
-  /** Whether it opens a turn, or joins a running one at its next boundary. */
-  readonly at: "next-turn" | "boundary";
-  readonly key?: string;
-}
-/** What a turn starts with, before its first model call. */
-export interface TurnContext {
-  /** The messages of the active frame, and this turn's input. */
-  readonly messages: readonly Message[];
-  readonly prompt: readonly PromptPart[];
-  /**
-   * More tools for this turn. A tool replaces the session's tool of the same name. Two with one name throw
-   * `tool.duplicate`.
-   */
-  readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
-  /** False leaves out the session's own tools. Default: true. */
-  readonly includeBaseTools?: boolean | undefined;
-}
-/** What a `compact` hook sees. */
-export interface CompactionSees {
-  /** The messages of the active frame, including what the turn has added. */
-  readonly messages: readonly Message[];
-  /**
-   * `overflow`: the window overflowed. `room`: a plugin wants room before an overflow. `asked`: the app called
-   * `compact`.
-   */
-  readonly reason: "overflow" | "room" | "asked";
-  /** What to keep, from the app or the plugin that requested the compaction. */
-  readonly instructions?: string;
-  /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
-  readonly attempt: number;
-}
-/** The beginning of a new frame. */
-export interface Compaction {
-  readonly seed: readonly Draft[];
-  /**
-   * The id of a message: the conversation from this message on stays as it is. If the cut would separate a call from
-   * its result, it moves to the next place where it does not.
-   */
-  readonly tail?: string | undefined;
-}
-/** A complete turn, before or after its commit. Messages and calls are collected when they are first read. */
-export interface TurnReport {
-  readonly outcome: TurnOutcome;
-  readonly usage: Usage;
-  readonly rounds: number;
-  /** The messages that the turn adds to the conversation. */
-  readonly messages: readonly Message[];
-  /** The calls that the turn has made, in the order in which rounds and code made them. */
-  readonly calls: readonly MadeCall[];
-}
-/** A piece of a streamed reply. */
-export interface Chunk {
-  readonly kind: "text" | "reasoning";
-  readonly delta: string;
-  /** The text has ended: return now what was held back. Only handlers with `atEnd` get this. */
-  readonly isEnd?: true;
-}
-/** The answer of a `stream` handler to a piece. A field that is left out changes nothing. */
-export interface ChunkAnswer {
-  /** Replaces the delta in previews and in the stored reply. */
-  readonly delta?: string | undefined;
-  /** Reasoning to show beside the text. */
-  readonly reasoning?: string | undefined;
-  readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
-  /** Ends the reply here, with the text so far. */
-  readonly abort?: true | undefined;
-}
-export interface ReplyAnswer {
-  readonly parts: readonly Part[];
-  readonly events?: readonly { readonly name: string; readonly payload?: Json | undefined }[] | undefined;
-}
-/** What a `toolCatalog` hook sees. */
-export interface CatalogSees {
-  readonly tools: readonly ToolManifest[];
-  /** Restrictions of the session; left out when there are none. */
-  readonly permissions?: Permissions;
-  /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
-  contract(name: string): ToolDeclaration | undefined;
-}
-/** One edit of one tool. A hidden tool is neither shown nor run. */
-export type CatalogEdit = CatalogOverlay;
-export type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
-export type LifecycleEvent =
-  | { readonly kind: "turnFinalized"; readonly report: TurnReport }
-  | { readonly kind: "turnPersisted"; readonly report: TurnReport; readonly revision: number }
-  | { readonly kind: "sessionRestored"; readonly isNew: boolean }
-  /** A fork of this session was made, by any caller. */
-  | { readonly kind: "sessionForked"; readonly fork: SessionId }
-  /** This process closes the session: all handles are closed, or the runtime closes. */
-  | { readonly kind: "sessionClosed" }
-  | { readonly kind: "sessionConfigChanged"; readonly previous: SessionConfig; readonly current: SessionConfig };
 
 const EMIT = ["createSession", "emitEvent", "emitTrace"] as const;
 const READS = ["session", "catalog"] as const;
@@ -397,102 +310,8 @@ export const HOOKS = {
   }),
 } as const satisfies { readonly [name: string]: RowData };
 
-type Rows = typeof HOOKS;
+export type Rows = typeof HOOKS;
 export type HookName = keyof Rows;
 export const HOOK_NAMES: readonly HookName[] = Object.keys(HOOKS) as HookName[];
-
-export type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, unknown> ? Sees : never;
-export type AnswerOf<N extends HookName> = Rows[N] extends {
-  readonly directives: readonly (infer K extends DirectiveKind)[];
-}
-  ? DirectiveOf<K>
-  : Rows[N] extends HookTypes<unknown, infer Answer>
-    ? Answer
-    : never;
-
-export type Took = Pick<SeesOf<"afterToolCall">, "durationMs" | "asked">;
-
-/** Slots hold a value; every other hook is a handler. */
-export type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never }[HookName];
-export type HandledName = Exclude<HookName, SlotName>;
-
-type StateFor<N extends HookName, S> = [S] extends [undefined]
-  ? object
-  : { readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S> };
-
-type Around<N extends HandledName, S> = HandlerContext & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
-export type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Around<N, S>;
-
-type Many<A> = A | readonly A[];
-type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
-type SyncOf<N extends HookName> = Rows[N] extends { readonly isSync: true } ? true : false;
-export type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe"
-  ? Awaitable<void>
-  : Rows[N]["family"] extends "collect" | "gate"
-    ? Maybe<Many<AnswerOf<N>>, SyncOf<N>>
-    : Rows[N]["family"] extends "single"
-      ? Awaitable<AnswerOf<N>>
-      : Maybe<AnswerOf<N>, SyncOf<N>>;
-
-/** A handler that returns nothing has no opinion, in every family except `single`. */
-export type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
-
-export type Order = "early" | "normal" | "late";
-export interface Placed<H> {
-  /** Overrides the plugin's own order. */
-  readonly order?: Order | undefined;
-  readonly deadlineMs?: number | undefined;
-  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to return what was held back. */
-  readonly atEnd?: true | undefined;
-  readonly run: H;
-}
-export type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
-
-/** The hooks before and after a tool call. Their handlers can be limited to some tools. */
-export type GateName = "beforeToolCall" | "afterToolCall";
-/** A tool, or the name of one. */
-export type ToolRef = Tool<Any> | string;
-/** A call of one of these tools. `call.name` is the tool. */
-type CallOf<T> =
-  T extends Tool<Any, infer Name, infer In>
-    ? Omit<ToolCall, "name" | "input"> & {
-        readonly name: Name;
-        readonly input: unknown extends In ? Json : In;
-      }
-    : Omit<ToolCall, "name"> & { readonly name: T & string };
-type GateEvent<N extends GateName, S, T> = Omit<SeesOf<N>, "call"> & { readonly call: CallOf<T> } & Around<N, S>;
-
-/** A handler of a gate, with its order and its tools. */
-export interface Gate<N extends GateName, S = undefined, T extends ToolRef = ToolRef> {
-  /** Overrides the plugin's own order. */
-  readonly order?: Order | undefined;
-  readonly deadlineMs?: number | undefined;
-  /**
-   * Calls the handler only for these tools. A tool matches by its name, from any source, also when it is granted under
-   * another name. The input of the call has passed the tool's schema. A call with an invalid input is settled before,
-   * and later handlers do not see it. `call.input` is what the model sent, so its type is the input of the schema,
-   * without defaults and transforms. Default: all calls, also calls with an invalid input.
-   */
-  readonly tools?: readonly T[] | undefined;
-  // A method, because handlers for different tools can be in one list.
-  run(event: GateEvent<N, S, T>): HookAnswer<N>;
-}
-type Gates<N extends GateName, S, T extends ToolRef> =
-  | Handler<N, S>
-  | Gate<N, S, T>
-  | readonly (Handler<N, S> | Gate<N, S>)[];
-/** The gates of a plugin, typed by their tools. */
-export interface Gated<S, Before extends ToolRef, After extends ToolRef> {
-  readonly beforeToolCall?: Gates<"beforeToolCall", S, Before> | undefined;
-  readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;
-}
-
-/** All hooks but the gates. */
-export type Ungated<S> = {
-  readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single"
-    ? Handler<N, S> | Placed<Handler<N, S>> | undefined
-    : Handlers<Handler<N, S>> | undefined;
-} & { readonly [N in SlotName]?: (N extends "codeExecutor" ? CodeExecutor<S> : AnswerOf<N>) | undefined };
-export type Hooks<S = undefined> = Ungated<S> & Gated<S, ToolRef, ToolRef>;
 
 export type { Owned } from "./owned.ts";

@@ -6,9 +6,10 @@ import { isObject, type Json } from "../model/json.ts";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
 import { type Any, check, documentOf, type InputOf, isStandard, type OutputOf, type Schema } from "../model/schema.ts";
 import type { StateCell, StateView } from "../model/tool.ts";
+import type { JobsView, TaskJob } from "./job-options.ts";
 import type { MonitorsView } from "./monitor.ts";
 import type { Point } from "./point.ts";
-import type { JobsView, Services, TaskJob } from "./services.ts";
+import type { Services } from "./services.ts";
 import type { TriggersView } from "./trigger.ts";
 
 /** A query reads; a command changes; a task may also take long, ask models and be cancelled. */

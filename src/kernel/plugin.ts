@@ -9,11 +9,11 @@ import { describeThrown, frozen, idText, isObject, type Json, toJson } from "../
 import { type Known, requireKnown } from "../model/known.ts";
 import { type Any, check, type InputOf, type OutputOf, type Schema, type ToolSchema } from "../model/schema.ts";
 import type { ExtensionDeclaration } from "./extension.ts";
-import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./hooks.ts";
+import type { Gate, Gated, GateName, Hooks, Order, ToolRef, Ungated } from "./handlers.ts";
 import type { MonitorDeclaration } from "./monitor.ts";
 import { isPluginId, makeOperation, type Operation, type OperationMaker, type SignaturesOf } from "./operation.ts";
 import type { Contribution } from "./point.ts";
-import type { Permissions, PluginOptions } from "./services.ts";
+import type { Permissions, PluginOptions } from "./session-requests.ts";
 import type { Tool, ToolProvider, ToolSpec } from "./tool.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 

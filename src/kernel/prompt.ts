@@ -7,22 +7,24 @@ import { type PromptPart, SLOTS } from "../model/prompt.ts";
  */
 export function mergePrompt(parts: readonly PromptPart[], tools: readonly string[]): readonly PromptPart[] {
   const seen = new Set<string>();
-  const kept: PromptPart[] = [];
+  const shownParts: PromptPart[] = [];
   for (const part of parts) {
     const text = part.text.trim();
     const key = `${part.slot}\n${part.priority ?? 0}\n${text}`;
     const isGated = part.tools !== undefined && !part.tools.some((tool) => tools.includes(tool));
-    if (part.replaces === true && !isGated) forget(kept, seen, part.slot);
+    if (part.replaces === true && !isGated) forget(shownParts, seen, part.slot);
     if (text === "" || isGated || seen.has(key)) continue;
     seen.add(key);
-    kept.push({ ...part, text });
+    shownParts.push({ ...part, text });
   }
-  return kept.sort((a, b) => SLOTS.indexOf(a.slot) - SLOTS.indexOf(b.slot) || (a.priority ?? 0) - (b.priority ?? 0));
+  return shownParts.sort(
+    (a, b) => SLOTS.indexOf(a.slot) - SLOTS.indexOf(b.slot) || (a.priority ?? 0) - (b.priority ?? 0),
+  );
 }
 
-function forget(kept: PromptPart[], seen: Set<string>, slot: PromptPart["slot"]): void {
+function forget(parts: PromptPart[], seen: Set<string>, slot: PromptPart["slot"]): void {
   for (const key of [...seen]) if (key.startsWith(`${slot}\n`)) seen.delete(key);
-  kept.splice(0, kept.length, ...kept.filter((part) => part.slot !== slot));
+  parts.splice(0, parts.length, ...parts.filter((part) => part.slot !== slot));
 }
 
 /** A section of the prompt: a heading over some slots. It is left out when they are empty. */

@@ -1,252 +1,38 @@
 import type { HistoryPage, Node } from "../graph/history.ts";
 import type { Awaitable } from "../model/awaitable.ts";
-import type { SessionConfig } from "../model/config.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { TurnProgress } from "../model/event.ts";
-import type { BlobHash, InputId, JobCursor, JobId, NodeId, SessionId, TurnId } from "../model/ids.ts";
+import type { BlobHash, InputId, JobId, SessionId, TurnId } from "../model/ids.ts";
 import type { InjectedMessage, InjectOptions, Input } from "../model/input.ts";
-import type { JobEnd, JobError, JobKind, JobRecord, JobWake } from "../model/job.ts";
+import type { JobRecord } from "../model/job.ts";
 import type { Json, JsonObject } from "../model/json.ts";
-import type { Known, Optional } from "../model/known.ts";
-import type { Attachment, Draft, Message } from "../model/message.ts";
-import type { CancelAnswer, TurnOutcome } from "../model/outcome.ts";
+import type { CancelAnswer } from "../model/outcome.ts";
 import type { ToolDeclaration } from "../model/request.ts";
-import type { JsonSchema, ToolSchema } from "../model/schema.ts";
-import type { Attachable, Availability, ToolListing, ToolListOptions, ToolManifest, ToolState } from "../model/tool.ts";
-import type { Spent, Usage } from "../model/usage.ts";
-import type { ModelMismatch } from "../model/view.ts";
+import type { JsonSchema } from "../model/schema.ts";
+import type { Availability, ToolManifest } from "../model/tool.ts";
+import type { Appended, AppendNode, GraphAppendOptions } from "./append.ts";
 import type { Complete } from "./complete.ts";
-import type { CreatedSession, FirstInput, SavedStates, SessionKind } from "./created.ts";
-import type { ExtensionValue } from "./extension.ts";
+import type { CreatedSession, FirstInput } from "./created.ts";
+import type {
+  AwaitJobsOptions,
+  CommonJobContext,
+  JobChanges,
+  JobCompletion,
+  JobOptions,
+  JobsFilter,
+  JobsView,
+  TaskJobOptions,
+} from "./job-options.ts";
 import type { Monitors } from "./monitor.ts";
+import type {
+  NewSessionRequest,
+  SessionReading,
+  SessionTurn,
+  SessionTurnOptions,
+  ToolGrant,
+  ToolsOfSession,
+  TurnEnd,
+} from "./session-requests.ts";
 import type { Triggers } from "./trigger.ts";
-
-/**
- * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
- */
-export interface SessionReading {
-  readonly id: SessionId;
-  readonly parentId?: SessionId;
-  readonly head?: NodeId;
-  readonly messages: readonly Message[];
-  readonly config: SessionConfig;
-  readonly usage: Usage;
-  /** The usage by source and model. */
-  readonly ledger: readonly Spent[];
-  readonly turns: number;
-  /** The options that the protocol keeps in the session. */
-  readonly protocolOptions?: Json;
-  /** The turn that is open, in this process or another. */
-  readonly openTurn?: TurnId;
-  /** Restrictions of the session; left out when there are none. */
-  readonly permissions?: Permissions;
-  readonly modelMismatch?: ModelMismatch;
-}
-
-/** Permission to call one tool, under a name of its own. */
-export interface ToolGrant {
-  /** The source of the tool: `app`, a plugin's id, or a provider's id. */
-  readonly source: string;
-  readonly tool: string;
-  /** Given to the tool together with the bindings of its manifest. */
-  readonly bindings?: JsonObject | undefined;
-}
-
-/** Restrictions of a session, most often of a child. Default: none. */
-export interface Permissions {
-  /** Tools that it never has, whatever plugins or the tool search say. */
-  readonly hiddenTools?: readonly string[] | undefined;
-  /** The only tools that it may have. Default: no such restriction. */
-  readonly toolAccess?: readonly string[] | undefined;
-  readonly subagent?:
-    | {
-        readonly capability: string;
-        /** Generations below the root: 1 in a child of a root session. */
-        readonly depth: number;
-        readonly depthMax: number;
-        /** The id of the turn that made it. */
-        readonly cause?: string | undefined;
-      }
-    | undefined;
-}
-
-/** One edit of one tool in a catalog. */
-export interface CatalogOverlay {
-  readonly tool: string;
-  readonly hide?: true | undefined;
-  readonly availability?: Availability | undefined;
-  readonly description?: string | undefined;
-  readonly note?: string | undefined;
-}
-
-/** How a turn of another session ended. */
-export interface TurnEnd {
-  readonly turnId: TurnId;
-  readonly outcome: TurnOutcome;
-  readonly usage: Usage;
-}
-
-/** Options of `sessions.turn`. */
-export interface SessionTurnOptions {
-  /** Two calls with the same key return the same turn. Default in a turn: a key that a rerun after a crash repeats. */
-  readonly key?: string | undefined;
-  /** Lets the turn end with a value of this schema. */
-  readonly output?: JsonSchema | undefined;
-  /** Cancels the turn when it aborts. */
-  readonly signal?: AbortSignal | undefined;
-  /** Input for plugins and the protocol of that session, as in `TurnOptions`. */
-  readonly extensions?: readonly ExtensionValue[] | undefined;
-}
-
-/** A turn of another session. It continues also when the caller fails or ends. */
-export interface SessionTurn extends AsyncIterable<TurnProgress> {
-  /** Resolves when the input is durable. */
-  readonly id: Promise<TurnId>;
-  /**
-   * Waits until the turn ends, in any process. Throws `operation.reentrant` in a turn of that session or of a session
-   * below it, because such a turn would wait for itself.
-   */
-  result(): Promise<TurnEnd>;
-  /** Waits as `result()` does, and resolves with the text of the answer. Throws `turn.unanswered`, as `Turn.text` does. */
-  text(): Promise<string>;
-  cancel(reason?: string): Promise<CancelAnswer>;
-}
-
-/** The tools of a session, for plugins. */
-export interface ToolsOfSession {
-  /**
-   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
-   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
-   */
-  list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
-  /** Returns the choices as data, to edit and `apply`. */
-  export(): Promise<ToolState>;
-  /** Applies an edited export and returns the new generation. Throws `tool.generation` if the tools changed since. */
-  apply(state: ToolState): Promise<number>;
-  /** Sets the availability of tools, with `null` to their default, and returns the new generation. */
-  set(names: string | readonly string[], availability: Availability | null): Promise<number>;
-}
-
-/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
-export interface PluginOptions {
-  readonly plugin: string;
-  readonly options: unknown;
-}
-
-/** How to make another session. */
-export interface NewSessionRequest {
-  readonly id?: string | undefined;
-  /**
-   * What to do when a session of this id exists: `refuse` (the default) throws `session.exists`; `take` uses the
-   * existing one.
-   */
-  readonly ifExists?: "refuse" | "take" | undefined;
-  /**
-   * For an app: the parent of a child, or the session to fork. For a plugin: the session to fork. Default: the asking
-   * session.
-   */
-  readonly from?: string | undefined;
-  /** The last node that a fork has. Default: the head. */
-  readonly at?: string | undefined;
-  /**
-   * `fresh` (the default) stands alone; `child` has a parent and at most its permissions; `fork` shares the history and
-   * copies the plugin states.
-   */
-  readonly kind?: SessionKind | undefined;
-  readonly config?: Optional<SessionConfig> | undefined;
-  readonly permissions?: Permissions | undefined;
-  /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
-  readonly overlay?: readonly CatalogOverlay[] | undefined;
-  /**
-   * False leaves out the tools of the runtime and its plugins: a turn has only those of its `context` hooks, and what was
-   * granted. Default: true; in a fork, as in its origin.
-   */
-  readonly includeBaseTools?: boolean | undefined;
-  /**
-   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
-   * come from, and these replace them plugin by plugin. JSON, and no secrets.
-   */
-  readonly options?: readonly PluginOptions[] | undefined;
-  /** Starts a child with a copy of the parent's plugin states. Default: false. */
-  readonly copiesState?: boolean | undefined;
-  /** Plugin states to begin with, as `session.states()` returns them. They replace copied ones of the same plugins. */
-  readonly states?: SavedStates | undefined;
-  /** The input of its first turn. `sessions.takeFirstInput` returns it once. */
-  readonly firstInput?: Input | undefined;
-  /** User and system messages with which its conversation begins. */
-  readonly seed?: readonly Draft[] | undefined;
-}
-
-export const NEW_SESSION: Known<NewSessionRequest> = {
-  id: true,
-  ifExists: true,
-  from: true,
-  at: true,
-  kind: true,
-  config: true,
-  permissions: true,
-  overlay: true,
-  includeBaseTools: true,
-  options: true,
-  copiesState: true,
-  states: true,
-  firstInput: true,
-  seed: true,
-};
-
-/** Options of a new job. */
-export interface JobOptions {
-  /** A short description of the job, for people and models. */
-  readonly label: string;
-  /** Default: a generated id; in a turn, an id that a rerun after a crash repeats. */
-  readonly id?: string | undefined;
-  /** Default: `task`; for a registered job `external`. */
-  readonly kind?: JobKind | undefined;
-  /** `awaitHidden` waits for `hidden` jobs, and models do not see them. Default: `managed`. */
-  readonly visibility?: "hidden" | "managed" | undefined;
-  /** What the end of the job does to the session. The end of a cancelled job does nothing. Default: `none`. */
-  readonly wake?: JobWake | undefined;
-  /** Whether the job is cancelled when the turn or job that started it ends. Default: `keep`. */
-  readonly onParentEnd?: "cancel" | "keep" | undefined;
-  /** The signals that the job receives, each with the schema of its payload. */
-  readonly signals?: { readonly [name: string]: ToolSchema } | undefined;
-  /** For a subagent: the session that does the work. */
-  readonly childId?: string | undefined;
-  /** More data for the record, for example where the work runs. */
-  readonly about?: Json | undefined;
-}
-/** A job that another process can resume: it names a task and contains the input of the task. */
-export interface TaskJobOptions extends JobOptions {
-  /** The name of a task: `task` of the calling plugin, or `plugin.task` of any plugin. */
-  readonly operation: string;
-  readonly input?: Json | undefined;
-  /**
-   * Allows a task whose plugin is not installed in this process: the job waits for a process that has it. Default: false,
-   * and such a task throws `operation.unknown`.
-   */
-  readonly isElsewhere?: boolean | undefined;
-  /** When the job starts: a date, or milliseconds since 1970. Default: at once. */
-  readonly notBefore?: Date | number | undefined;
-}
-
-export interface WakeOptions {
-  /** The text waits for the next boundary and opens no turn. Default: false. */
-  readonly isNotice?: boolean | undefined;
-}
-
-/** What every job can do while it runs. */
-interface CommonJobContext {
-  readonly id: JobId;
-  /**
-   * Waits for the next signal of this name and returns its payload. Signals arrive in the order in which they were
-   * sent.
-   */
-  receive<T extends Json = Json>(signal: string): Promise<T>;
-  /** Sends a text to the session. The text opens a turn there, or with `isNotice` waits for the next boundary. */
-  wake(text: string, options?: WakeOptions): Promise<void>;
-  /** Records that the job is idle (it has no work now), or that it works again. */
-  transition(state: "running" | "idle"): Promise<void>;
-}
 
 /**
  * The argument of a job's function. Its services stay usable after the hook or tool that started the job has ended.
@@ -259,54 +45,6 @@ export interface JobContext
   /** Aborts when the job is cancelled, and when the runtime closes. */
   readonly signal: AbortSignal;
 }
-
-/** What a task can do besides, when it runs as a job. Each call is a recorded step: a rerun does not repeat it. */
-export interface TaskJob extends CommonJobContext {
-  /** Sleeps for this many milliseconds, or until a date. The sleep survives restarts. */
-  sleep(time: number | Date): Promise<void>;
-  /**
-   * Calls a tool of the session as a model would: gates, approvals, retries and after-hooks apply. Throws a `ToolError`
-   * when the call fails or is denied.
-   */
-  call(tool: string, input: Json): Promise<Json>;
-}
-
-export interface JobsFilter {
-  /** Only jobs that have not ended. Default: false. */
-  readonly isLive?: boolean | undefined;
-  readonly kind?: JobKind | undefined;
-  /** Default: both. */
-  readonly visibility?: "hidden" | "managed" | undefined;
-  /** The id of a job: only jobs that started after it. */
-  readonly after?: string | undefined;
-  /** Default: 1,000. */
-  readonly max?: number | undefined;
-}
-export interface JobsView {
-  /** The jobs of the session, in the order in which they started. */
-  list(filter?: JobsFilter): Promise<readonly JobRecord[]>;
-  /** One job of the session. Throws `job.unknown` and `job.foreign`. */
-  get(id: string): Promise<JobRecord>;
-  /** The jobs of another session. A query can only read them. */
-  of(session: string): JobsView;
-}
-export interface AwaitJobsOptions {
-  /** Wait until all jobs have ended or are idle, or until any has. Default: `all`. */
-  readonly need?: "any" | "all" | undefined;
-  /** The longest wait. Default: 5 minutes. */
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-export interface JobChanges {
-  /** The current records, in the order of their latest changes. */
-  readonly jobs: readonly JobRecord[];
-  /** Pass it as `after` to the next call. Left out while no job has ever changed. */
-  readonly cursor?: JobCursor;
-}
-/** How a registered job ended. */
-export type JobCompletion =
-  | JobEnd
-  | { readonly state: JobEnd; readonly result?: Json | undefined; readonly error?: JobError | undefined };
 
 /** The background work of a session. */
 export interface Jobs extends JobsView {
@@ -449,37 +187,6 @@ export interface Services {
   readonly triggers: Triggers;
 }
 export type ServiceName = keyof Services;
-
-export type AppendNode =
-  | {
-      readonly kind: "message";
-      readonly role: "user" | "system";
-      /** May be empty where there are attachments. */
-      readonly text: string;
-      /** Bytes made with `attach`, or attachments of other messages. They follow the text. */
-      readonly attachments?: readonly (Attachable | Attachment)[] | undefined;
-    }
-  | { readonly kind: "plugin"; readonly type: string; readonly body: Json };
-export interface AppendOptions {
-  /**
-   * A node that must still be on the active path. If it is not, the call returns `stale-branch`. Content after the node
-   * does not matter.
-   */
-  readonly requiresAncestor?: string | undefined;
-  /** Makes the call repeatable: a call with the same id adds nothing and returns the first answer. */
-  readonly operationId?: string | undefined;
-}
-export const APPEND: Known<AppendOptions> = { requiresAncestor: true, operationId: true };
-export interface GraphAppendOptions extends AppendOptions {
-  /** The session to append to. Default: the one in which the hook, tool or operation runs. */
-  readonly session?: string | undefined;
-}
-export type Appended =
-  | { readonly kind: "appended"; readonly nodes: readonly NodeId[]; readonly head: NodeId }
-  /** Stored but not yet placed: the open turn adds it after the results of its round, or at its end. */
-  | { readonly kind: "queued"; readonly operationId: string }
-  /** Nothing was written. `head` is the last node of the current path; left out while the path is empty. */
-  | { readonly kind: "stale-branch"; readonly required: string; readonly head?: NodeId };
 
 /** Replaces a missing service: every use throws `service.unavailable` with the name of the plugin. */
 export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>

@@ -8,7 +8,8 @@ import type { Any } from "../model/schema.ts";
 import type { Usage } from "../model/usage.ts";
 import type { ProtocolDriver } from "../turn/driver.ts";
 import type { Point } from "./point.ts";
-import type { Services, SessionReading } from "./services.ts";
+import type { Services } from "./services.ts";
+import type { SessionReading } from "./session-requests.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 
 /** The session for which the protocol is called. */

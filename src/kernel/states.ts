@@ -242,8 +242,8 @@ export class PluginStates implements StateAccess {
       if (slot === undefined) {
         // The plugin is gone; keep its state for when it comes back (states-4).
         const before = this.#unowned?.get(id) ?? this.#base[id];
-        const kept = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
-        (this.#unowned ??= new Map()).set(id, kept);
+        const saved = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
+        (this.#unowned ??= new Map()).set(id, saved);
         continue;
       }
       if (version === undefined || version === slot.plugin.version) this.apply({ [id]: value });
@@ -272,9 +272,9 @@ export class PluginStates implements StateAccess {
     const next: { [plugin: string]: SavedState } = { ...this.#base };
     for (const id of ids) {
       const slot = this.#slot(id);
-      const kept = this.#unowned?.get(id);
+      const saved = this.#unowned?.get(id);
       if (slot !== undefined) next[id] = { version: slot.plugin.version, revision: slot.revision, ...slot.value };
-      else if (kept !== undefined) next[id] = kept;
+      else if (saved !== undefined) next[id] = saved;
     }
     return next;
   }

@@ -3,7 +3,7 @@ import { type Awaitable, isThenable } from "../model/awaitable.ts";
 import { asCallId, asSessionId } from "../model/ids.ts";
 import type { ToolCall } from "../model/tool.ts";
 import { abort, ask, deny, replaceArgs, replaceResult, shortCircuit } from "./directive.ts";
-import { type Bound, HookRunner, type Site } from "./hook-runner.ts";
+import { type Bound, type HookCallContext, HookRunner } from "./hook-runner.ts";
 import { definePlugin, type Installed, installPlugins, type Plugin } from "./plugin.ts";
 import type { ServiceName, Services } from "./services.ts";
 import { type Conflict, type Gated, gateCall, type Inspected, inspectResult, type Target } from "./tool-gates.ts";
@@ -27,13 +27,14 @@ const SEAMS = [
   {
     hook: "beforeToolCall" as Hook,
     replace: (words: string) => replaceArgs({ words }) as object,
-    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> => gateCall(hooks, CALL, TARGET, here),
+    run: (hooks: HookRunner, here: HookCallContext): Awaitable<Gated | Inspected> =>
+      gateCall(hooks, CALL, TARGET, here),
     words: ({ call }: { call: ToolCall }) => (call.input as { words: string }).words,
   },
   {
     hook: "afterToolCall" as Hook,
     replace: (words: string) => replaceResult(words) as object,
-    run: (hooks: HookRunner, here: Site): Awaitable<Gated | Inspected> =>
+    run: (hooks: HookRunner, here: HookCallContext): Awaitable<Gated | Inspected> =>
       inspectResult(hooks, CALL, { kind: "value", value: FIRST }, {}, TARGET, here),
     words: ({ output }: { output: { value: string } }) => output.value,
   },
@@ -57,7 +58,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
     );
     const hooks = new HookRunner(new Map([[hook, bound]]), new Map(), undefined, () => {});
     const made: Partial<Record<ServiceName, object>> = { session: { of: "the turn" } };
-    const here: Site = {
+    const here: HookCallContext = {
       sessionId: asSessionId("s"),
       signal,
       states: { cell: unasked, readOnly: unasked, discarding: () => here.states },
@@ -74,7 +75,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
   }
   const swaps = (): object => replace("cake");
 
-  test("K12 a second look is not traced: a handler tells of each call once", async () => {
+  test("K12 a second look is not traced: the trace has each call of a handler once", async () => {
     const seen: string[] = [];
     const tells: Handler = ({ words: now, trace }) => {
       seen.push(now);
@@ -93,7 +94,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
 
   const pairs = (conflicts: readonly Conflict[]) => conflicts.map(({ winner, loser }) => `${winner} over ${loser}`);
 
-  test("K12 a conflict between the same two is told once, however often they look", async () => {
+  test("K12 a conflict between the same two handlers is reported once, however often they look", async () => {
     const { conflicts, verdict } = await passing(
       ["a/aborts", () => abort("a.no", "No.")],
       ["b/denies", () => deny("No.")],
@@ -115,7 +116,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
     expect(pairs(conflicts)).toEqual(["b/denies over a/strict", "a/strict over b/denies"]);
   });
 
-  test("K12 what fails alike in both looks is told once, and what fails otherwise is told", async () => {
+  test("K12 an equal failure in both looks is reported once, and a different failure is reported too", async () => {
     const { issues, verdict } = await passing(
       ["a/sick", () => fail("Always.")],
       ["b/moody", ({ words: now }) => fail(`Not ${now}.`)],
@@ -163,7 +164,7 @@ describe.each(SEAMS)("$hook", ({ hook, replace, run, words }) => {
   });
 });
 
-test("K12 an equal verdict of the same two is one conflict, whoever asks again", async () => {
+test("K12 an equal verdict of the same two plugins is one conflict, even if a second handler asks again", async () => {
   const { signal } = new AbortController();
   const [a, b] = (await installPlugins(
     ["a/asks", "b/cuts"].map((id) => definePlugin({ id, setup: () => ({}) })),
@@ -175,7 +176,7 @@ test("K12 an equal verdict of the same two is one conflict, whoever asks again",
     { plugin: b, deadlineMs: 1_000, run: () => ask("Really?") },
   ];
   const hooks = new HookRunner(new Map([["beforeToolCall", bound]]), new Map(), undefined, () => {});
-  const here = { sessionId: asSessionId("s"), signal, service: () => ({}) } as unknown as Site;
+  const here = { sessionId: asSessionId("s"), signal, service: () => ({}) } as unknown as HookCallContext;
   const { conflicts, verdict } = await gateCall(hooks, CALL, TARGET, here);
   expect(conflicts).toEqual([{ hook: "beforeToolCall", winner: "a/asks", loser: "b/cuts" }]);
   expect(verdict?.plugin).toBe("a/asks");

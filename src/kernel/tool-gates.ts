@@ -16,8 +16,9 @@ import type { Draft } from "../model/message.ts";
 import type { Checked } from "../model/schema.ts";
 import type { ToolCall, ToolOutput } from "../model/tool.ts";
 import type { DirectiveOf } from "./directive.ts";
-import type { Bound, HookRunner, Issue, Site } from "./hook-runner.ts";
-import type { AnswerOf, HookName, Owned, SeesOf, Took } from "./hooks.ts";
+import type { AnswerOf, SeesOf, Took } from "./handlers.ts";
+import type { Bound, HookCallContext, HookRunner, Issue } from "./hook-runner.ts";
+import type { HookName, Owned } from "./hooks.ts";
 import type { Services } from "./services.ts";
 import type { Tool } from "./tool.ts";
 
@@ -54,7 +55,7 @@ export interface Target {
  * The gate before a call. Replaced arguments count at once (tool-gates-3). Returns a promise only if a handler or a
  * schema does.
  */
-export function gateCall(hooks: HookRunner, call: ToolCall, target: Target, here: Site): Awaitable<Gated> {
+export function gateCall(hooks: HookRunner, call: ToolCall, target: Target, here: HookCallContext): Awaitable<Gated> {
   const gate = new ToolGate("beforeToolCall", hooks, here);
   const handlers = hooks.handlers("beforeToolCall");
   let now = call;
@@ -107,7 +108,7 @@ export function inspectResult(
   given: ToolOutput,
   took: Took,
   target: Target,
-  here: Site,
+  here: HookCallContext,
 ): Awaitable<Inspected> {
   const gate = new ToolGate("afterToolCall", hooks, here);
   const handlers = hooks.handlers("afterToolCall");
@@ -162,11 +163,11 @@ function gatedBy(
 }
 
 /**
- * The site of a second check, in which only the verdict counts. Changes of state, tools and traces are dropped, because
+ * The context of a second check, in which only the verdict counts. Changes of state, tools and traces are dropped, because
  * the first check made them. Other services work as usual, because a model call about other arguments is another
  * question. Code that must run once uses `once`.
  */
-export const secondLook = (here: Site): Site => ({
+export const secondLook = (here: HookCallContext): HookCallContext => ({
   sessionId: here.sessionId,
   ...(here.turnId === undefined ? {} : { turnId: here.turnId }),
   states: here.states.discarding(),
@@ -196,9 +197,9 @@ const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
 class ToolGate {
   readonly #hook: HookName;
   readonly #hooks: HookRunner;
-  readonly #here: Site;
-  /** The site of the second check; made after the first replacement. */
-  #again: Site | undefined;
+  readonly #here: HookCallContext;
+  /** The context of the second check; made after the first replacement. */
+  #again: HookCallContext | undefined;
   readonly #emits: Emit[] = [];
   #conflicts: readonly Conflict[] = [];
   readonly #issues: Issue[] = [];
@@ -206,7 +207,7 @@ class ToolGate {
   /** The plugin whose replacement is checked. */
   replacer = "";
 
-  constructor(hook: HookName, hooks: HookRunner, here: Site) {
+  constructor(hook: HookName, hooks: HookRunner, here: HookCallContext) {
     this.#hook = hook;
     this.#hooks = hooks;
     this.#here = here;

@@ -69,7 +69,14 @@ export type Preview = Previewed &
       }
     | { readonly kind: "plugin"; readonly plugin: string; readonly name: string; readonly payload: Json }
     /** An event of a session that this turn started. */
-    | { readonly kind: "child"; readonly event: SessionEvent }
+    | {
+        readonly kind: "child";
+        readonly event: SessionEvent;
+        /** The call of this turn that waits for the child, such as `r1.call.0`. */
+        readonly call?: EffectName;
+        /** For a subagent: the capability that the model called. */
+        readonly capability?: string;
+      }
   );
 
 /** A fact: it is in the store, has a cursor, and is never taken back. */

@@ -94,7 +94,7 @@ test("a rule of one's own is reported with the path of what broke it", () => {
   });
 });
 
-test("an error that is no refusal is a bug of the reading function, and is thrown", () => {
+test("an error that does not refuse the value is a bug of the reading function, and is thrown", () => {
   const schema = optionsSchema(() => {
     throw new TypeError("A bug.");
   });

@@ -95,7 +95,7 @@ test("P7: names of the language's own objects are names like others", () => {
   for (const name of ["__proto__", "valueOf", "a.constructor"]) expect(paths.nameOf(name), name).toBe(undefined);
 });
 
-test("P7: a thousand tools each have a path of their own that leads back to them", () => {
+test("P7: each of a thousand tools has a separate path that leads back to it", () => {
   const tools = Array.from({ length: 1_000 }, (_, index) => {
     const own = index % 3 === 0 ? { path: `m${index % 7}.op${index}` } : {};
     return { name: index % 3 === 1 ? `mcp__s${index % 10}__t${index}` : `g${index % 20}_t${index}`, ...own };

@@ -9,7 +9,7 @@ const result = (name: string, parts: Extract<Part, { kind: "toolResult" }>["part
   ({ kind: "toolResult", callId: callId as never, name, status: "ok", parts }) as const;
 const picture = { kind: "attachment", hash: "f".repeat(64) as never, mediaType: "image/png", bytes: 2_000 } as const;
 
-test("E3 every kind of part is told, each message by who said it", () => {
+test("E3 the text contains every kind of part, and the role of each message", () => {
   const told = transcriptText([
     draft("system", text("Be brief.")),
     draft("user", text("Look."), { ...picture, name: "a.png" }),

@@ -179,7 +179,7 @@ describe("keeping and showing", () => {
     ["an unknown id", forgets("m9"), /memory\.unknown\): There is no note m9\. There are no notes\./],
     ["an endless id", forgets("m".repeat(65)), /tool\.arguments.*more than 64 characters/],
     ["an endless query", recalls({ query: "q".repeat(1_001) }), /tool\.arguments.*more than 1000 characters/],
-  ])("E3 %s: the model is told what is wrong, and nothing is kept", async (_, reply, problem) => {
+  ])("E3 %s: the model reads what is wrong, and nothing is kept", async (_, reply, problem) => {
     const model = scripted(reply, says("Sorry."));
     await using runtime = await running(model, { plugins: [memory({ noteBytesMax: 20 })] });
     const session = await runtime.session();
@@ -190,7 +190,7 @@ describe("keeping and showing", () => {
     expect(await texts(session)).toEqual([]);
   });
 
-  test("E3 to forget what is not there says what is", async () => {
+  test("E3 forgetting a missing note lists the existing notes", async () => {
     const model = scripted(forgets("m1"), says("Sorry."));
     await using runtime = await running(model);
     const session = await runtime.session();
@@ -205,7 +205,7 @@ describe("keeping and showing", () => {
 });
 
 describe("bounds", () => {
-  test("E3 when as many notes are kept as may be, the model is told to forget some, and then can go on", async () => {
+  test("E3 when the memory has its maximum of notes, the model reads that it must forget some, and can then continue", async () => {
     const model = scripted(
       both(remembers("A."), remembers("B."), remembers("C.")),
       forgets("m1"),
@@ -221,7 +221,7 @@ describe("bounds", () => {
     expect(await texts(session)).toEqual(["B.", "C."]);
   });
 
-  test("E3 it is full when the runtime lets a plugin keep no more, too: nothing is lost and the turn goes on", async () => {
+  test("E3 the memory is also full when the runtime's limit for a plugin is reached: nothing is lost and the turn continues", async () => {
     const long = (index: number): string => `${index} ${"\u0001".repeat(1_990)}`; // Each character takes six bytes as JSON.
     const model = scripted(...Array.from({ length: 8 }, (_, index) => remembers(long(index))), says("Full."));
     await using runtime = await running(model);
@@ -285,7 +285,7 @@ describe("bounds", () => {
     expect(tails(model)[1]).toBe("## Memory\n\n- m1: Steps:\n  - m7: Own the place\n    indented\n  end");
   });
 
-  test("E3 what is recalled is bounded in number and bytes, and says so", async () => {
+  test("E3 recall bounds its notes in number and bytes, and states it", async () => {
     const model = scripted(recalls(), says("Many."), recalls(), says("Long."));
     await using runtime = await running(model);
     const many = await runtime.session("many");
@@ -337,7 +337,7 @@ describe("recalling", () => {
     expect(ids(found as MemoryRecalled)).toEqual(expected);
   });
 
-  test("E3 recall tells a note's topic and time, and when nothing fits which topics there are", async () => {
+  test("E3 recall returns a note's topic and time, and the existing topics if nothing fits", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 2) });
     const [found, none] = await asked({ query: "laundry" }, { query: "zebra" });
     const note = { id: "m5", topic: "home", note: "Monday is the day for laundry.", at: "2026-01-02T00:00:00.000Z" };
@@ -348,7 +348,7 @@ describe("recalling", () => {
     });
   });
 
-  test("E3 recall of an empty memory says that it is empty", async () => {
+  test("E3 recall of an empty memory states that it is empty", async () => {
     const model = scripted(recalls({ query: "seat" }), says("Nothing."));
     await using runtime = await running(model);
     await (await runtime.session()).turn("Go.").result();
@@ -475,7 +475,7 @@ describe("for the app", () => {
     ["add", "there is no field at", { note: "A.", at: 0 }],
     ["add", "it must be an object", ["A."]],
     ["remove", "id must be a text", {}],
-  ])("E3 the operation %s is told: %s", async (name, problem, input) => {
+  ])("E3 the operation %s reports: %s", async (name, problem, input) => {
     await using runtime = await running(scripted());
     const session = await runtime.session();
     await expect(session.invoke("command", `bowline/memory.${name}`, input)).rejects.toMatchObject({

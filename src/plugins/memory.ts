@@ -60,7 +60,7 @@ const RECALLED_BYTES_MAX = 16_384;
 export const memory = definePlugin({
   id: "bowline/memory",
   options: optionsSchema<MemoryOptions, Settings>(settingsOf),
-  state: optionsSchema<unknown, Kept>(keptOf),
+  state: optionsSchema<unknown, MemoryState>(stateOf),
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
       { slot: "guidance", text: TEXTS.guidance, tools: ["remember"] },
@@ -126,7 +126,7 @@ export const memory = definePlugin({
 
 // ── Keeping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Kept {
+interface MemoryState {
   /** Oldest first. */
   readonly notes: readonly MemoryNote[];
   /** Notes ever made, forgotten ones included, so that no id is used twice. */
@@ -145,7 +145,7 @@ function worded({ note, topic, isPinned }: MemoryInput, { noteBytesMax }: Settin
 }
 
 function keep(
-  state: StateCell<Kept>,
+  state: StateCell<MemoryState>,
   given: Worded,
   at: number,
   { notesMax }: Settings,
@@ -164,7 +164,7 @@ function keep(
 }
 
 /** The runtime bounds states by `limits.stateBytesMax`; for the model that is the same as too many notes. */
-function update(state: StateCell<Kept>, next: Kept): void {
+function update(state: StateCell<MemoryState>, next: MemoryState): void {
   try {
     state.update(() => next);
   } catch (error) {
@@ -174,7 +174,7 @@ function update(state: StateCell<Kept>, next: Kept): void {
 
 const full = (count: number): ToolError => new ToolError("memory.full", TEXTS.full(count), { class: "limit" });
 
-function drop(state: StateCell<Kept>, id: string): boolean {
+function drop(state: StateCell<MemoryState>, id: string): boolean {
   const { notes, made } = state.get();
   const left = notes.filter((note) => note.id !== id);
   if (left.length === notes.length) return false;
@@ -349,7 +349,7 @@ function addedOf(given: Fields): MemoryInput {
   };
 }
 
-function keptOf(given: Fields): Kept {
+function stateOf(given: Fields): MemoryState {
   return { notes: given.objects("notes", noteOf, []), made: given.whole("made", {}, 0) };
 }
 

@@ -142,7 +142,7 @@ test.each<[string, Json, RegExp]>([
   ["a blank step", { steps: [step("A"), step(" \n ")] as unknown as Json }, /plan\.step\): Step 2 has no text/],
   ["a long step", { steps: [step("x".repeat(501))] as unknown as Json }, /must NOT have more than 500 characters/],
   ["too many", { steps: Array.from({ length: 4 }, () => step("x")) as unknown as Json }, /NOT have more than 3 items/],
-])("E3 %s: the model is told what is wrong, and nothing is kept", async (_, input, problem) => {
+])("E3 %s: the model reads what is wrong, and nothing is kept", async (_, input, problem) => {
   const model = scripted(calls("update_plan", input), says("Sorry."));
   await using runtime = await running(model, { plugins: [plan({ stepsMax: 3 })] });
   const session = await runtime.session();
@@ -182,7 +182,7 @@ test("E3 500 characters are 500 of them, whatever their bytes", async () => {
   expect(answers(model)).toEqual(["ok: The plan is updated: 0 of 1 step completed."]);
 });
 
-test("E3 whoever reads the turn is told of each change, with the reason", async () => {
+test("E3 readers of the turn receive each change, with the reason", async () => {
   const model = scripted(
     updates(WALLS, "A house has two."),
     calls("look"),
@@ -201,7 +201,7 @@ test("E3 whoever reads the turn is told of each change, with the reason", async 
   ]);
 });
 
-test("E3 the change is told also in a turn that a tool finishes at once", async () => {
+test("E3 readers receive the change also in a turn that a tool finishes at once", async () => {
   const done = defineTool({ name: "done", description: "Ends.", input: NOTHING, execute: () => finish("ok") });
   const model = scripted(both(updates(ROOF), calls("done")), says("Next."));
   await using runtime = await running(model, { tools: [done] });
@@ -242,7 +242,7 @@ test("E3 K14 the plan is there after a restart", async () => {
   expect(await session.query(plan, "current")).toEqual({ steps: WALLS, generation: 1 });
 });
 
-test("E3 K14 a turn that goes on after a crash has the plan that it had made, and it counts once", async () => {
+test("E3 K14 a turn that resumes after a crash has the plan that it had made, and the plan counts once", async () => {
   const life = lives(memory());
   const struck = Promise.withResolvers<void>();
   const slow = (run: () => Promise<string>): Tool =>

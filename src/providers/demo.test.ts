@@ -154,7 +154,7 @@ test.each([
   expect(await replyTo(words)).toEqual(calls);
 });
 
-test("E1 demo: calls of one reply have ids of their own", async () => {
+test("E1 demo: calls of one reply have unique ids", async () => {
   const parts = await stream(request([user("2+2 and 3+3")]));
   const ids = parts.flatMap((part) => (part.kind === "call" ? [part.callId] : []));
   expect(new Set(ids).size).toBe(2);
@@ -178,7 +178,7 @@ test.each([
   "How long is the wait at 5 minutes past noon?",
   "What is the weather on 2026-05-01?",
   "",
-])("E1 demo: it says what it is when it does not understand: %j", async (words) => {
+])("E1 demo: it describes itself when it does not understand: %j", async (words) => {
   const said = await replyTo(words);
   expect(said).toMatch(/not a language model.*did not understand.*I can do sums.*BOWLINE_MODEL.*ANTHROPIC_API_KEY/);
 });
@@ -231,7 +231,7 @@ test.each([
   ],
   ["cancelled", "Cancelled: Ctrl-C", "The call of calculator was cancelled."],
   ["unknown", "Unknown: crash", "The call of calculator was interrupted; whether it took effect is not known."],
-] as const)("E1 demo: a result that is %s is told as that", async (status, words, said) => {
+] as const)("E1 demo: a result that is %s is reported as such", async (status, words, said) => {
   const messages = [user("1/0"), called("calculator", { expression: "1/0" }), returned("calculator", words, status)];
   expect(await reply(request(messages))).toBe(said);
 });
@@ -269,7 +269,7 @@ test("E1 demo: the same request gives the same reply, from any instance", async 
   expect(await stream(asked)).toEqual(await stream(structuredClone(asked)));
 });
 
-test("E1 demo: it stops when it is told to, also while it waits", async () => {
+test("E1 demo: it stops when it is aborted, also while it waits", async () => {
   const aborted = stream(request([user("hello")]), AbortSignal.abort());
   await expect(aborted).rejects.toMatchObject(
     new ProviderFailure({ class: "cancelled", message: "The call was cancelled." }),

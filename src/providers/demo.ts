@@ -54,11 +54,13 @@ function replyTo(request: ModelRequest): Reply {
   const wishes = understand(words, nameOf(messages.slice(0, asked + 1)));
   const calls = wishes.filter((wish) => wish.kind === "call");
   const since = messages.slice(asked + 1);
-  const { next, told, isOffered } = isInCode(request) ? byCode(request, calls, since) : byCalls(request, calls, since);
+  const { next, sentences, isOffered } = isInCode(request)
+    ? byCode(request, calls, since)
+    : byCalls(request, calls, since);
   if (next !== undefined) return next;
   const said = [
     ...wishes.flatMap((wish) => (wish.kind === "say" ? [wish.text] : [])),
-    ...told,
+    ...sentences,
     ...calls.filter(({ tool }) => !isOffered(tool)).map(({ tool }) => withoutTool(tool)),
   ];
   if (said.length === 0) return { text: NOT_UNDERSTOOD };
@@ -70,7 +72,7 @@ function replyTo(request: ModelRequest): Reply {
 /** How far the calls of a message are: what is called next, or what came of all. */
 interface Acted {
   readonly next?: Reply | undefined;
-  readonly told: readonly string[];
+  readonly sentences: readonly string[];
   isOffered(tool: string): boolean;
 }
 
@@ -79,7 +81,7 @@ function byCalls({ tools, toolChoice }: ModelRequest, calls: readonly Call[], si
   const isOffered = (tool: string): boolean => offered.has(tool);
   const results = resultsIn(since);
   const next = together(calls.filter(({ tool }) => isOffered(tool)).slice(results.length));
-  return { next: next.length === 0 ? undefined : { calls: next }, told: results.map(tell), isOffered };
+  return { next: next.length === 0 ? undefined : { calls: next }, sentences: results.map(tell), isOffered };
 }
 
 /** One cell makes all calls. Whatever came of it, there is no second one: the same code would come to the same. */
@@ -92,14 +94,14 @@ function byCode({ system, toolChoice }: ModelRequest, calls: readonly Call[], si
     const groups = inOrder(made).map((group) =>
       group.map(({ tool, input }) => ({ callee: callees.get(tool) as string, input })),
     );
-    return { next: groups.length === 0 ? undefined : { text: cellOf(groups) }, told: [], isOffered };
+    return { next: groups.length === 0 ? undefined : { text: cellOf(groups) }, sentences: [], isOffered };
   }
-  if ("problem" in end) return { told: [didNotWork(end.problem)], isOffered };
-  const told = end.outcomes.flatMap((outcome, index) => {
+  if ("problem" in end) return { sentences: [didNotWork(end.problem)], isOffered };
+  const sentences = end.outcomes.flatMap((outcome, index) => {
     const call = made[index];
     return call === undefined ? [] : [tell({ ...call, ...outcome })];
   });
-  return { told, isOffered };
+  return { sentences: sentences, isOffered };
 }
 
 /** The calls that can be made at once: a wait is made alone, and what comes after it waits for it. */
@@ -134,13 +136,13 @@ const QUESTION = /^(?:who|what|when|where|which|why|how|can|could|do|does|is|are
 const beyond = (words: string): string => `The rest (“${words}”) is beyond this offline demonstration.`;
 const withoutTool = (tool: string): string => `For that I need the tool ${tool}, and it is not offered here.`;
 
-interface Told extends Outcome {
+interface CallResult extends Outcome {
   readonly tool: string;
   readonly input: JsonObject;
 }
 
 /** Results with the inputs of their calls. They are paired by order, because ids may repeat. */
-function resultsIn(messages: readonly Message[]): readonly Told[] {
+function resultsIn(messages: readonly Message[]): readonly CallResult[] {
   const calls = messages.flatMap(({ parts }) => callsOf(parts));
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.kind === "toolResult"));
   return results.map(({ name, status, parts }, index) => {
@@ -148,7 +150,7 @@ function resultsIn(messages: readonly Message[]): readonly Told[] {
   });
 }
 
-function tell({ tool, status, words, input }: Told): string {
+function tell({ tool, status, words, input }: CallResult): string {
   switch (status) {
     case "ok":
       return TELL[tool]?.(words, input) ?? `${tool} says: ${words}`;

@@ -45,7 +45,7 @@ test("E1 a scripted model plays its replies in order", async () => {
   expect(await told(model)).toEqual(["reasoning Hm.", "text Nine.", "finish stop"]);
 });
 
-test("E1 several scripted replies make one, whose calls have ids of their own", async () => {
+test("E1 several scripted replies make one, whose calls have unique ids", async () => {
   const model = scripted(both(says("Let me look."), calls("search"), calls("search")), both(says("a"), says("b")));
   expect(await told(model)).toEqual([
     "text Let me look.",
@@ -77,7 +77,7 @@ test("E1 a scripted reply can depend on the request, and requests are kept as th
   expect(model.requests).toEqual([request("Hello."), request("Hello.")]);
 });
 
-test("E1 a scripted model that is asked once too often says so", async () => {
+test("E1 a scripted model that is asked once too often throws an error", async () => {
   const model = scripted(says("Nine."));
   await read(model);
   await expect(read(model)).rejects.toMatchObject({ class: "unknown", message: expect.stringContaining("1 reply") });
@@ -100,8 +100,8 @@ const BROKEN: readonly (readonly [what: string, make: MakeProvider])[] = [
   ["has no name", (parts) => ({ ...scripted(parts), id: "" })],
   ["never finishes", (parts) => scripted(parts.slice(0, -1))],
   ["finishes twice", (parts) => scripted([...parts, parts.at(-1)!])],
-  ["goes on after the end", (parts) => scripted([...parts, { kind: "text", delta: "And…" }])],
-  ["says what is no part", (parts) => scripted([{ kind: "word" } as unknown as ModelPart, ...parts])],
+  ["continues after the end", (parts) => scripted([...parts, { kind: "text", delta: "And…" }])],
+  ["yields an invalid part", (parts) => scripted([{ kind: "word" } as unknown as ModelPart, ...parts])],
   [
     "counts by guess",
     (parts) =>

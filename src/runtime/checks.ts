@@ -73,14 +73,16 @@ export function checkedOptions(options: RuntimeOptions): RuntimeOptions {
   return options;
 }
 
-const LISTENER: Known<TelemetryListener> = { start: true, end: true, event: true, close: true };
+const METHODS = ["start", "end", "event", "close"] as const;
 
 export function checkedListeners(given: RuntimeOptions["telemetry"]): readonly TelemetryListener[] {
   if (given === undefined) return [];
   const listeners: readonly unknown[] = Array.isArray(given) ? given : [given];
   for (const listener of listeners) {
     if (!isObject(listener)) return invalid("telemetry", "it must be a listener or a list of listeners");
-    const methods = Object.keys(LISTENER).map((name) => listener[name]);
+    const methods = METHODS.map((name) => listener[name]);
+    if (listener.kinds !== undefined && !Array.isArray(listener.kinds))
+      return invalid("telemetry", "the kinds of a listener must be a list");
     if (methods.some((method) => method !== undefined && typeof method !== "function"))
       return invalid("telemetry", "the start, end, event and close of a listener must be functions");
     if (methods.every((method) => method === undefined))

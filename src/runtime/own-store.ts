@@ -62,7 +62,7 @@ function owned(part: object, whole: object | undefined, telemetry: Telemetry | u
       }
     };
     own[name] =
-      telemetry === undefined || UNOBSERVED.has(name)
+      telemetry?.hub.wants("store") !== true || UNOBSERVED.has(name)
         ? call
         : (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown, f: unknown): unknown =>
             telemetry.store(group + name, () => call(a, b, c, d, e, f));

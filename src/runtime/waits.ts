@@ -163,13 +163,12 @@ async function give(core: Core, key: WaitKey, answer: WaitAnswer): Promise<"acce
   if (said === "expired") throw new RuntimeError("wait.expired", {});
   if (jobId !== undefined) {
     const { jobs } = await core.background.load();
-    const held = jobs.find(jobId);
-    if (held === undefined) jobs.kick();
-    else await held.look();
+    const runningJob = jobs.find(jobId);
+    if (runningJob === undefined) jobs.kick();
+    else await runningJob.look();
   }
   if (sessionId !== undefined) {
-    const open = core.sessions.find(sessionId);
-    if (open !== undefined) core.readers.moved(open);
+    core.readers.hinted(sessionId);
     watcher.wake(sessionId);
   }
   return said;

@@ -13,9 +13,9 @@ import type { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record
 import type { TurnsPage } from "../runtime/records/turns.ts";
 import type { TreeUsage } from "../runtime/session/app.ts";
 import type { SessionDetails } from "../runtime/session/closed.ts";
-import type { CancelledInput, WaitingInput } from "../runtime/session/handle.ts";
 import type { SessionSummary, SessionsPage } from "../runtime/session/list.ts";
 import type { Receipt } from "../runtime/session/operate.ts";
+import type { CancelledInput, WaitingInput } from "../runtime/session/public-api.ts";
 import type { AnyWait, Approval, Delivery } from "../runtime/waits.ts";
 import type { TurnEvent } from "../turn/event.ts";
 

@@ -3,8 +3,11 @@ import { isObject } from "../model/json.ts";
 
 /** Reads a body up to a bound. The rest of a longer one is never read. */
 export async function bytesOf(request: Request, max: number): Promise<Uint8Array> {
-  const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > max) throw new RuntimeError("server.body", { max });
+  const declared = request.headers.get("content-length");
+  if (Number(declared) > max) throw new RuntimeError("server.body", { max });
+  // The declared length is a bound that the HTTP parser holds, so the body can be read at once.
+  if (declared !== null && !request.headers.has("transfer-encoding"))
+    return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let size = 0;
   if (request.body !== null)

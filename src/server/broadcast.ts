@@ -3,7 +3,9 @@
 // broadcast-1 A reader that is too slow loses previews and never facts: its stream ends after what it has got, and it
 //             comes back with the last id. So no reader costs more memory than its bound.
 // broadcast-2 A reader that joins late gets what earlier ones got since the beginning. If that is too much, it gets a
-//             source of its own.
+//             separate source.
+// broadcast-3 The fastest reader sets the pace: while all of them are behind, nothing is read from the source, which
+//             bounds what it holds. So a long history flows as fast as it is read.
 import type { SessionEvent } from "../model/event.ts";
 import { problemOf } from "./problem.ts";
 
@@ -11,11 +13,15 @@ type Event = SessionEvent | { readonly fact: true; readonly kind: string; readon
 
 /** How long deltas wait for more of them. */
 const JOIN_MS = 20;
-/** What a source keeps for readers that join late, in characters. */
-const REPLAY_MAX = 256 * 1024;
-/** What may wait for one reader, in characters. */
+/** What a source keeps for readers that join late, in bytes. */
+const REPLAY_MAX = 64 * 1024;
+/** What may wait for one reader, in bytes. */
 const WAITING_MAX = 512 * 1024;
+const ENOUGH = WAITING_MAX / 8;
+/** Smaller frames are joined for a write up to this many bytes. */
+const CHUNK_MAX = 16 * 1024;
 
+export const utf8 = new TextEncoder();
 const frameOf = (data: string, id?: string): string => `${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
 
 /** Joins the deltas of one preview. A delta after the first is `[number, "text"]`, because its key has been sent. */
@@ -67,19 +73,29 @@ function plainFrame(event: Event): string {
   return frameOf(JSON.stringify(event), event.fact ? event.cursor : undefined);
 }
 
-/** What waits for one reader. */
+/** What waits for one reader. All readers share the bytes of a frame. */
 export class Reader {
-  #frames: string[] = [];
+  readonly #frames: Uint8Array[] = [];
   #size = 0;
   #isOver = false;
   #wake: (() => void) | undefined;
+  readonly #taken: () => void;
 
-  push(frame: string): void {
-    if (this.#isOver || frame === "") return;
-    this.#size += frame.length;
-    if (this.#size > WAITING_MAX)
-      this.end(); // broadcast-1
-    else this.#frames.push(frame);
+  /** `taken` is called when the reader has taken something. */
+  constructor(taken: () => void) {
+    this.#taken = taken;
+  }
+
+  get hasEnough(): boolean {
+    return this.#isOver || this.#size > ENOUGH;
+  }
+
+  /** A reader within its bound takes one more frame of any size: a large fact must arrive. */
+  push(frame: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#size > WAITING_MAX) return this.end(); // broadcast-1
+    this.#size += frame.byteLength;
+    this.#frames.push(frame);
     this.#wake?.();
   }
 
@@ -88,16 +104,22 @@ export class Reader {
     this.#wake?.();
   }
 
-  /** The frames that wait; undefined at the end. */
-  async next(): Promise<string | undefined> {
+  /** What waits, small frames together; undefined at the end. */
+  async next(): Promise<Uint8Array | undefined> {
     while (this.#frames.length === 0) {
       if (this.#isOver) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
-    const text = this.#frames.join("");
-    this.#frames = [];
-    this.#size = 0;
-    return text;
+    let [count, size] = [0, 0];
+    for (const { byteLength } of this.#frames) {
+      if (count > 0 && size + byteLength > CHUNK_MAX) break;
+      count++;
+      size += byteLength;
+    }
+    const taken = this.#frames.splice(0, count);
+    this.#size -= size;
+    this.#taken();
+    return taken.length === 1 ? taken[0] : Buffer.concat(taken, size);
   }
 }
 
@@ -106,10 +128,11 @@ export class Broadcast {
   readonly #readers = new Set<Reader>();
   readonly #deltas = new Deltas();
   readonly #over: () => void;
-  #replay: string[] = [];
+  #replay: Uint8Array[] = [];
   #replaySize = 0;
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
+  #wake: (() => void) | undefined;
 
   constructor(source: AsyncIterator<Event>, over: () => void) {
     this.#source = source;
@@ -117,12 +140,13 @@ export class Broadcast {
     void this.#run();
   }
 
-  /** Undefined if a reader would miss what earlier readers got (broadcast-2). */
-  join(): Reader | undefined {
-    if (this.#isOver || this.#replaySize > REPLAY_MAX) return undefined;
-    const reader = new Reader();
-    for (const frame of this.#replay) reader.push(frame);
+  /** Undefined if a reader would miss what earlier readers got (broadcast-2). `fromNow`: it does not want that. */
+  join(fromNow = false): Reader | undefined {
+    if (this.#isOver || (!fromNow && this.#replaySize > REPLAY_MAX)) return undefined;
+    const reader = new Reader(() => this.#wake?.());
+    if (!fromNow) for (const frame of this.#replay) reader.push(frame);
     this.#readers.add(reader);
+    this.#wake?.();
     return reader;
   }
 
@@ -130,22 +154,35 @@ export class Broadcast {
     reader.end();
     this.#readers.delete(reader);
     if (this.#readers.size === 0) this.#end();
+    this.#wake?.();
   }
 
   async #run(): Promise<void> {
     try {
       for (;;) {
         const { value, done } = await this.#source.next();
-        if (done === true) break;
+        if (this.#isBehind) await this.#caughtUp();
+        if (done === true || this.#isOver) break;
         this.#send(this.#deltas.add(value));
         if ("delta" in value) this.#timer ??= setTimeout(this.#flush, JOIN_MS);
       }
       this.#flush();
     } catch (error) {
       this.#flush();
-      for (const reader of this.#readers) reader.push(`event: problem\n${frameOf(JSON.stringify(problemOf(error)))}`);
+      this.#send(`event: problem\n${frameOf(JSON.stringify(problemOf(error)))}`);
     }
     this.#end();
+  }
+
+  get #isBehind(): boolean {
+    for (const reader of this.#readers) if (!reader.hasEnough) return false;
+    return true;
+  }
+
+  /** broadcast-3 */
+  async #caughtUp(): Promise<void> {
+    while (!this.#isOver && this.#isBehind) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#wake = undefined;
   }
 
   readonly #flush = (): void => {
@@ -154,11 +191,12 @@ export class Broadcast {
     this.#send(this.#deltas.flush());
   };
 
-  #send(frame: string): void {
-    if (frame === "") return;
+  #send(text: string): void {
+    if (text === "") return;
+    const frame = utf8.encode(text);
     if (this.#replaySize <= REPLAY_MAX) {
       this.#replay.push(frame);
-      this.#replaySize += frame.length;
+      this.#replaySize += frame.byteLength;
       if (this.#replaySize > REPLAY_MAX) this.#replay = [];
     }
     for (const reader of this.#readers) reader.push(frame);

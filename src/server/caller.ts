@@ -7,21 +7,26 @@ import type { Action } from "./routes.ts";
 /** The owners of sessions by id. A session never changes its owner, and its id is never used again. */
 export class Owners {
   readonly #runtime: Runtime;
-  readonly #known = new Map<string, string | undefined>();
+  readonly #known = new Map<string, Owned>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
-  /** Throws `session.unknown`. */
-  async of(session: string): Promise<string | undefined> {
-    if (this.#known.has(session)) return this.#known.get(session);
+  /** Undefined if there is no such session. */
+  async of(session: string): Promise<Owned | undefined> {
+    const known = this.#known.get(session);
+    if (known !== undefined) return known;
     const found = await this.#runtime.sessions.find(session);
-    if (found === undefined) throw new RuntimeError("session.unknown", { id: session });
+    if (found === undefined) return undefined;
     if (this.#known.size >= OWNERS_MAX) this.#known.clear();
-    this.#known.set(session, found.owner);
-    return found.owner;
+    const owned = { owner: found.owner };
+    this.#known.set(session, owned);
+    return owned;
   }
+}
+interface Owned {
+  readonly owner: string | undefined;
 }
 const OWNERS_MAX = 10_000;
 
@@ -49,18 +54,21 @@ export class Caller {
     if ((await may(action, session)) !== true) throw new RuntimeError("server.forbidden", { action });
   }
 
-  /** Throws `session.unknown` also for a session of another owner. */
-  async requireSession(id: string): Promise<void> {
-    const owner = await this.#owners.of(id);
-    if (this.owner !== undefined && owner !== this.owner) throw new RuntimeError("session.unknown", { id });
+  /** Throws `session.unknown`, also for a session of another owner, and `server.forbidden`. */
+  async requireSession(id: string, action: Action): Promise<void> {
+    const found = await this.#owners.of(id);
+    if (found === undefined || !this.#sees(found)) throw new RuntimeError("session.unknown", { id });
+    await this.requireRight(action, id);
   }
 
   async owns(session: string): Promise<boolean> {
     if (this.owner === undefined) return true;
-    return this.requireSession(session).then(
-      () => true,
-      () => false,
-    );
+    const found = await this.#owners.of(session);
+    return found !== undefined && this.#sees(found);
+  }
+
+  #sees({ owner }: Owned): boolean {
+    return this.owner === undefined || owner === this.owner;
   }
 
   /** Reads pages until `max` items are the caller's own. `next` reads the page after an item. */

@@ -5,6 +5,7 @@
 // guard-2 Tokens are compared in constant time, by their hashes.
 import { createHash, timingSafeEqual } from "node:crypto";
 import { RuntimeError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
 import type { Principal, ServerOptions } from "./options.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
@@ -14,8 +15,11 @@ export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 const nameIn = (host: string): string => host.replace(/:\d*$/, "");
 
 /** Throws for a request that the server must not answer (guard-1). Returns the origin that may read the answer. */
-export function requireSameSite(request: Request, { hosts, origins = [] }: ServerOptions): string | undefined {
-  const url = new URL(request.url);
+export function requireSameSite(
+  request: Request,
+  url: URL,
+  { hosts, origins = [] }: ServerOptions,
+): string | undefined {
   const host = (request.headers.get("host") ?? url.host).toLowerCase();
   const isKnown =
     hosts === undefined
@@ -27,9 +31,11 @@ export function requireSameSite(request: Request, { hosts, origins = [] }: Serve
   if (origin !== null && !isAllowed && !isOwn(origin, host))
     throw new RuntimeError("server.origin", { origin: origin.slice(0, 100) });
   const site = request.headers.get("sec-fetch-site");
-  const changes = !["GET", "HEAD", "OPTIONS"].includes(request.method);
-  if (changes && !isAllowed && site !== null && site !== "same-origin" && site !== "none")
-    throw new RuntimeError("server.origin", { origin: origin ?? site });
+  // A link to a page of this server may be anywhere. All else that another site sends is an attack, also a picture: it
+  // could hold streams open.
+  const isLink = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate";
+  if (!isAllowed && !isLink && site !== null && site !== "same-origin" && site !== "none")
+    throw new RuntimeError("server.origin", { origin: origin ?? site.slice(0, 100) });
   return isAllowed ? origin : undefined;
 }
 
@@ -54,7 +60,7 @@ export const isSame = (a: string, b: string): boolean => timingSafeEqual(hashed(
 export async function principalOf(request: Request, { token, authorize }: ServerOptions): Promise<Principal> {
   if (authorize !== undefined) {
     const principal = await authorize(request);
-    if (principal === undefined || principal === null) throw new RuntimeError("server.unauthorized", {});
+    if (!isObject(principal)) throw new RuntimeError("server.unauthorized", {}); // `false` must not open everything.
     return principal;
   }
   if (token === undefined) return {};

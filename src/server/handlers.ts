@@ -7,7 +7,7 @@ import type { Input } from "../model/input.ts";
 import { defined, type Json } from "../model/json.ts";
 import { parsedCursor } from "../runtime/readers/cursor.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Session } from "../runtime/session/handle.ts";
+import type { Session } from "../runtime/session/public-api.ts";
 import type { AnyWait } from "../runtime/waits.ts";
 import type { BodyOf, OutputOf, PublicWait, QueryOf, RouteName } from "./api.ts";
 import { holdsBlob } from "./blobs.ts";
@@ -43,7 +43,7 @@ export const HANDLERS: Handlers = {
   listSessions: ({ runtime, caller, query }) =>
     runtime.sessions.list({ max: LIST_MAX, ...query, ...ownedBy(caller, query.owner) }),
   createSession: async ({ runtime, caller, body }) => {
-    if (body.from !== undefined) await caller.requireSession(body.from);
+    if (body.from !== undefined) await caller.requireSession(body.from, "send");
     return runtime.sessions.create({ ...body, ...ownedBy(caller, body.owner) });
   },
   getSession: ({ runtime, id }) => runtime.sessions.get(id),
@@ -74,7 +74,7 @@ export const HANDLERS: Handlers = {
     }),
   compareSessions: async ({ runtime, caller, id, path }) => {
     const other = path.other as string;
-    await caller.requireSession(other);
+    await caller.requireSession(other, "read");
     return runtime.sessions.compare(id, other);
   },
   forkSession: async ({ runtime, id, body }) => {
@@ -131,10 +131,11 @@ export const HANDLERS: Handlers = {
   turnJournal: ({ runtime, id }) => runtime.turns.journal(id),
   turnEvents: async ({ runtime, caller, request, streams, id }) => {
     const seen = lastId(request);
-    if (seen !== undefined && (await runtime.turns.get(id)).endedAs !== undefined && seen.includes("@"))
-      return new Response(null, { status: 204 }); // The client has the end: it must not come back.
-    const open = (): AsyncIterator<SessionEvent> => runtime.sessions.follow(id)[Symbol.asyncIterator]();
-    return streams.answer(request, caller.name, { name: `turn ${id}`, open });
+    const after = seen === undefined ? 0 : Number(parsedCursor(seen).fact);
+    if (after > 0 && after >= Number.parseInt((await runtime.turns.get(id)).endedAs ?? "", 10))
+      return new Response(null, { status: 204 }); // The client has the end, and must not come back.
+    const open = () => factsAfter(runtime.sessions.follow(id), after);
+    return streams.answer(request, caller.name, { name: `turn ${id} ${after}`, open });
   },
   cancelTurn: async ({ runtime, id, body }) => {
     const turn = await runtime.turns.find(id);
@@ -143,7 +144,7 @@ export const HANDLERS: Handlers = {
   },
 
   listWaits: async ({ runtime, caller, query: { session, tree, after: first, max = LIST_MAX } }) => {
-    for (const id of [session, tree]) if (id !== undefined) await caller.requireSession(id);
+    for (const id of [session, tree]) if (id !== undefined) await caller.requireSession(id, "read");
     const next = (after: AnyWait | undefined, most: number) =>
       runtime.waits.list(defined({ session, tree, after: after?.id ?? first, max: most }));
     return (await caller.own(max, next, ({ sessionId }) => sessionId)).map(publicWait);
@@ -159,7 +160,7 @@ export const HANDLERS: Handlers = {
   },
 
   listJobs: async ({ runtime, caller, query: { session, isLive, after: first, max = LIST_MAX } }) => {
-    if (session !== undefined) await caller.requireSession(session);
+    if (session !== undefined) await caller.requireSession(session, "read");
     const next = (after: { readonly id: string } | undefined, most: number) =>
       runtime.jobs.list(defined({ session, isLive, after: after?.id ?? first, max: most }));
     return caller.own(max, next as never, ({ sessionId }: Awaited<ReturnType<Runtime["jobs"]["get"]>>) => sessionId);
@@ -171,7 +172,7 @@ export const HANDLERS: Handlers = {
     return null;
   },
   listTriggers: async ({ runtime, caller, query: { session } }) => {
-    if (session !== undefined) await caller.requireSession(session);
+    if (session !== undefined) await caller.requireSession(session, "read");
     const all = session === undefined ? await runtime.triggers.list() : await runtime.triggers.of(session).list();
     const owned = await Promise.all(all.map(({ sessionId }) => caller.owns(sessionId)));
     return all.filter((_, index) => owned[index]);
@@ -188,18 +189,28 @@ export const HANDLERS: Handlers = {
   events: ({ runtime, caller, request, streams, query }) => {
     const after = lastId(request) ?? query.after;
     const filter = defined({ after, tag: query.tag, ...ownedBy(caller, query.owner) });
-    const source = runtime.observe(filter); // Throws for a wrong cursor, before the answer begins.
+    const open = () => runtime.observe(filter) as AsyncIterator<SessionEvent>;
     const name = `events ${JSON.stringify(filter)}`;
-    let isTaken = false;
-    const open = (): AsyncIterator<SessionEvent> => {
-      isTaken = true;
-      return source as AsyncIterator<SessionEvent>;
-    };
-    const response = streams.answer(request, caller.name, { name, open });
-    if (!isTaken) void source.return?.();
-    return response;
+    return streams.answer(request, caller.name, { name, fromNow: after === "latest", open });
   },
 };
+
+/**
+ * A turn is followed from its beginning, and the client has its first facts. This is not a generator, which could not be
+ * left while it waits.
+ */
+function factsAfter(turn: AsyncIterable<SessionEvent>, after: number): AsyncIterator<SessionEvent> {
+  const events = turn[Symbol.asyncIterator]();
+  return {
+    next: async () => {
+      for (;;) {
+        const found = await events.next();
+        if (found.done === true || !found.value.fact || Number.parseInt(found.value.cursor, 10) > after) return found;
+      }
+    },
+    return: async () => (await events.return?.()) ?? { done: true, value: undefined },
+  };
+}
 
 /** The caller's own owner counts, whatever the request says. */
 function ownedBy({ owner }: Caller, asked: string | undefined): { readonly owner?: string } {
@@ -213,8 +224,11 @@ function requireNoOwner({ owner }: Caller): void {
   if (owner !== undefined) throw new RuntimeError("server.forbidden", { action: "manage" });
 }
 
-/** What an `EventSource` has got when it comes back. */
-const lastId = (request: Request): string | undefined => request.headers.get("last-event-id") ?? undefined;
+/** What an `EventSource` has got when it comes back: it sends the id as UTF-8, and headers are read as Latin-1. */
+function lastId({ headers }: Request): string | undefined {
+  const id = headers.get("last-event-id");
+  return id === null ? undefined : Buffer.from(id, "latin1").toString("utf8");
+}
 
 async function using<T>(runtime: Runtime, id: string, run: (session: Session) => Promise<T>): Promise<T> {
   await using session = await runtime.session(id);

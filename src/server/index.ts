@@ -5,17 +5,18 @@ import { RuntimeError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { validatorOf } from "../tools/validator.ts";
+import { Answer, type HeaderList, responseOf } from "./answer.ts";
 import type { RouteName } from "./api.ts";
 import { jsonOf } from "./body.ts";
 import { Caller, Owners } from "./caller.ts";
 import { login, principalOf, requireSameSite, SAFE_HEADERS } from "./guard.ts";
 import { type Context, HANDLERS } from "./handlers.ts";
-import { type Listening, type ListenOptions, listen } from "./listen.ts";
+import { type Answered, type Listening, type ListenOptions, listen } from "./listen.ts";
 import { openapi } from "./openapi.ts";
 import { checkedOptions, type ServerOptions } from "./options.ts";
-import { problemResponse } from "./problem.ts";
+import { problemAnswer } from "./problem.ts";
 import { Rates } from "./rates.ts";
-import { BASE, ROUTES, type Route } from "./routes.ts";
+import { BASE, COUNT_MAX, ROUTES, type Route } from "./routes.ts";
 import { Streams } from "./streams.ts";
 
 export type { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait } from "./api.ts";
@@ -48,10 +49,11 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   app.get("/login", ({ req }) => login(req.raw, checked));
   for (const [path, { type, body }] of Object.entries(page))
     app.get(path, () => new Response(body as string, { headers: { "content-type": type } }));
-  for (const [name, webhook] of Object.entries(webhooks)) {
-    const handle = runtime.triggers.webhook(webhook);
-    app.post(`/webhooks/${encodeURIComponent(name)}`, ({ req }) => handle(req.raw));
-  }
+  const hooks = new Map(Object.entries(webhooks).map(([name, each]) => [name, runtime.triggers.webhook(each)]));
+  app.post(
+    "/webhooks/:name",
+    (context) => hooks.get(context.req.param("name"))?.(context.req.raw) ?? context.notFound(),
+  );
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
     const check = route.body === undefined || route.body === "bytes" ? undefined : validatorOf(route.body, name);
     app.on(route.method, BASE + route.path.replace(/\{(\w+)\}/g, ":$1"), async ({ req }) => {
@@ -61,83 +63,101 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       const path = req.param() as { readonly [name: string]: string };
       if (route.method !== "GET" && !rates.allows(caller.name))
         throw new RuntimeError("server.busy", { limit: "writesPerMinute", max: limits.writesPerMinute });
-      const session = await sessionOf(runtime, route, path.id);
-      if (session !== undefined) await caller.requireSession(session);
+      const session = await sessionOf(runtime, caller, route, path.id);
       await caller.requireRight(route.action, session);
-      const query = queryOf(route, new URL(request.url).searchParams);
+      const query = queryOf(route, request.url);
       const body = check === undefined ? undefined : await checkedBody(check, await jsonOf(request, limits.bodyBytes));
       const context = { runtime, caller, request, streams, limits, path, id: path.id ?? "", query, body };
       const answer = await (HANDLERS[name] as Handler)(context as unknown as Context<RouteName>);
       if (answer instanceof Response) return answer;
       if (route.status === 204) return new Response(null, { status: 204 });
-      return Response.json(answer, { status: route.status ?? 200 });
+      // Hono passes on what a handler returns.
+      return new Answer(JSON.stringify(answer), "application/json", route.status ?? 200) as unknown as Response;
     });
   }
-  app.notFound(({ req }) =>
-    problemResponse(new RuntimeError("server.route", { method: req.method, path: req.path.slice(0, 200) })),
-  );
-  app.onError((error, { req }) => {
-    const response = problemResponse(error);
-    if (response.status >= 500) report(onError, error, req.raw);
-    return response;
+  app.notFound(({ req }) => {
+    throw new RuntimeError("server.route", { method: req.method, path: req.path.slice(0, 200) });
+  });
+  app.onError((error) => {
+    throw error;
   });
 
-  const fetch = async (request: Request): Promise<Response> => {
+  const answer = async (request: Request): Promise<Answered> => {
+    let common = SAFE_HEADERS;
     try {
-      const isWebhook = new URL(request.url).pathname.startsWith("/webhooks/");
-      const origin = isWebhook ? undefined : requireSameSite(request, checked);
-      if (request.method === "OPTIONS" && origin !== undefined) return preflight(origin);
-      return secured(await app.fetch(request), origin);
+      const url = new URL(request.url);
+      const origin = url.pathname.startsWith("/webhooks/") ? undefined : requireSameSite(request, url, checked);
+      if (origin !== undefined) common = { ...SAFE_HEADERS, ...corsOf(origin) };
+      const isPreflight = request.method === "OPTIONS" && origin !== undefined;
+      return { answer: isPreflight ? preflight() : await app.fetch(request), common };
     } catch (error) {
-      return secured(problemResponse(error), undefined);
+      const problem = problemAnswer(error);
+      if (problem.status >= 500) report(onError, error, request);
+      return { answer: problem, common };
     }
+  };
+  const fetch = async (request: Request): Promise<Response> => {
+    const { answer: found, common } = await answer(request);
+    return responseOf(found, common);
   };
   return {
     fetch,
-    listen: (where) => listen(fetch, checked, where, () => streams.close()),
+    listen: (where) => listen({ answer, endStreams: () => streams.close() }, checked, where),
     openapi,
     close: () => streams.close(),
   };
 }
 
-/** The session that a route is about. Throws if there is none. */
-async function sessionOf(runtime: Runtime, { of }: Route, id = ""): Promise<string | undefined> {
+const unknown: { readonly [O in NonNullable<Route["of"]>]: (id: string) => RuntimeError } = {
+  session: (id) => new RuntimeError("session.unknown", { id }),
+  turn: (turnId) => new RuntimeError("turn.unknown", { turnId }),
+  wait: () => new RuntimeError("wait.unknown", {}),
+  job: (id) => new RuntimeError("job.unknown", { id }),
+};
+
+/** The session that a route is about. What another owner has looks as if it did not exist. */
+async function sessionOf(runtime: Runtime, caller: Caller, { of }: Route, id = ""): Promise<string | undefined> {
+  if (of === undefined) return undefined;
+  const session = await holderOf(runtime, of, id);
+  if (session === undefined || !(await caller.owns(session))) throw unknown[of](id);
+  return session;
+}
+
+async function holderOf(runtime: Runtime, of: NonNullable<Route["of"]>, id: string): Promise<string | undefined> {
   switch (of) {
-    case undefined:
-      return undefined;
     case "session":
       return id;
-    case "turn": {
-      const turn = await runtime.turns.find(id);
-      if (turn === undefined) throw new RuntimeError("turn.unknown", { turnId: id });
-      return turn.sessionId;
-    }
-    case "wait": {
-      const wait = await runtime.waits.get({ id });
-      if (wait === undefined) throw new RuntimeError("wait.unknown", {});
-      return wait.sessionId;
-    }
+    case "turn":
+      return (await runtime.turns.find(id))?.sessionId;
+    case "wait":
+      return (await runtime.waits.get({ id }))?.sessionId;
     case "job":
       return (await runtime.jobs.get(id)).sessionId;
   }
 }
 
-function queryOf({ query = {} }: Route, given: URLSearchParams): { readonly [name: string]: unknown } {
+function queryOf({ query = {} }: Route, url: string): { readonly [name: string]: unknown } {
   const found: { [name: string]: unknown } = {};
-  for (const [name, text] of given) {
+  if (!url.includes("?")) return found;
+  for (const [name, text] of new URL(url).searchParams) {
     const type = Object.hasOwn(query, name) ? query[name] : undefined;
     if (type === undefined)
       throw new RuntimeError("server.invalid", { problem: `unknown parameter \`${name.slice(0, 80)}\`` });
     if (type === "text") found[name] = text;
     else if (type === "flag" && (text === "true" || text === "false")) found[name] = text === "true";
-    else if (type === "number" && text !== "" && Number.isFinite(Number(text))) found[name] = Number(text);
-    else
-      throw new RuntimeError("server.invalid", {
-        problem: `\`${name}\` must be a ${type === "flag" ? "true or false" : type}`,
-      });
+    else if (type === "time" && /^\d{1,15}$/.test(text)) found[name] = Number(text);
+    else if (type === "count" && /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= COUNT_MAX)
+      found[name] = Number(text);
+    else throw new RuntimeError("server.invalid", { problem: `\`${name}\` must be ${MUST_BE[type]}` });
   }
   return found;
 }
+
+const MUST_BE = {
+  flag: "true or false",
+  time: "a time in milliseconds since 1970",
+  count: `a whole number from 1 to ${COUNT_MAX}`,
+};
 
 async function checkedBody(check: ReturnType<typeof validatorOf>, body: JsonObject | object): Promise<unknown> {
   const answer = check(body);
@@ -146,25 +166,20 @@ async function checkedBody(check: ReturnType<typeof validatorOf>, body: JsonObje
   return body;
 }
 
-function secured(response: Response, origin: string | undefined): Response {
-  const { headers } = response;
-  for (const [name, value] of Object.entries(SAFE_HEADERS)) headers.set(name, value);
-  if (origin === undefined) return response;
-  headers.set("access-control-allow-origin", origin);
-  headers.set("cross-origin-resource-policy", "cross-origin");
-  headers.set("vary", "origin");
-  return response;
-}
+const corsOf = (origin: string): HeaderList => ({
+  "access-control-allow-origin": origin,
+  "access-control-expose-headers": "retry-after",
+  "cross-origin-resource-policy": "cross-origin",
+  vary: "origin",
+});
 
-const preflight = (origin: string): Response =>
+const preflight = (): Response =>
   new Response(null, {
     status: 204,
     headers: {
-      "access-control-allow-origin": origin,
       "access-control-allow-methods": "GET, POST, PATCH, DELETE",
       "access-control-allow-headers": "authorization, content-type, last-event-id",
       "access-control-max-age": "600",
-      vary: "origin",
     },
   });
 

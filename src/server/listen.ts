@@ -1,11 +1,15 @@
 // Listens with Node's HTTP server. `hono` translates requests and responses; it is loaded here only.
-import type { Server as HttpServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Http2Bindings, HttpBindings } from "@hono/node-server";
 import { RuntimeError } from "../model/errors.ts";
 import { describeThrown } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
-import { isLoopback } from "./guard.ts";
-import type { ServerOptions } from "./options.ts";
+import { Answer, type HeaderList, responseOf } from "./answer.ts";
+import { isLoopback, SAFE_HEADERS } from "./guard.ts";
+import type { LIMITS, ServerOptions } from "./options.ts";
+import { problemAnswer } from "./problem.ts";
+import { EVENT_STREAM } from "./streams.ts";
 
 export interface ListenOptions {
   /** Default: 0, any free port. */
@@ -23,24 +27,58 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** A client that sends its headers or its body more slowly than this is cut off. */
 const HEADERS_MS = 10_000;
-const REQUEST_MS = 30_000;
 const HEADER_BYTES = 16 * 1024;
+/** How many beats of a stream a client may leave unread before its connection is cut. */
+const BEATS_UNREAD = 4;
+/** How long `close()` waits for answers under way. */
+const GRACE_MS = 5_000;
+
+/** An answer, and the headers that each answer has. */
+export interface Answered {
+  readonly answer: Answer | Response;
+  readonly common: HeaderList;
+}
+interface Answering {
+  answer(request: Request): Promise<Answered>;
+  endStreams(): void;
+}
 
 export async function listen(
-  fetch: (request: Request) => Promise<Response>,
-  { token, authorize }: ServerOptions,
+  { answer, endStreams }: Answering,
+  { token, authorize, limits: { requestMs, beatMs } }: ServerOptions & { readonly limits: typeof LIMITS },
   options: ListenOptions = {},
-  endStreams: () => void,
 ): Promise<Listening> {
   requireKnown("server.listen", options, KNOWN);
   const { port = 0, host = "127.0.0.1" } = options;
   if (!isLoopback(host) && token === undefined && authorize === undefined)
     throw new RuntimeError("server.bind", { host });
-  const { createAdaptorServer } = await import("@hono/node-server");
-  const serverOptions = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, maxHeaderSize: HEADER_BYTES };
-  const server = createAdaptorServer({ fetch, serverOptions, overrideGlobalObjects: false }) as HttpServer;
+  const [{ getRequestListener }, { RESPONSE_ALREADY_SENT }] = await Promise.all([
+    import("@hono/node-server"),
+    import("@hono/node-server/utils/response"),
+  ]);
+  const bounds = {
+    headersTimeout: Math.min(HEADERS_MS, requestMs),
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(1_000, requestMs),
+    maxHeaderSize: HEADER_BYTES,
+  };
+  const write = async (request: Request, { outgoing }: HttpBindings | Http2Bindings): Promise<Response> => {
+    const { answer: found, common } = await answer(request);
+    if (found instanceof Answer) {
+      const length = { "content-length": String(Buffer.byteLength(found.text)) };
+      (outgoing as ServerResponse).writeHead(found.status, { ...found.headers, ...common, ...length });
+      outgoing.end(found.text);
+      return RESPONSE_ALREADY_SENT;
+    }
+    // A client that does not read must not hold its stream for ever.
+    if (found.headers.get("content-type") === EVENT_STREAM)
+      outgoing.setTimeout(BEATS_UNREAD * beatMs, () => outgoing.destroy());
+    return responseOf(found, common);
+  };
+  const malformed = new RuntimeError("server.invalid", { problem: "the path or the host is malformed" });
+  const errorHandler = (): Response => responseOf(problemAnswer(malformed), SAFE_HEADERS);
+  const server = createServer(bounds, getRequestListener(write, { errorHandler, overrideGlobalObjects: false }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => reject(new RuntimeError("server.listen", { problem: describeThrown(error) })));
     server.listen(port, host, resolve);
@@ -54,7 +92,9 @@ export async function listen(
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       endStreams();
       server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), GRACE_MS);
       await closed;
+      clearTimeout(cut);
     },
   };
 }

@@ -1,9 +1,14 @@
 // The OpenAPI 3.1 document, made from the table of routes.
 import type { JsonObject } from "../model/json.ts";
-import { BASE, paramsIn, ROUTES, type Route } from "./routes.ts";
+import { BASE, COUNT_MAX, paramsIn, ROUTES, type Route } from "./routes.ts";
 import { version } from "./version.ts";
 
-const TYPES = { text: { type: "string" }, number: { type: "number" }, flag: { type: "boolean" } } as const;
+const TYPES = {
+  text: { type: "string" },
+  count: { type: "integer", minimum: 1, maximum: COUNT_MAX },
+  time: { type: "integer", minimum: 0 },
+  flag: { type: "boolean" },
+} as const;
 /** Errors that each route may answer. */
 const COMMON = [
   "server.unauthorized",
@@ -59,7 +64,7 @@ export const openapi: JsonObject = {
         properties: {
           type: TYPES.text,
           title: TYPES.text,
-          status: TYPES.number,
+          status: { type: "integer" },
           code: TYPES.text,
           hint: TYPES.text,
           retry: { enum: ["never", "unchanged", "reload", "reopen"] },

@@ -49,6 +49,10 @@ export interface ServerLimits {
   readonly streamsInAll?: number | undefined;
   /** Requests of one caller in a minute that change something. Default: 600. */
   readonly writesPerMinute?: number | undefined;
+  /** How long a client may take to send a request, in milliseconds, with `listen()`. Default: 30,000. */
+  readonly requestMs?: number | undefined;
+  /** A comment in each event stream this often keeps the connection open, in milliseconds. Default: 15,000. */
+  readonly beatMs?: number | undefined;
 }
 export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
   bodyBytes: 2 ** 20,
@@ -56,6 +60,8 @@ export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
   streams: 64,
   streamsInAll: 4_096,
   writesPerMinute: 600,
+  requestMs: 30_000,
+  beatMs: 15_000,
 };
 
 const KNOWN: Known<ServerOptions> = {
@@ -64,6 +70,7 @@ const KNOWN: Known<ServerOptions> = {
 };
 const KNOWN_LIMITS: Known<ServerLimits> = {
   ...{ bodyBytes: true, blobBytes: true, streams: true, streamsInAll: true, writesPerMinute: true },
+  ...{ requestMs: true, beatMs: true },
 };
 
 export const TOKEN_MIN = 16;

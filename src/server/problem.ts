@@ -1,5 +1,6 @@
 // Errors as `application/problem+json`: a status for each code, and nothing of what only the server's logs may have.
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
+import { Answer } from "./answer.ts";
 import type { Problem } from "./api.ts";
 
 const EXACT: { readonly [C in Code]?: number } = {
@@ -58,10 +59,10 @@ export function problemOf(error: unknown): Problem {
 const unknownSession = ({ details: { id } }: { readonly details: { readonly id: string } }): RuntimeError =>
   new RuntimeError("session.unknown", { id });
 
-export const problemResponse = (error: unknown): Response => {
+export const problemAnswer = (error: unknown): Answer => {
   const problem = problemOf(error);
-  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  const headers: Record<string, string> = {};
   if (problem.status === 401) headers["www-authenticate"] = "Bearer";
   if (problem.status === 429 || problem.status === 503) headers["retry-after"] = "1";
-  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+  return new Answer(JSON.stringify(problem), "application/problem+json", problem.status, headers);
 };

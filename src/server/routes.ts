@@ -14,7 +14,7 @@ export interface Route {
   readonly summary: string;
   /** What `{id}` names. The server checks that the caller owns it, before the handler runs. */
   readonly of?: "session" | "turn" | "wait" | "job";
-  readonly query?: { readonly [name: string]: "text" | "number" | "flag" };
+  readonly query?: { readonly [name: string]: "text" | "count" | "time" | "flag" };
   /** The JSON Schema of the body, or `bytes`. */
   readonly body?: JsonObject | "bytes";
   /** Default: 200. */
@@ -25,6 +25,9 @@ export interface Route {
   readonly errors?: readonly Code[];
 }
 
+/** The longest page of a list. */
+export const COUNT_MAX = 1_000;
+
 const text = { type: "string" };
 const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
   type: "object",
@@ -34,7 +37,7 @@ const object = (properties: JsonObject, required: readonly string[] = []): JsonO
 });
 const anything: JsonObject = {};
 const reason = object({ reason: text });
-const page = { after: "text", max: "number" } as const;
+const page = { after: "text", max: "count" } as const;
 
 export const ROUTES: { readonly [N in RouteName]: Route } = {
   health: { method: "GET", path: "/health", action: "public", summary: "Whether the server is there." },
@@ -106,7 +109,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     of: "session",
     action: "read",
     summary: "Reads nodes of all frames, newest first.",
-    query: { before: "text", max: "number" },
+    query: { before: "text", max: "count" },
   },
   sessionStates: {
     method: "GET",
@@ -246,8 +249,8 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     action: "read",
     summary: "Lists turns, newest first.",
     query: {
-      ...{ session: "text", owner: "text", state: "text", outcome: "text", model: "text", since: "number" },
-      ...{ until: "number" },
+      ...{ session: "text", owner: "text", state: "text", outcome: "text", model: "text", since: "time" },
+      ...{ until: "time" },
       ...page,
     },
     errors: ["cursor.unknown"],
@@ -359,7 +362,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/occurrences",
     action: "manage",
     summary: "Lists events and what they started, newest first.",
-    query: { event: "text", before: "text", max: "number" },
+    query: { event: "text", before: "text", max: "count" },
   },
   emitEvent: {
     method: "POST",

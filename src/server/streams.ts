@@ -1,17 +1,19 @@
 // Server-sent events: shared sources, heartbeats and the bounds on open streams.
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionEvent } from "../model/event.ts";
-import { Broadcast, type Reader } from "./broadcast.ts";
+import { Broadcast, type Reader, utf8 } from "./broadcast.ts";
 import type { LIMITS } from "./options.ts";
 
-/** A comment this often, so that proxies keep the connection and a dead one is noticed. */
-const BEAT_MS = 15_000;
-/** A reader that takes nothing for this long is gone. */
-const SILENT_MS = 60_000;
+const START = utf8.encode("retry: 1000\n\n");
+const BEAT = utf8.encode(": \n\n");
+export const EVENT_STREAM = "text/event-stream";
+const HEADERS = { "content-type": EVENT_STREAM, "x-accel-buffering": "no" };
 
 export interface Source {
   /** Streams with the same name share a source. */
   readonly name: string;
+  /** A reader gets only what comes after it has joined. */
+  readonly fromNow?: boolean;
   open(): AsyncIterator<SessionEvent>;
 }
 
@@ -19,8 +21,8 @@ export class Streams {
   readonly #limits: typeof LIMITS;
   readonly #sources = new Map<string, Broadcast>();
   readonly #open = new Map<string, number>();
-  readonly #closing = new AbortController();
-  #count = 0;
+  readonly #ends = new Set<() => void>();
+  #isClosed = false;
 
   constructor(limits: typeof LIMITS) {
     this.#limits = limits;
@@ -28,44 +30,34 @@ export class Streams {
 
   /** Answers with the events of a source, until it ends, the client leaves or the server closes. */
   answer(request: Request, caller: string, source: Source): Response {
-    const { streams, streamsInAll } = this.#limits;
+    const { streams, streamsInAll, beatMs } = this.#limits;
     const open = this.#open.get(caller) ?? 0;
     if (open >= streams) throw new RuntimeError("server.busy", { limit: "streams", max: streams });
-    if (this.#count >= streamsInAll)
+    if (this.#ends.size >= streamsInAll)
       throw new RuntimeError("server.busy", { limit: "streamsInAll", max: streamsInAll });
-    this.#open.set(caller, open + 1);
-    this.#count++;
+    if (request.method === "HEAD") return new Response(null, { headers: HEADERS }); // Nobody would read the events.
     const { reader, leave } = this.#join(source);
-    let isOver = false;
+    this.#open.set(caller, open + 1);
     const end = (): void => {
-      if (isOver) return;
-      isOver = true;
+      if (!this.#ends.delete(end)) return;
       clearInterval(beat);
       request.signal.removeEventListener("abort", end);
-      this.#closing.signal.removeEventListener("abort", end);
       leave();
-      this.#count--;
       const left = (this.#open.get(caller) ?? 1) - 1;
       if (left === 0) this.#open.delete(caller);
       else this.#open.set(caller, left);
     };
-    let takenAt = Date.now();
-    const beat = setInterval(() => {
-      if (Date.now() - takenAt > SILENT_MS) end();
-      else reader.push(": \n\n");
-    }, BEAT_MS);
+    this.#ends.add(end);
+    const beat = setInterval(() => reader.push(BEAT), beatMs);
     beat.unref();
-    if (request.signal.aborted || this.#closing.signal.aborted) end();
+    if (request.signal.aborted || this.#isClosed) end();
     request.signal.addEventListener("abort", end, { once: true });
-    this.#closing.signal.addEventListener("abort", end, { once: true });
-    const utf8 = new TextEncoder();
     const body = new ReadableStream<Uint8Array>(
       {
-        start: (controller) => controller.enqueue(utf8.encode("retry: 1000\n\n")),
+        start: (controller) => controller.enqueue(START),
         async pull(controller) {
-          const text = await reader.next();
-          takenAt = Date.now();
-          if (text !== undefined) return controller.enqueue(utf8.encode(text));
+          const bytes = await reader.next();
+          if (bytes !== undefined) return controller.enqueue(bytes);
           end();
           controller.close(); // After a cancel this throws, and nobody reads any more.
         },
@@ -73,12 +65,12 @@ export class Streams {
       },
       { highWaterMark: 1 },
     );
-    return new Response(body, { headers: { "content-type": "text/event-stream", "x-accel-buffering": "no" } });
+    return new Response(body, { headers: HEADERS });
   }
 
-  #join({ name, open }: Source): { readonly reader: Reader; leave(): void } {
+  #join({ name, fromNow, open }: Source): { readonly reader: Reader; leave(): void } {
     const known = this.#sources.get(name);
-    const joined = known?.join();
+    const joined = known?.join(fromNow);
     if (known !== undefined && joined !== undefined) return { reader: joined, leave: () => known.leave(joined) };
     const made = new Broadcast(open(), () => {
       if (this.#sources.get(name) === made) this.#sources.delete(name);
@@ -89,6 +81,7 @@ export class Streams {
   }
 
   close(): void {
-    this.#closing.abort();
+    this.#isClosed = true;
+    for (const end of [...this.#ends]) end();
   }
 }

@@ -876,13 +876,17 @@ export interface Store {
 
   /** Turns as records: open ones, and ended ones as long as their session exists. */
   readonly turns: {
-    /** Returns turns, the latest accepted first. `before`: the cursor of the last turn of the previous page. */
+    /**
+     * Returns turns, the latest accepted first. `before`: the cursor of the last turn of the previous page. `now` shows
+     * which leases have lapsed; without it only a process that is known to be dead has left its turn.
+     */
     list(page: {
       readonly session?: SessionId;
       readonly before?: string;
       readonly max: number;
+      readonly now?: number;
     }): Awaitable<readonly StoredTurn[]>;
-    get(turn: TurnId): Awaitable<StoredTurn | undefined>;
+    get(turn: TurnId, now?: number): Awaitable<StoredTurn | undefined>;
     /**
      * Returns the kept journal of an ended turn; undefined if none is kept. Throws `store.corrupt` if it is damaged,
      * which nothing else notices.

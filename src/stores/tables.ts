@@ -8,7 +8,7 @@ import type { CancelRequest } from "../model/outcome.ts";
 import type { Usage } from "../model/usage.ts";
 import type { WaitAbout, WaitAnswer, WaitedTurns } from "../model/wait.ts";
 import type { TurnEvent } from "../turn/event.ts";
-import type { KeptJournal } from "./rows/codec.ts";
+import type { InputContent, KeptJournal } from "./rows/codec.ts";
 import type { Ended } from "./rows/ended.ts";
 import { type Awaits, type Moves, OVER } from "./rows/job.ts";
 import { SCHEDULE, type SubscriptionBody } from "./rows/trigger.ts";
@@ -286,7 +286,7 @@ export interface TurnRow {
    */
   readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }
-export type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+export type { InputContent } from "./rows/codec.ts";
 /** Without it, the fact of the acceptance would have another time once the input is settled. */
 export type SettledInput = Pick<NewInput, "at" | "metadata">;
 export const TURN = table<TurnRow>()(
@@ -553,7 +553,7 @@ export const JOB_LINE = table<JobLineRow>()("job_line", { job: "number", n: "num
 });
 
 /** The line counters of a job, and the latest call that took lines. */
-export interface JobSaidRow {
+export interface JobLineCountsRow {
   readonly job: number;
   /** The number of the last line, even if that was dropped. */
   readonly last: number;
@@ -564,7 +564,7 @@ export interface JobSaidRow {
   readonly since: number;
   readonly taken: number;
 }
-export const JOB_SAID = table<JobSaidRow>()(
+export const JOB_LINE_COUNTS = table<JobLineCountsRow>()(
   "job_said",
   { job: "number", last: "number", lines: "number", key: "name", since: "number", taken: "number" },
   ["job"],
@@ -645,5 +645,5 @@ export const DELIVERY = table<DeliveryRow>()(
 export const TABLES: readonly Table[] = [
   ...[SESSION, SESSION_TAG, PROFILE, STATE, LEDGER, GONE, SEGMENT, TURN, JOURNAL, NOTE, ATTEMPT, WAIT, OPERATION],
   OPERATION_NOTE,
-  ...[JOB, JOB_EVENT, JOB_OWNER, JOB_AWAIT, JOB_LINE, JOB_SAID, SUBSCRIPTION, OCCURRENCE, DELIVERY],
+  ...[JOB, JOB_EVENT, JOB_OWNER, JOB_AWAIT, JOB_LINE, JOB_LINE_COUNTS, SUBSCRIPTION, OCCURRENCE, DELIVERY],
 ];

@@ -15,6 +15,8 @@ import type { WaitKind } from "../model/wait.ts";
  * short. A listener that throws or blocks changes nothing; the runtime reports it once, as an event.
  */
 export interface TelemetryListener {
+  /** The kinds of spans that `start` and `end` get. What nobody wants is not made. Default: all. */
+  readonly kinds?: readonly Span["kind"][] | undefined;
   /** Some work begins. `end` is called with the same object, so a listener can use it as a key. */
   start?(span: Span): void;
   /** The work is over here: the span has its end and its results. */

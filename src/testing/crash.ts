@@ -3,19 +3,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type Known, type Optional, requireKnown } from "../model/known.ts";
+import { backendAt, type CrashBackendName } from "./crash/backends.ts";
 import { type CrashWorld, live, type Orders } from "./crash/life.ts";
 import type { Picture } from "./crash/picture.ts";
-import { type PlaceName, placeAt } from "./crash/places.ts";
 import { type Amounts, planned, type Trial } from "./crash/plan.ts";
 import { CrashReport, type CrashRow, type Violation } from "./crash/report.ts";
 import { type Setting, Stage, type Tried } from "./crash/trial.ts";
 
+export type { CrashBackend, OpenedBackend, TrialResources } from "./crash/backends/backend.ts";
+export { postgresBackend } from "./crash/backends/postgres.ts";
+export { crashBackends } from "./crash/backends.ts";
 export type { ViolationKind } from "./crash/judge.ts";
 export type { CrashWorld } from "./crash/life.ts";
 export type { Picture } from "./crash/picture.ts";
-export type { OpenedPlace, Place, TrialPlace } from "./crash/places/place.ts";
-export { postgresPlace } from "./crash/places/postgres.ts";
-export { places } from "./crash/places.ts";
 export type { Trial } from "./crash/plan.ts";
 export { recited } from "./crash/recited.ts";
 export { CrashReport, type CrashRow, type Violation } from "./crash/report.ts";
@@ -56,17 +56,17 @@ export interface CrashOptions extends Optional<Amounts> {
   /** Arguments for `node` before the program, for example a loader. */
   readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial with its violations. */
-  readonly onTrial?: ((told: TrialTold) => void) | undefined;
-  /** Where the scenarios run: a place of the kit by name, or the URL of a module with one. Default: `sqlite`. */
-  readonly place?: PlaceName | URL | undefined;
+  readonly onTrial?: ((told: TrialResult) => void) | undefined;
+  /** Where the scenarios run: a crash backend of the kit by name, or the URL of a module with one. Default: `sqlite`. */
+  readonly place?: CrashBackendName | URL | undefined;
   /**
-   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to test the kit with broken
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the backend: to test the kit with broken
    * ones.
    */
   readonly around?: URL | undefined;
 }
 
-export interface TrialTold {
+export interface TrialResult {
   readonly scenario: string;
   readonly trial: Trial;
   readonly violations: readonly Violation[];
@@ -124,7 +124,7 @@ class Kit {
   async test(scenarios: readonly URL[]): Promise<CrashReport> {
     const { parallel = 2, onTrial, place = "sqlite" } = this.#options;
     const where = place instanceof URL ? place.href : place;
-    const found = { where, place: await placeAt(where) };
+    const found = { where, place: await backendAt(where) };
     const cast = await pool(scenarios, parallel, async (url) => this.#rehearsed(url, found));
     const trials = cast.flatMap((actor) => actor.trials.map((trial) => ({ actor, trial })));
     let done = 0;

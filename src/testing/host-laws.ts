@@ -764,7 +764,7 @@ export const hostLaws: readonly HostLaw[] = [
 
   // ── Effects ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  law("H9 an effect that throws or rejects is a failed event, and the turn goes on", async (turn) => {
+  law("H9 an effect that throws or rejects is a failed event, and the turn continues", async (turn) => {
     const boom = async (): Promise<never> => {
       throw new Error("boom");
     };
@@ -900,7 +900,7 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.hearsNothing();
   }),
 
-  law("wait: the next worker hears an answer that came in between", async (turn, stage) => {
+  law("wait: the next worker receives an answer that came in between", async (turn, stage) => {
     const waiting = wait(stage.world.now() + 5_000);
     await turn.start(waiting);
     await turn.run.leave();
@@ -1074,7 +1074,7 @@ export const hostLaws: readonly HostLaw[] = [
   // ── Parking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   parkingLaw(
-    "park: what was handed out is durable before the lease is given up, and is folded by the next",
+    "park: delivered events are durable before the lease is released, and the next worker folds them",
     async (turn, stage) => {
       const waiting = wait(stage.world.now() + 5_000);
       await turn.start(FIRST, waiting);
@@ -1212,7 +1212,7 @@ export const hostLaws: readonly HostLaw[] = [
   // ── Endings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   law(
-    "grace: its start aborts the signals of all that is open; what still answers is heard, until it is over",
+    "grace: its start aborts the signals of all open effects; later answers count until the grace ends",
     async (turn, stage) => {
       await turn.start(ASK, EXEC, FIRST, SECOND, SETTLE);
       await turn.start(grace(stage.world.now() + 200));
@@ -1335,7 +1335,7 @@ export const hostLaws: readonly HostLaw[] = [
     assert.deepEqual([turn.begun, await stage.jobs()], [[jobId("one")], ["one"]]);
   }),
 
-  law("end: a turn that is over leaves no timer", async (turn, stage) => {
+  law("end: an ended turn leaves no timer", async (turn, stage) => {
     const other = await stage.begin("bob");
     for (const [each, key] of [[turn, KEY] as const, [other, OTHER_KEY] as const]) {
       const waiting = wait(stage.world.now() + 5_000, key);

@@ -1,22 +1,22 @@
 export { both, calls, cut, ends, type Scripted, says, scripted, thinks } from "../providers/scripted.ts";
 export { amnesiac } from "./amnesiac.ts";
 export {
+  type CrashBackend,
   type CrashOptions,
   CrashReport,
   type CrashRow,
   type CrashWorld,
+  crashBackends,
   crashTest,
   type DefinedScenario,
   defineScenario,
-  type OpenedPlace,
+  type OpenedBackend,
   type Picture,
-  type Place,
-  places,
-  postgresPlace,
+  postgresBackend,
   recited,
   type Scenario,
   type Trial,
-  type TrialPlace,
+  type TrialResources,
   type Violation,
   type ViolationKind,
 } from "./crash.ts";

@@ -210,7 +210,7 @@ export const providerLaws: readonly ProviderLaw[] = [
       }),
   },
   {
-    law: "an aborted call ends soon, and a call beside it goes on",
+    law: "an aborted call ends soon, and a call beside it continues",
     async check(make) {
       for (const request of REQUESTS) {
         const alone = await read(make(LONG), request);
@@ -235,7 +235,7 @@ export const providerLaws: readonly ProviderLaw[] = [
     },
   },
   {
-    law: "a call that was aborted before it began ends soon, and says nothing",
+    law: "a call that was aborted before it began ends soon, and has no output",
     async check(make) {
       const stream = open(make(LONG), REQUESTS[0]!, AbortSignal.abort());
       const parts: ModelPart[] = [];

@@ -102,7 +102,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "what is to be awaited says so to code that does not",
+    law: "a value that must be awaited throws a hint in code that does not await it",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const binds = [
@@ -211,7 +211,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "a cell does not wait for reads that it does not await, and none is made when it is over",
+    law: "a cell does not wait for reads that it does not await, and makes no reads after its end",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const left = await play(guest, "history[0].then(() => { heard = true; }); var heard = false; 'over'", MESSAGES);
@@ -287,7 +287,7 @@ export const aroundLaws: readonly SandboxLaw[] = [
     },
   },
   {
-    law: "the variables that code made are told at the end of a cell, the newest last, without running code",
+    law: "the variables that code made are reported at the end of a cell, the newest last, without running code",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const around: PlayOptions = { modules: ["files"], binds: [{ name: "limit", value: 5 }] };

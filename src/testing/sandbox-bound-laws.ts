@@ -80,7 +80,7 @@ export const boundLaws: readonly SandboxLaw[] = [
     },
   },
   {
-    law: "what a cell printed before it was stopped is told",
+    law: "a stopped cell reports what it printed before",
     async check(sandbox) {
       const { printed } = await inGuest(sandbox, (guest) => play(guest, "print('here'); for (;;);"), undefined, {
         stepsMax: 10,
@@ -89,7 +89,7 @@ export const boundLaws: readonly SandboxLaw[] = [
     },
   },
   {
-    law: "steps, calls and output are counted over the whole cell, and anew in the next",
+    law: "steps, calls and output are counted over the whole cell, and from zero in the next",
     check: (sandbox) =>
       inGuest(
         sandbox,

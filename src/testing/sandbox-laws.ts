@@ -247,7 +247,7 @@ const laws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "nothing of a cell that is refused runs, and it is told where it is wrong",
+    law: "nothing of a refused cell runs, and the error has its position",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         await play(guest, "var n = 1");
@@ -347,7 +347,7 @@ const laws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "promises that nobody caught are told at the end of the cell, those caught late are not",
+    law: "unhandled rejections are reported at the end of the cell, those caught late are not",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const { end } = await play(

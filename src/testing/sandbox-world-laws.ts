@@ -136,7 +136,7 @@ export const worldLaws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "ordinary code may give its objects and classes a toString, a constructor or a then of their own",
+    law: "ordinary code can give its objects and classes a custom toString, constructor or then",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         const code = `
@@ -149,7 +149,7 @@ export const worldLaws: readonly SandboxLaw[] = [
       }),
   },
   {
-    law: "whatever is thrown can be told",
+    law: "every thrown value can be reported",
     check: (sandbox) =>
       inGuest(sandbox, async (guest) => {
         for (const [thrown, name, message] of [

@@ -30,7 +30,7 @@ test("E8 sleepers wake in the order of their times, and each sees its own", asyn
   expect(world.now()).toBe(100);
 });
 
-test("E8 a sleep that is over, cut short or called off ends without an error", async () => {
+test("E8 a sleep that has ended, was cut short or was cancelled ends without an error", async () => {
   const world = simulatedWorld();
   const [before, during] = [AbortSignal.abort(), new AbortController()];
   const sleeps = [world.sleep(0), world.sleep(-5), world.sleep(50, before), world.sleep(50, during.signal)];

@@ -1,6 +1,7 @@
-import type { CatalogEdit, Owned } from "../kernel/hooks.ts";
+import type { CatalogEdit } from "../kernel/hook-values.ts";
+import type { Owned } from "../kernel/hooks.ts";
 import { isSamePrompt } from "../kernel/prompt.ts";
-import type { Permissions } from "../kernel/services.ts";
+import type { Permissions } from "../kernel/session-requests.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { frozen, type JsonObject } from "../model/json.ts";
 import type { PromptPart } from "../model/prompt.ts";

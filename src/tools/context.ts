@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Deadline } from "../kernel/deadline.ts";
 import { jobsUntil, MonitorsUntil } from "../kernel/hook-event.ts";
-import type { Site } from "../kernel/hook-runner.ts";
+import type { HookCallContext } from "../kernel/hook-runner.ts";
 import type { ServiceName, Services } from "../kernel/services.ts";
 import type { PluginStates } from "../kernel/states.ts";
 import type { ToolContext } from "../kernel/tool.ts";
@@ -19,7 +19,7 @@ export interface CallTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   readonly states: PluginStates;
-  siteOfCall(scope: Scope, effect: EffectOf<"call">): Site;
+  contextOfCall(scope: Scope, effect: EffectOf<"call">): HookCallContext;
   answerable(effect: EffectOf<"call">, deferral: Deferral, schema: JsonObject | undefined): Promise<WaitKey>;
   readonly show: Showing;
 }
@@ -48,7 +48,7 @@ export class CallContext implements ToolContext {
   readonly #turn: CallTurn;
   readonly #plugin: string;
   readonly #output: JsonObject | undefined;
-  #made: Site | undefined;
+  #made: HookCallContext | undefined;
   #deadline: Deadline | undefined;
   /** Output of a tool after its attempt has ended is dropped. */
   #isOver = false;
@@ -97,12 +97,12 @@ export class CallContext implements ToolContext {
     return this.#state;
   }
 
-  get #site(): Site {
-    this.#made ??= this.#turn.siteOfCall(this.#scope, this.#effect);
+  get #hookContext(): HookCallContext {
+    this.#made ??= this.#turn.contextOfCall(this.#scope, this.#effect);
     return this.#made;
   }
   #service<N extends ServiceName>(service: N): Services[N] {
-    return this.#site.service(service, this.#plugin);
+    return this.#hookContext.service(service, this.#plugin);
   }
   get session(): Services["session"] {
     return this.#service("session");
@@ -155,13 +155,13 @@ export class CallContext implements ToolContext {
   }
   // These return closures, because tools often take them off the context: `const { once } = context`.
   get read(): ToolContext["read"] {
-    return (point) => this.#site.read(point);
+    return (point) => this.#hookContext.read(point);
   }
   get extension(): ToolContext["extension"] {
-    return ({ id }) => this.#site.extension(id) as never;
+    return ({ id }) => this.#hookContext.extension(id) as never;
   }
   get once(): ToolContext["once"] {
-    return (name, run) => this.#site.onceHere(this.#plugin, name, run);
+    return (name, run) => this.#hookContext.onceHere(this.#plugin, name, run);
   }
   get progress(): ToolContext["progress"] {
     return (value) => {

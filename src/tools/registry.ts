@@ -10,7 +10,7 @@
 //     added meanwhile is new to everyone, and is taken in at once.
 
 import { createHash } from "node:crypto";
-import type { ToolGrant } from "../kernel/services.ts";
+import type { ToolGrant } from "../kernel/session-requests.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import {
@@ -246,15 +246,15 @@ export class Registry {
    * Turns a state from elsewhere or from earlier into choices. Entries for tools that are not there are kept as
    * orphans.
    */
-  restore(kept: ToolState): ToolChoices {
-    requireState(kept);
+  restore(saved: ToolState): ToolChoices {
+    requireState(saved);
     const tools: { [name: string]: ToolChoices["tools"][string] } = {};
-    for (const [name, { source, availability }] of Object.entries(kept.tools)) {
+    for (const [name, { source, availability }] of Object.entries(saved.tools)) {
       const bound = this.#entries.get(name);
       const isPlain = bound?.source === source && availability === (bound.manifest.availability ?? "callable");
       if (!isPlain) tools[name] = { source, availability };
     }
-    return { ...this.#choices, generation: Math.max(kept.generation, this.generation) + 1, tools };
+    return { ...this.#choices, generation: Math.max(saved.generation, this.generation) + 1, tools };
   }
 
   #unknown(name: string): RuntimeError {

@@ -56,8 +56,8 @@ function controlled(name: string, control: Control, bytesMax: number): ToolOutpu
     return { ...output, control: { kind: "fail", code, message } };
   }
   const value = sure.kind === "finish" ? (sure.value ?? null) : null;
-  const kept: Control = sure.kind === "finish" ? { ...sure, value } : sure;
-  return within(name, { kind: "value", value, control: kept }, JSON.stringify(found.json), bytesMax);
+  const storedControl: Control = sure.kind === "finish" ? { ...sure, value } : sure;
+  return within(name, { kind: "value", value, control: storedControl }, JSON.stringify(found.json), bytesMax);
 }
 
 const DEPTH_MAX = 4;
@@ -80,13 +80,13 @@ function withAttachments(
   depth = 0,
 ): unknown {
   if (value instanceof Attachable) {
-    const kept = keep(value);
-    found.push(kept);
+    const attachment = keep(value);
+    found.push(attachment);
     return {
-      attachment: kept.hash,
-      mediaType: kept.mediaType,
-      bytes: kept.bytes,
-      ...(kept.name === undefined ? {} : { name: kept.name }),
+      attachment: attachment.hash,
+      mediaType: attachment.mediaType,
+      bytes: attachment.bytes,
+      ...(attachment.name === undefined ? {} : { name: attachment.name }),
     };
   }
   if (depth >= DEPTH_MAX || !isContainer(value)) return value;

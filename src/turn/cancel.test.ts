@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
-import type { Said } from "../../test/turn/play.ts";
+import type { AnswerContent } from "../../test/turn/play.ts";
 import {
   approved,
   broke,
@@ -23,11 +23,11 @@ import { asInputId } from "../model/ids.ts";
 import { text } from "../model/message.ts";
 
 const said = (turn: Telling): Telling => turn.until("r1.ask").answer("r1.ask", replied("Let me look.", call("search")));
-const prepared: Said = { kind: "prepared", responds: true, compacts: true };
+const prepared: AnswerContent = { kind: "prepared", responds: true, compacts: true };
 const aside = { role: "user", parts: [text("Mind the date.")] } as const;
 
 /** Where a cancel can find a turn: how it got there, what is open then, and an answer that comes in the grace. */
-const PHASES: readonly { phase: string; reach: () => Telling; open: string; answer: Said; text: string }[] = [
+const PHASES: readonly { phase: string; reach: () => Telling; open: string; answer: AnswerContent; text: string }[] = [
   {
     phase: "preparing",
     reach: () => tell(toolLoop),
@@ -135,7 +135,7 @@ describe.each(PHASES)("a cancel while the turn is $phase", ({ reach, open, answe
     expect(turn.state.winding).toMatchObject({ cancel: { requestId: "req_1", reason: "wrong question" } });
   });
 
-  test("ends the turn when the grace is over and it has not answered", () => {
+  test("ends the turn when the grace has ended and it has not answered", () => {
     const turn = reach().cancel().answer("grace", slept);
     const isHeard = open === "finalize" || open === "r1.settle"; // These have deadlines of their own.
     expect(turn.last.dropped).toEqual(isHeard ? [] : [open]);
@@ -167,7 +167,7 @@ describe("T7 a cancel while calls are made", () => {
   const statuses = (turn: Telling): readonly string[] =>
     turn.log.find((line) => line.startsWith("tool:"))?.match(/(?<=\[)[\w-]+ \w+/g) ?? [];
 
-  test("gives up what waits, lets what runs finish, and starts nothing", () => {
+  test("drops the waiting calls, lets the running calls finish, and starts nothing", () => {
     const turn = busy().cancel();
     expect([...turn.last.dropped].toSorted()).toEqual(["r1.call.2.b1", "r1.call.3.w", "r1.call.4.w1"]);
     expect(names(turn.last.effects)).toEqual(["grace"]);
@@ -268,13 +268,13 @@ describe("a cancel", () => {
   test("after a plugin stopped the turn is noted, and the first reason stands", () => {
     const abort = { plugin: "acme/guard", code: "guard.no", message: "Not today." };
     const turn = said(tell(toolLoop))
-      .answer("r1.gate", { ...gated(pass()), abort } as Said)
+      .answer("r1.gate", { ...gated(pass()), abort } as AnswerContent)
       .cancel();
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
     expect(turn.state.winding?.cancel).toEqual({ requestId: "req_1", reason: "enough" });
   });
 
-  test("is what the hooks after the turn are told, even if what was open failed", () => {
+  test("is the outcome that the hooks after the turn receive, even if the open effect failed", () => {
     const turn = tell(toolLoop).until("r1.ask").cancel().answer("r1.ask", failed("network"));
     expect(turn.effect("finalize")).toMatchObject({ outcome: { kind: "stopped", by: "cancel" } });
   });

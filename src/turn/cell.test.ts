@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cellLoop } from "../../test/turn/drivers.ts";
-import type { Said } from "../../test/turn/play.ts";
+import type { AnswerContent } from "../../test/turn/play.ts";
 import {
   call,
   executed,
@@ -21,7 +21,7 @@ import { text } from "../model/message.ts";
 import type { ProtocolDriver } from "./driver.ts";
 import { itemsOf } from "./log.ts";
 
-const FINISHES: Said = {
+const FINISHES: AnswerContent = {
   kind: "returned",
   output: { kind: "value", value: 1, control: { kind: "finish", by: "tool", value: 1 } },
 };
@@ -48,7 +48,7 @@ describe("a code cell", () => {
     expect(turn.effect("r1.exec.gate.1")).toMatchObject({ calls: [{ at: "2", call: { name: "c" } }] });
   });
 
-  test("P9 is given each result by a segment of its own, with the result and the time at which it was there", () => {
+  test("P9 receives each result in a separate segment, with the result and the time of its arrival", () => {
     const turn = running().called("r1.exec", 0, "a").answer("r1.exec.gate.0", gated(pass()));
     turn.answer("r1.exec.call.0", returned("nine")).answer("r1.exec.settle.0", settled(1));
     expect(turn.effect("r1.exec.d1")).toEqual({
@@ -112,7 +112,7 @@ describe("a code cell", () => {
     expect(turn.open).toEqual(["r1.exec.call.0", "r1.exec.d1"]);
   });
 
-  test("sleeps by the clock of the turn, and is told when it is over", () => {
+  test("sleeps by the clock of the turn, and is resumed when the sleep ends", () => {
     const turn = running().answer("r1.exec", { kind: "called", calls: [], sleeps: [{ at: "0", ms: 250 }] });
     expect(turn.open).toEqual(["r1.exec.sleep.0"]);
     expect(turn.sleepMs("r1.exec.sleep.0")).toBe(250);
@@ -129,7 +129,7 @@ describe("a code cell", () => {
   test.each([
     ["a call", { calls: ["0"], sleeps: [] }],
     ["a sleep", { calls: [], sleeps: ["1"] }],
-    ["one of its own", { calls: ["5"], sleeps: ["5"] }],
+    ["a new one", { calls: ["5"], sleeps: ["5"] }],
   ])("cannot take the position of %s twice", (_, { calls, sleeps }) => {
     const turn = running().answer("r1.exec", {
       kind: "called",
@@ -159,7 +159,7 @@ describe("a code cell", () => {
     ]);
   });
 
-  test("that ends with calls still out gives them up, and knows nothing of what hooks have not seen", () => {
+  test("that ends with open calls drops them, and the record has nothing that hooks have not seen", () => {
     const turn = running({ parallelCallsMax: 2 })
       .called("r1.exec", 0, "seen", "unseen", "out", "pay")
       .answer("r1.exec.gate.0", gated(pass(), pass(), pass(), waits()));
@@ -194,7 +194,7 @@ describe("a code cell", () => {
     expect(turn.end()).toEqual({ kind: "finished", by: "tool", value: 1 });
   });
 
-  test("that cannot be run ends the turn as its failure says, and its open calls are given up", () => {
+  test("that cannot be run ends the turn with the failure, and its open calls are dropped", () => {
     const turn = tell(cellLoop, {}, { step: 2 })
       .until("r1.ask")
       .answer("r1.ask", replied("run count()"))
@@ -207,7 +207,7 @@ describe("a code cell", () => {
     expect(turn.end()).toMatchObject({ kind: "failed", by: "runtime", reason: "No sandbox." });
   });
 
-  test("of a turn that step 1 opened is told to the model as stopped, as its journal goes on from there", () => {
+  test("of a turn that step 1 opened is shown to the model as stopped, because its journal continues from there", () => {
     const turn = tell(cellLoop, {}, { step: 1 }).until("r1.ask").answer("r1.ask", replied("run count()"));
     turn.answer("r1.exec", failed("runtime", "No sandbox.")).until("r2.ask");
     expect(turn.log.at(-1)).toMatch("user: [code stopped: No sandbox. The code was stopped");
@@ -220,8 +220,8 @@ describe("a code cell", () => {
       const turn = running().called("r1.exec", 0, "a", "b");
       if (seam === "settle")
         turn.answer("r1.exec.gate.0", gated(pass(), waits())).answer("r1.exec.call.0", returned("a"));
-      const hooked: Said = seam === "gate" ? gated(pass(), waits()) : settled(1);
-      turn.answer(seam === "gate" ? "r1.exec.gate.0" : "r1.exec.settle.0", { ...hooked, abort } as Said);
+      const hooked: AnswerContent = seam === "gate" ? gated(pass(), waits()) : settled(1);
+      turn.answer(seam === "gate" ? "r1.exec.gate.0" : "r1.exec.settle.0", { ...hooked, abort } as AnswerContent);
       expect(turn.open).toEqual(["grace", `r1.exec.settle.${seam === "gate" ? 0 : 1}`]);
       expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
       expect(turn.log.at(-1)).toMatch("user: [code stopped: Not today. The code was stopped");
@@ -235,7 +235,7 @@ describe("a code cell", () => {
     expect(JSON.stringify(turn.state)).not.toContain('"text":"secret"');
   });
 
-  test("that is cancelled keeps what its calls return in the grace, and is stopped when it is over", () => {
+  test("that is cancelled keeps the results that its calls return in the grace, and is stopped when the grace ends", () => {
     const turn = running()
       .called("r1.exec", 0, "quick", "slow", "pay")
       .answer("r1.exec.gate.0", gated(pass(), pass(), waits()))
@@ -283,7 +283,7 @@ describe("a code cell", () => {
     expect(turn.open).toEqual(["grace", "finalize"]);
   });
 
-  test("in a crash loop ends with its turn, and the model is told that what it kept is gone", () => {
+  test("in a crash loop ends with its turn, and the model reads that its variables are gone", () => {
     const turn = running({ resumesMax: 0 }).called("r1.exec", 0, "a").answer("r1.exec.gate.0", gated(pass())).resume();
     expect(turn.last.dropped).toEqual(["r1.exec.call.0"]);
     expect(turn.log.at(-1)).toMatch("user: This turn ended before what its code keeps could be saved.");
@@ -303,7 +303,7 @@ describe("a code cell", () => {
     });
   });
 
-  test("in which nothing succeeds counts as a round without progress, whatever its protocol says", () => {
+  test("in which nothing succeeds counts as a round without progress, whatever its protocol decides", () => {
     const asking: ProtocolDriver = { ...cellLoop, onExec: () => ({ kind: "ask" }) };
     const turn = tell(asking, { noProgressMax: 2 }).until("r1.ask").answer("r1.ask", replied("run a()"));
     turn.answer("r1.exec", { kind: "executed", output: { state: "threw", parts: [] } }).until("r2.ask");
@@ -313,7 +313,7 @@ describe("a code cell", () => {
     expect(turn.end()).toMatchObject({ kind: "stopped", code: "limit.no-progress" });
   });
 
-  test("of a turn whose end fails is not kept, and the model is told; a turn without cells is told nothing", () => {
+  test("of a turn whose end fails is not kept, and the model reads it; a turn without cells adds no message", () => {
     const turn = running().answer("r1.exec", executed("9")).until("r2.ask").answer("r2.ask", replied("Nine."));
     turn.until("finalize").answer("finalize", failed("plugin"));
     expect(turn.log.at(-1)).toMatch("user: This turn ended before what its code keeps could be saved.");
@@ -321,7 +321,7 @@ describe("a code cell", () => {
     expect(plain.answer("finalize", failed("plugin")).log.at(-1)).toBe("assistant: Nine.");
   });
 
-  test("in a frame with a task of its own begins with nothing; after a compaction it goes on with what it had", () => {
+  test("in a frame with a new task begins with nothing; after a compaction it keeps its variables", () => {
     const turn = running().answer("r1.exec", executed("9")).until("r2.ask");
     expect(turn.answer("r2.ask", replied("run more()")).effect("r2.exec")).not.toHaveProperty("isFresh");
     turn.answer("r2.exec", executed("10")).until("r3.ask").answer("r3.ask", replied("task Count the stripes"));

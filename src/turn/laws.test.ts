@@ -219,7 +219,7 @@ test("T6 whatever order results come in, the log and the outcome are the same", 
   );
 });
 
-test("what a cell's calls came to is told once each, in the order in which the code made them", () => {
+test("each result of a cell's calls is reported once, in the order in which the code made the calls", () => {
   everyTurn(cellLoop, (played) => {
     for (const { made, told } of cellsOf(played)) expect(told).toEqual(made);
   });

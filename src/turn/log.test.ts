@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toolLoop } from "../../test/turn/drivers.ts";
-import { opening, type Said } from "../../test/turn/play.ts";
+import { type AnswerContent, opening } from "../../test/turn/play.ts";
 import { call, gated, pass, replied, returned, settled } from "../../test/turn/tell.ts";
 import type { Entry } from "../model/node.ts";
 import type { Answer } from "./event.ts";
@@ -45,7 +45,7 @@ describe("a log", () => {
 });
 
 describe("a long turn", () => {
-  const ROUND: readonly Said[] = [
+  const ROUND: readonly AnswerContent[] = [
     { kind: "prepared" },
     replied("Let me look.", call("search")),
     gated(pass()),

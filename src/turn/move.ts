@@ -129,9 +129,9 @@ export class Move implements Step {
   }
 
   /** Adds the held back appends, because the results are now in the log. */
-  releaseHeld(held: readonly Appending[]): void {
+  releaseHeld(pending: readonly Appending[]): void {
     delete this.state.held;
-    for (const each of held) this.#place(each);
+    for (const each of pending) this.#place(each);
   }
 
   #place({ nodes, operation }: Appending): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
-import type { Said } from "../../test/turn/play.ts";
+import type { AnswerContent } from "../../test/turn/play.ts";
 import {
   approved,
   call,
@@ -42,7 +42,7 @@ const results = (turn: Telling): readonly string[] =>
     parts.flatMap((part) => (part.kind === "toolResult" ? [`${part.name} ${part.status}: ${textOf(part.parts)}`] : [])),
   );
 const unknown = (tool: string): string => `${tool} unknown: Unknown: ${WHY}`;
-const settles = (value: string): Said => ({ kind: "settled", results: [{ parts: [text(value)] }] });
+const settles = (value: string): AnswerContent => ({ kind: "settled", results: [{ parts: [text(value)] }] });
 
 describe("D8 salvage", () => {
   test("P8 keeps results of code cells, and nothing of a running one", () => {
@@ -94,10 +94,10 @@ describe("D8 salvage", () => {
   });
 
   test.each([
-    ["said no", { kind: "value", value: { approved: false, reason: "Too dear." } }, "Too dear."],
-    ["did not answer in time", { kind: "timeout" }, "nobody approved it in time"],
-    ["was taken away", { kind: "revoked" }, "the request for approval was withdrawn"],
-  ] as const)("keeps as denied what never ran, because whoever was asked %s", (_how, answer, reason) => {
+    ["answered with no", { kind: "value", value: { approved: false, reason: "Too dear." } }, "Too dear."],
+    ["not answered in time", { kind: "timeout" }, "nobody approved it in time"],
+    ["withdrawn", { kind: "revoked" }, "the request for approval was withdrawn"],
+  ] as const)("keeps a call that never ran as denied, because the question was %s", (_how, answer, reason) => {
     const turn = asking("pay").answer("r1.gate", gated(waits())).answer("r1.call.0.w", { kind: "resolved", answer });
     expect(results(turn)).toEqual([expect.stringContaining("pay denied: ")]);
     expect(results(turn)[0]).toContain(reason);
@@ -112,7 +112,7 @@ describe("D8 salvage", () => {
     expect(results(turn)[0]).toMatch(/^pay denied: .*After all\./);
   });
 
-  test("says unknown of a call that was interrupted, also when somebody said that it shall not run again", () => {
+  test("keeps an interrupted call as unknown, also when a person decided that it must not run again", () => {
     const turn = asking("pay")
       .answer("r1.gate", gated(pass({ onInterrupt: "ask" })))
       .resume()
@@ -133,7 +133,7 @@ describe("D8 salvage", () => {
     expect(results(turn)).toEqual([line, unknown("later")]);
   });
 
-  test("says unknown of a call that waits for other turns, and keeps what its next attempt came to", () => {
+  test("keeps a call that waits for other turns as unknown, and keeps the result of its next attempt", () => {
     const turns = [{ sessionId: asSessionId("child"), turnId: asTurnId("trn_child") }];
     const waiting = (): Telling =>
       asking("delegate")

@@ -84,7 +84,7 @@ class Salvaging {
   #applied: NonNullable<TurnState["applied"]> = [];
   #config: TurnState["config"];
   #frame: { readonly task: string; readonly seed?: Json; readonly name?: string } | undefined;
-  #held: readonly Appending[] = [];
+  #pendingAppends: readonly Appending[] = [];
   readonly #placed: PlacedAppend[] = [];
   #changes: Changes = {};
   #usage = NO_USAGE;
@@ -111,7 +111,8 @@ class Salvaging {
     if ("changes" in event && event.changes !== undefined) this.#changes = { ...this.#changes, ...event.changes };
     if ("spent" in event && event.spent !== undefined) this.#spent = [...this.#spent, ...event.spent];
     const { at } = event;
-    if ("appends" in event && event.appends !== undefined) this.#held = [...this.#held, ...event.appends];
+    if ("appends" in event && event.appends !== undefined)
+      this.#pendingAppends = [...this.#pendingAppends, ...event.appends];
     if ("taken" in event && event.taken !== undefined) this.#inputs = [...this.#inputs, ...event.taken];
     if (event.kind !== "returned" && event.kind !== "gated" && event.kind !== "settled") this.#place(at);
     switch (event.kind) {
@@ -246,13 +247,13 @@ class Salvaging {
   /** Adds what hooks and tools appended. While calls have no result, it is held back. */
   #place(at: number): void {
     const last = this.#entries.at(-1);
-    if (this.#held.length === 0 || (last?.kind === "message" && hasOpenCalls(last.message))) return;
-    for (const { nodes, operation } of this.#held) {
+    if (this.#pendingAppends.length === 0 || (last?.kind === "message" && hasOpenCalls(last.message))) return;
+    for (const { nodes, operation } of this.#pendingAppends) {
       if (operation !== undefined && this.#placed.some(({ name }) => name === operation.name)) continue;
       if (operation !== undefined) this.#placed.push({ ...operation, from: this.#entries.length, count: nodes.length });
       this.#addNodes(nodes, at);
     }
-    this.#held = [];
+    this.#pendingAppends = [];
   }
 
   #addNodes(nodes: readonly Addition[], at: number): void {

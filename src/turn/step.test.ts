@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BOOM, cellLoop, toolLoop } from "../../test/turn/drivers.ts";
-import { opening, type Said } from "../../test/turn/play.ts";
+import { type AnswerContent, opening } from "../../test/turn/play.ts";
 import {
   call,
   executed,
@@ -28,7 +28,7 @@ const userSays = (words: string) =>
   ({ inputId: asInputId(`inp ${words}`), message: { role: "user", parts: [text(words)] } }) as const;
 const pluginSays = (words: string) =>
   ({ role: "user", parts: [text(words)], origin: { kind: "plugin", plugin: "acme/notes" } }) as const;
-const toolSays = (control: object): Said => ({
+const toolSays = (control: object): AnswerContent => ({
   kind: "returned",
   output: { kind: "value", value: "ok", control } as never,
 });
@@ -123,7 +123,7 @@ describe("S1 a turn ends", () => {
     (kind) => {
       const turn = tell(toolLoop)
         .until("r1.ask")
-        .answer("r1.ask", { ...failed(kind), partial: [text("Nine k")] } as Said);
+        .answer("r1.ask", { ...failed(kind), partial: [text("Nine k")] } as AnswerContent);
       expect(turn.end()).toMatchObject({ kind: "failed", by: "provider", code: `${kind}.failed`, text: "Nine k" });
       expect(turn.log.at(-1)).toBe("partial: Nine k");
     },
@@ -251,7 +251,7 @@ describe("rounds", () => {
 
   test("usage is the sum over rounds, failed ones included", () => {
     const turn = searching(tell(toolLoop)).until("r2.ask");
-    turn.answer("r2.ask", { ...failed("network"), usage: { ...turn.state.usage, unknownCalls: 1 } } as Said);
+    turn.answer("r2.ask", { ...failed("network"), usage: { ...turn.state.usage, unknownCalls: 1 } } as AnswerContent);
     expect(turn.state.usage).toMatchObject({ input: 20, output: 10, unknownCalls: 1 });
   });
 
@@ -259,7 +259,7 @@ describe("rounds", () => {
     const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", changes: { a: is(1), b: is(1) } });
     turn.happen({ kind: "applied", at: turn.at + 1, operation: "op", changes: { c: is(1) } });
     turn.answer("r1.ask", replied("Nine.")).answer("r1.before-completion", { kind: "bounded", changes: { b: is(2) } });
-    turn.answer("finalize", { ...failed("plugin"), changes: { a: is(3) } } as Said);
+    turn.answer("finalize", { ...failed("plugin"), changes: { a: is(3) } } as AnswerContent);
     expect(turn.state.changes).toEqual({ a: is(3), b: is(2), c: is(1) });
   });
 
@@ -283,7 +283,7 @@ describe("boundaries", () => {
   test.each([
     ["an input", { kind: "bounded", inputs: [userSays("And lions?")] }, "user: And lions?"],
     ["a message of a checkpoint hook", { kind: "bounded", messages: [pluginSays("Name them.")] }, "user: Name them."],
-  ] as const)("%s before completion makes the turn go on, after the whole answer", (_what, said, line) => {
+  ] as const)("%s before completion makes the turn continue, after the whole answer", (_what, said, line) => {
     const turn = tell(toolLoop)
       .until("r1.ask")
       .answer("r1.ask", replied({ kind: "reasoning", text: "Hm." }, "Nine kinds."));
@@ -335,7 +335,7 @@ describe("limits", () => {
     expect(turn.log.filter((line) => line.startsWith("tool:"))).toHaveLength(3);
   });
 
-  test("an input at the last boundary is kept, though the turn may not go on", () => {
+  test("an input at the last boundary is kept, though the turn must end", () => {
     const turn = tell(toolLoop, { roundsMax: 1 }).until("r1.before-completion");
     turn.answer("r1.before-completion", { kind: "bounded", inputs: [userSays("And lions?")] });
     expect(turn.end()).toMatchObject({ kind: "stopped", code: "limit.rounds" });
@@ -344,13 +344,13 @@ describe("limits", () => {
 
   test("rounds in which nothing succeeds are counted in a row, and one success starts the count again", () => {
     const turn = tell(toolLoop, { noProgressMax: 2 });
-    const round = (number: number, outcome: Said): Telling =>
+    const round = (number: number, outcome: AnswerContent): Telling =>
       turn
         .until(`r${number}.ask`)
         .answer(`r${number}.ask`, replied(call("search")))
         .until(`r${number}.call.0`)
         .answer(`r${number}.call.0`, outcome);
-    const broken: Said = {
+    const broken: AnswerContent = {
       kind: "returned",
       output: { kind: "failure", failure: { class: "failed", code: "tool.failed", message: "No." } },
     };
@@ -362,7 +362,7 @@ describe("limits", () => {
     expect(turn.state.round).toBe(4);
   });
 
-  test("empty replies are no progress, and the model is told each time", () => {
+  test("empty replies are not progress, and the model reads it each time", () => {
     const turn = tell(toolLoop, { noProgressMax: 2 }).until("r1.ask").answer("r1.ask", replied());
     turn.until("r2.ask").answer("r2.ask", replied());
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "limit", code: "limit.no-progress" });
@@ -409,10 +409,10 @@ describe("a context that overflows", () => {
     tell(toolLoop)
       .answer("r1.prepare", { kind: "prepared", ...(compacts === undefined ? {} : { compacts }) })
       .answer("r1.ask", failed("context-overflow"));
-  const seed: Said = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
+  const seed: AnswerContent = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
   const full = { kind: "stopped", by: "limit", code: "limit.context" };
 
-  test("is compacted into a new frame, where there is a compactor, and the turn goes on", () => {
+  test("is compacted into a new frame if there is a compactor, and the turn continues", () => {
     const turn = overflowing(true).answer("r1.compact", seed);
     expect(turn.open).toEqual(["r2.prepare"]);
     expect(turn.log.slice(1)).toEqual(["— compaction —", "user: So far: nine kinds."]);
@@ -447,7 +447,7 @@ describe("a context that overflows", () => {
   test("keeps calls of a cut-off reply paired on its own side of the frame", () => {
     const turn = tell(toolLoop).answer("r1.prepare", { kind: "prepared", compacts: true });
     turn
-      .answer("r1.ask", { ...failed("context-overflow"), partial: [text("Let me"), call("search")] } as Said)
+      .answer("r1.ask", { ...failed("context-overflow"), partial: [text("Let me"), call("search")] } as AnswerContent)
       .answer("r1.compact", seed);
     expect(turn.log.slice(1, 4)).toEqual([
       "partial: Let me [search]",
@@ -458,11 +458,11 @@ describe("a context that overflows", () => {
 });
 
 describe("a compaction that a plugin wants", () => {
-  const seed: Said = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
+  const seed: AnswerContent = { kind: "compacted", seed: [pluginSays("So far: nine kinds.")] };
   const wanted = (limits?: Partial<Limits>): Telling =>
     tell(toolLoop, limits).answer("r1.prepare", { kind: "prepared", compacts: true, compact: true });
 
-  test("comes before the model is asked, and the turn goes on in the new frame", () => {
+  test("comes before the model is asked, and the turn continues in the new frame", () => {
     const turn = wanted();
     expect(turn.open).toEqual(["r1.compact"]);
     turn.answer("r1.compact", seed);
@@ -620,7 +620,7 @@ describe("an event that does not fit", () => {
     expect(names(turn.state.open)).toEqual([]);
   });
 
-  test("leaves no trace: the turn goes on as if it had not been there", () => {
+  test("leaves no trace: the turn continues as if the event had not been there", () => {
     const turn = searching(tell(toolLoop));
     expect(() => turn.answer("r1.call.0", { kind: "settled", results: [], changes: { a: is(1) } })).toThrow();
     turn.answer("r1.call.0", returned("nine"));

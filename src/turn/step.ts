@@ -27,6 +27,7 @@ import type { Abort, Answer, Applied, CellOutput, Opened, TakenInput, TurnEvent 
 import { cancelled, endingOf, failed, Move, protocolFailed, stopped } from "./move.ts";
 import { isLastRound, type Step, type TurnState, type Work } from "./state.ts";
 import * as calls from "./work.ts";
+import * as answers from "./work-answers.ts";
 
 /** Returns the first step, from the event that opened the turn. */
 export function begin(opened: Opened): Step {
@@ -135,20 +136,20 @@ function answer(move: Move, effect: Effect, event: Answer): void {
       return decideReply(move, event.parts === undefined ? effect.reply : { ...effect.reply, parts: event.parts });
     case "gate":
       if (event.kind !== "gated") return diverged(event);
-      return gated(move, calls.onGated(move, working(move, event), effect.calls, event.verdicts), event.abort);
+      return gated(move, answers.onGated(move, working(move, event), effect.calls, event.verdicts), event.abort);
     case "call": {
       const work = working(move, event);
-      if (event.kind === "returned") return go(move, calls.onReturned(move, work, effect, event.output));
+      if (event.kind === "returned") return go(move, answers.onReturned(move, work, effect, event.output));
       if (event.kind === "interrupted") {
         const wait = event.key === undefined ? undefined : { key: event.key, until: event.until ?? event.at };
-        return go(move, calls.onInterrupted(move, work, effect, wait));
+        return go(move, answers.onInterrupted(move, work, effect, wait));
       }
       if (event.kind !== "deferred") return diverged(event);
-      return go(move, calls.onDeferred(move, work, effect, event));
+      return go(move, answers.onDeferred(move, work, effect, event));
     }
     case "settle": {
       if (event.kind !== "settled") return diverged(event);
-      const work = calls.onSettled(working(move, event), effect.results, event.results);
+      const work = answers.onSettled(working(move, event), effect.results, event.results);
       if (event.abort !== undefined) windBy(move, event.abort);
       return settled(move, work, event.messages ?? []);
     }
@@ -171,10 +172,10 @@ function answer(move: Move, effect: Effect, event: Answer): void {
     }
     case "sleep":
       if (event.kind !== "slept") return diverged(event);
-      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));
+      return effect.name === GRACE ? graceOver(move) : go(move, answers.onWoken(move, working(move, event), effect));
     case "wait":
       if (event.kind !== "resolved") return diverged(event);
-      return go(move, calls.onWoken(move, working(move, event), effect, event.answer));
+      return go(move, answers.onWoken(move, working(move, event), effect, event.answer));
   }
 }
 
@@ -444,7 +445,7 @@ function go(move: Move, work: Work): void {
   if (move.state.winding !== undefined) {
     // This event itself may have started a backoff of a call, which is dropped too.
     move.drop(isAsleep);
-    become(move, calls.pump(move, calls.cancelCalls(work, windingReason(move))));
+    become(move, calls.pump(move, answers.cancelCalls(work, windingReason(move))));
     // Waiting code gets no more answers, so the cell ends when its calls are settled.
     const isAtRest = work.cell !== undefined && move.state.open.every((effect) => effect.name === GRACE);
     return isAtRest ? executed(move, stoppedCell(windingReason(move))) : undefined;
@@ -485,10 +486,10 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   if (phase.kind !== "working") return;
   become(move, work);
   if (move.state.skips.finalize !== true) move.keepCalls(work);
-  const results = calls.resultsOf(work);
+  const results = answers.resultsOf(work);
   decide(move, phase.reply, () => {
     const decision = move.driver.onResults(move.view(), phase.reply, results);
-    return calls.withControl(
+    return answers.withControl(
       results,
       messages.length === 0 ? decision : { ...decision, add: [...(decision.add ?? []), ...messages] },
       results.some((result) => result.output.kind === "value"),
@@ -505,13 +506,13 @@ function executed(move: Move, output: CellOutput): void {
   if (phase.kind !== "working") return;
   // A bound (time, calls) may have ended the cell while calls were still open.
   move.drop((effect) => effect.name !== GRACE);
-  const work = calls.withhold(phase.work, TEXTS.codeEnded);
-  const results = calls.resultsOf(work);
+  const work = answers.withhold(phase.work, TEXTS.codeEnded);
+  const results = answers.resultsOf(work);
   become(move, work);
   if (move.state.skips.finalize !== true) move.keepCalls(work);
   const isProgress = output.state === "done" || results.some((result) => result.output.kind === "value");
   decide(move, phase.reply, () =>
-    calls.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), isProgress),
+    answers.withControl(results, move.driver.onExec(move.view(), phase.reply, output, results), isProgress),
   );
 }
 
@@ -563,7 +564,7 @@ function graceOver(move: Move): void {
   }
   if (isExec) return executed(move, stoppedCell(winding.ending.reason));
   if (!move.state.open.some((effect) => effect.kind === "settle"))
-    go(move, calls.abandonCalls(phase.work, TEXTS.abandoned));
+    go(move, answers.abandonCalls(phase.work, TEXTS.abandoned));
 }
 
 /** Replaces results that no after-hook will see with unknown ones, because a hook may have had to redact them. */
@@ -572,9 +573,9 @@ function settleUnseen(move: Move, reason: string): void {
   move.drop(() => true);
   if (phase.kind === "responding") keepReply(move, phase.reply);
   if (phase.kind !== "working" || phase.work.cell !== undefined) return;
-  const work = calls.withhold(phase.work, reason);
+  const work = answers.withhold(phase.work, reason);
   if (move.state.skips.finalize !== true) move.keepCalls(work);
-  const results = calls.resultsOf(work);
+  const results = answers.resultsOf(work);
   try {
     move.add(...withTrails(move.state, move.driver.onResults(move.view(), phase.reply, results).add ?? []));
   } catch {
@@ -598,14 +599,14 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       return move.conclude(endingOf(error));
     case "gate":
       move.wind({ ending: endingOf(error) });
-      return go(move, calls.cancelCalls(working(move, event), error.message));
+      return go(move, answers.cancelCalls(working(move, event), error.message));
     case "settle":
       settleUnseen(move, error.message);
       return move.conclude(endingOf(error));
     case "call":
       return go(
         move,
-        calls.onReturned(move, working(move, event), effect, {
+        answers.onReturned(move, working(move, event), effect, {
           kind: "failure",
           failure: { class: "internal", code: error.code, message: error.message },
         }),
@@ -613,7 +614,7 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
     case "exec":
       if (state.version < 2 || state.winding !== undefined) return executed(move, stoppedCell(error.message));
       move.drop(() => true); // Calls of the cell, which nothing can receive any more.
-      if (state.skips.finalize !== true) move.keepCalls(calls.withhold(working(move, event), error.message));
+      if (state.skips.finalize !== true) move.keepCalls(answers.withhold(working(move, event), error.message));
       return move.conclude(endingOf(error));
     case "compact":
       return compacted(move, []);
@@ -621,9 +622,9 @@ function failedEffect(move: Move, effect: Effect, event: Extract<Answer, { kind:
       move.addForgottenNote();
       return move.end(state.winding?.ending ?? endingOf(error));
     case "sleep":
-      return effect.name === GRACE ? graceOver(move) : go(move, calls.onWoken(move, working(move, event), effect));
+      return effect.name === GRACE ? graceOver(move) : go(move, answers.onWoken(move, working(move, event), effect));
     case "wait":
-      return go(move, calls.onWoken(move, working(move, event), effect, { kind: "revoked" }));
+      return go(move, answers.onWoken(move, working(move, event), effect, { kind: "revoked" }));
     case "prepare":
     case "boundary":
       return move.conclude(endingOf(error));

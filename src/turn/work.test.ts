@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cellLoop, toolLoop } from "../../test/turn/drivers.ts";
-import type { Said } from "../../test/turn/play.ts";
+import type { AnswerContent } from "../../test/turn/play.ts";
 import {
   approved,
   broke,
@@ -87,7 +87,7 @@ describe("the gate", () => {
     turn.answer("r1.gate", {
       ...gated(pass(), waits(), settledAs({ kind: "value", value: "from cache" })),
       abort: ABORT,
-    } as Said);
+    } as AnswerContent);
     expect(turn.open).toEqual(["grace", "r1.settle"]);
     expect(names(turn.last.effects)).toEqual(["grace", "r1.settle"]);
     expect(turn.end()).toEqual({
@@ -110,7 +110,7 @@ describe("the gate", () => {
     );
   });
 
-  test("does not see the calls beyond the limit for one reply; the model is told", () => {
+  test("does not see the calls beyond the limit for one reply; the model reads the limit", () => {
     const turn = asking(["search", "fetch", "pay"], { callsPerRoundMax: 2 });
     expect(turn.effect("r1.gate")).toMatchObject({ calls: [{ at: "0" }, { at: "1" }] });
     turn.until("r1.after-work");
@@ -139,7 +139,7 @@ describe("T6 calls", () => {
   });
 
   test.each([{ isSerial: true }, { writes: true }] as CallPolicy[])(
-    "run alone, after the others, where the tool says %j",
+    "run alone, after the others, if the tool declares %j",
     (policy) => {
       const turn = asking(["a", "one", "b", "two"]).answer(
         "r1.gate",
@@ -164,7 +164,7 @@ describe("T6 calls", () => {
     expect(turn.open).toEqual(["r2.call.1.1.w", "r2.call.0", "r2.call.1.0"]);
   });
 
-  test("that wait are told apart by their whole position", () => {
+  test("that wait are distinguished by their whole position", () => {
     const nested: ProtocolDriver = {
       ...toolLoop,
       onReply: () => ({
@@ -209,7 +209,7 @@ describe("T7 a call that fails", () => {
   });
   const calling = (policy: CallPolicy): Telling => asking(["fetch"]).answer("r1.gate", gated(pass(policy)));
 
-  test("is tried again after a pause that doubles up to its longest, as often as its policy says", () => {
+  test("is retried after a pause that doubles up to its maximum, as often as its policy allows", () => {
     const turn = calling(retry("idempotent", 4));
     const pauses: number[] = [];
     for (const [attempt, position] of [
@@ -286,7 +286,7 @@ describe("T7 a call that fails", () => {
     expect(turn.answer("r1.call.1", returned(1)).open).toEqual(["r1.call.0.a2"]);
   });
 
-  test("is tried exactly as often as the policy says, whatever it fails with", () => {
+  test("is tried exactly as often as the policy allows, whatever it fails with", () => {
     const policies = fc.record({
       policy: fc.constantFrom<RetryPolicy>("never", "safe", "idempotent"),
       attempts: fc.integer({ min: 1, max: 6 }),
@@ -320,12 +320,16 @@ describe("a call that waits", () => {
   const after = " Do not try the same call again: find another way, or tell the user.";
 
   test.each([
-    ["said no", { kind: "value", value: { approved: false, reason: "Too dear." } }, `${denied}Too dear.${after}]`],
-    ["said something else", { kind: "value", value: "yes" }, `${denied}it was not approved.${after}]`],
-    ["said nothing", { kind: "value", value: null }, `${denied}it was not approved.${after}]`],
-    ["did not answer in time", { kind: "timeout" }, `${denied}nobody approved it in time.${after}]`],
-    ["was taken away", { kind: "revoked" }, `${denied}the request for approval was withdrawn.${after}]`],
-  ] as const)("for approval does not run when whoever was asked %s", (_how, answer, line) => {
+    [
+      "answered with no",
+      { kind: "value", value: { approved: false, reason: "Too dear." } },
+      `${denied}Too dear.${after}]`,
+    ],
+    ["answered with something else", { kind: "value", value: "yes" }, `${denied}it was not approved.${after}]`],
+    ["answered with nothing", { kind: "value", value: null }, `${denied}it was not approved.${after}]`],
+    ["not answered in time", { kind: "timeout" }, `${denied}nobody approved it in time.${after}]`],
+    ["withdrawn", { kind: "revoked" }, `${denied}the request for approval was withdrawn.${after}]`],
+  ] as const)("for approval does not run when the question is %s", (_how, answer, line) => {
     const turn = asking(["pay"]).answer("r1.gate", gated(waits())).answer("r1.call.0.w", { kind: "resolved", answer });
     expect(turn.open).toEqual(["r1.settle"]);
     turn.until("r1.after-work");
@@ -349,7 +353,7 @@ describe("a call that waits", () => {
     });
   });
 
-  test("for a deferred result is settled with it, while others go on", () => {
+  test("for a deferred result is settled with it, while other calls continue", () => {
     const turn = asking(["ask-bob", "search"]).answer("r1.gate", gated(pass(), pass())).answer("r1.call.0", deferred);
     expect(turn.open).toEqual(["r1.call.1", "r1.call.0.w1"]);
     turn
@@ -392,7 +396,7 @@ describe("a call that waits", () => {
 describe("T9 a call that was approved with other arguments", () => {
   const both = (): Telling => asking(["pay", "send"]).answer("r1.gate", gated(waits(), waits()));
 
-  test("passes the gates again, which are told that somebody approved exactly these, and then runs", () => {
+  test("passes the gates again, which see that a person approved exactly these arguments, and then runs", () => {
     const turn = asking(["pay"])
       .answer("r1.gate", gated(waits()))
       .answer("r1.call.0.w", edited({ eur: 2 }));
@@ -431,7 +435,7 @@ describe("T9 a call that was approved with other arguments", () => {
     expect(turn.open).toEqual(["r1.call.0", "r1.call.1"]);
   });
 
-  test("has a gate of its own when it is edited after the other ran", () => {
+  test("has a separate gate when it is edited after the other ran", () => {
     const turn = both()
       .answer("r1.call.1.w", edited({ n: 1 }))
       .answer("r1.gate.1", gated(pass()))
@@ -538,7 +542,7 @@ describe("T9 the trail of a call", () => {
       .until("r1.ask")
       .answer("r1.ask", replied(call("pay", input)));
 
-  test("tells who was asked about it, when, about which arguments, and what they said", () => {
+  test("shows who was asked about it, when, about which arguments, and the answer", () => {
     const turn = paying().answer("r1.gate", gated(asks()));
     const at = turn.at;
     turn.answer("r1.call.0.w", resolved({ approved: true, reason: "Fine.", remember: true }, "Bob"));
@@ -557,7 +561,7 @@ describe("T9 the trail of a call", () => {
       { kind: "value", value: { approved: false, reason: "Too dear.", remember: 60_000 }, by: "Bob" },
       { how: "answered", by: "Bob", approved: false, reason: "Too dear.", remember: 60_000 },
     ],
-  ] as const)("tells of %s", (_what, answer, told) => {
+  ] as const)("shows %s", (_what, answer, told) => {
     const turn = paying().answer("r1.gate", gated(asks())).answer("r1.call.0.w", { kind: "resolved", answer });
     turn.until("r1.after-work");
     expect(turn.trails).toEqual([
@@ -569,7 +573,7 @@ describe("T9 the trail of a call", () => {
     ]);
   });
 
-  test("tells what was edited, and what really ran", () => {
+  test("shows the edit, and the arguments that really ran", () => {
     const turn = paying()
       .answer("r1.gate", gated(asks()))
       .answer("r1.call.0.w", edited({ eur: 2 }, "Bob"))
@@ -588,14 +592,14 @@ describe("T9 the trail of a call", () => {
     expect(turn.trails[0]?.asked?.[1]?.answer).not.toHaveProperty("isEdited");
   });
 
-  test("tells what really ran where a hook put other arguments in place of the model's", () => {
+  test("shows the arguments that really ran if a hook replaced the model's arguments", () => {
     const turn = paying()
       .answer("r1.gate", gated({ kind: "pass", input: { eur: 4 } }))
       .until("r1.after-work");
     expect(turn.trails).toEqual([{ callId: "call_pay", name: "pay", input: { eur: 4 } }]);
   });
 
-  test("tells of a result that came later, and of a question, under their own kinds", () => {
+  test("shows a late result and a question under their separate kinds", () => {
     const turn = asking(["fetch", "survey"])
       .answer("r1.gate", gated(pass(), pass()))
       .answer("r1.call.0", deferred)
@@ -621,7 +625,7 @@ describe("T9 the trail of a call", () => {
     expect(turn.trails).toMatchObject([{ name: "fetch", asked: [{ kind: "result", answer: { how: "answered" } }] }]);
   });
 
-  test("of a call that was interrupted says whether it was to run again", () => {
+  test("of an interrupted call shows whether it was allowed to run again", () => {
     const turn = asking(["pay"])
       .answer("r1.gate", gated(pass({ onInterrupt: "ask" })))
       .resume()
@@ -720,7 +724,7 @@ describe("T8 what was given as a result", () => {
 
 describe("T8 a call that waits for turns of other sessions", () => {
   const child = { sessionId: asSessionId("child"), turnId: asTurnId("trn_child") };
-  const onTurns = (cancels?: true): Said => ({
+  const onTurns = (cancels?: true): AnswerContent => ({
     kind: "deferred",
     key: asWaitKey("key"),
     until: 9_999,
@@ -738,8 +742,8 @@ describe("T8 a call that waits for turns of other sessions", () => {
 
   test.each([
     ["they have ended", resolved(null)],
-    ["its time is up", { kind: "resolved", answer: { kind: "timeout" } } as Said],
-    ["it was taken back", { kind: "resolved", answer: { kind: "revoked" } } as Said],
+    ["its time is up", { kind: "resolved", answer: { kind: "timeout" } } as AnswerContent],
+    ["it was taken back", { kind: "resolved", answer: { kind: "revoked" } } as AnswerContent],
   ])("is made again as the next attempt at the same position, once %s", (_when, answer) => {
     const turn = calling().answer("r1.call.0", onTurns()).answer("r1.call.0.w1", answer);
     expect(turn.effect("r1.call.0.a2")).toMatchObject({ attempt: 2, position: "r1.call.0" });
@@ -748,7 +752,7 @@ describe("T8 a call that waits for turns of other sessions", () => {
     expect(results(turn)).toBe("tool: [delegate ok: Two of two.]");
   });
 
-  test("may end in a result of its own kind: the next attempt defers to a person", () => {
+  test("can end in a different kind of result: the next attempt defers to a person", () => {
     const turn = calling()
       .answer("r1.call.0", onTurns())
       .answer("r1.call.0.w1", resolved(null))
@@ -758,7 +762,7 @@ describe("T8 a call that waits for turns of other sessions", () => {
     expect(results(turn)).toBe("tool: [delegate ok: Bob's.]");
   });
 
-  test("has as many tries as its policy says, however often it went on", () => {
+  test("has as many attempts as its policy allows, however often it resumed", () => {
     const turn = calling({ retry: { policy: "idempotent", attempts: 2, baseMs: 1, maxMs: 1 } });
     turn.answer("r1.call.0", onTurns()).answer("r1.call.0.w1", resolved(null));
     turn.answer("r1.call.0.a2", onTurns()).answer("r1.call.0.w2", resolved(null));
@@ -773,7 +777,7 @@ describe("T8 a call that waits for turns of other sessions", () => {
     expect(calling().answer("r1.call.0", onTurns()).cancel().state.stops).toBeUndefined();
   });
 
-  test("names none to be cancelled when it goes on, nor when its turn is cancelled after that", () => {
+  test("names no turns to cancel when it resumes, nor when its turn is cancelled after that", () => {
     const turn = calling().answer("r1.call.0", onTurns(true)).answer("r1.call.0.w1", resolved(null)).cancel();
     expect(turn.state.stops).toBeUndefined();
   });
@@ -787,13 +791,13 @@ describe("T8 a call that waits for turns of other sessions", () => {
   test("ends as its tool said when its turn is cancelled", () => {
     const failure: ToolFailure = { class: "failed", code: "agent.stopped", message: "It was stopped." };
     const turn = calling()
-      .answer("r1.call.0", { ...onTurns(true), ifStopped: failure } as Said)
+      .answer("r1.call.0", { ...onTurns(true), ifStopped: failure } as AnswerContent)
       .cancel();
     turn.end();
     expect(results(turn)).toBe("tool: [delegate failed: Error (agent.stopped): It was stopped.]");
   });
 
-  test("counts among those that run at once: its work goes on", () => {
+  test("counts among the calls that run at once: its work continues", () => {
     const turn = asking(["delegate", "search", "fetch"], { parallelCallsMax: 2 });
     turn.answer("r1.gate", gated(pass(), pass(), pass())).answer("r1.call.0", onTurns());
     expect(turn.open).toEqual(["r1.call.1", "r1.call.0.w1"]);
@@ -803,7 +807,7 @@ describe("T8 a call that waits for turns of other sessions", () => {
     expect(turn.open).toEqual(["r1.call.1", "r1.call.2"]);
   });
 
-  test("waits beside others, which go on", () => {
+  test("waits beside other calls, which continue", () => {
     const turn = asking(["delegate", "pay"])
       .answer("r1.gate", gated(pass(), waits()))
       .answer("r1.call.0", onTurns())
@@ -817,7 +821,7 @@ describe("D4 an operation in a turn that only waits", () => {
   const waiting = (): Telling => asking(["pay"]).answer("r1.gate", gated(waits()));
   const noted = (body: string): Appending => ({ nodes: [{ kind: "plugin", plugin: "notes", type: "note", body }] });
 
-  test("opens and drops nothing: the turn goes on waiting", () => {
+  test("opens and drops nothing: the turn continues to wait", () => {
     const turn = waiting().apply({ changes: { notes: { state: 1 } } });
     expect([turn.open, turn.last.effects, turn.last.dropped]).toEqual([["r1.call.0.w"], [], []]);
   });
@@ -826,7 +830,7 @@ describe("D4 an operation in a turn that only waits", () => {
     const turn = waiting()
       .apply({ changes: { notes: { state: 1 }, plan: { state: "a" } } })
       .apply({ changes: { notes: { state: 2 } } })
-      .answer("r1.call.0.w", { ...approved, changes: { plan: { state: "b" } } } as Said);
+      .answer("r1.call.0.w", { ...approved, changes: { plan: { state: "b" } } } as AnswerContent);
     expect(turn.state.changes).toEqual({ notes: { state: 2 }, plan: { state: "b" } });
   });
 
@@ -862,7 +866,7 @@ describe("D4 an operation in a turn that only waits", () => {
     const turn = waiting()
       .apply({ appends: [named] })
       .answer("r1.call.0.w", approved)
-      .answer("r1.call.0", { ...returned("paid"), appends: [named] } as Said)
+      .answer("r1.call.0", { ...returned("paid"), appends: [named] } as AnswerContent)
       .until("r1.after-work");
     expect(turn.log.filter((line) => line === "plugin notes")).toHaveLength(1);
     expect(turn.state.placed).toMatchObject([{ name: "opr", hash: "h", count: 1 }]);
@@ -890,7 +894,7 @@ describe("D4 an operation in a turn that only waits", () => {
     expect(turn.state.spent).toEqual(spent);
   });
 
-  test("that changes the session's tools has the next round prepared anew", () => {
+  test("that changes the session's tools makes the next round prepare again", () => {
     const turn = tell(toolLoop)
       .until("r1.prepare")
       .answer("r1.prepare", { kind: "prepared", skips: { prepare: true } })
@@ -901,7 +905,7 @@ describe("D4 an operation in a turn that only waits", () => {
     expect(turn.until("r2.prepare").open).toEqual(["r2.prepare"]);
   });
 
-  test("shows that the turn got on: a crash loop is counted from there", () => {
+  test("shows that the turn made progress: a crash loop is counted from there", () => {
     const running = asking(["pay", "slow"], { resumesMax: 1 }).answer("r1.gate", gated(waits(), pass())).resume();
     expect(running.state.resumes).toBe(1);
     expect(running.apply().state.resumes).toBe(0);
@@ -909,7 +913,7 @@ describe("D4 an operation in a turn that only waits", () => {
 });
 
 describe("a call that a crash interrupted", () => {
-  const interrupted = (key?: string): Said => ({
+  const interrupted = (key?: string): AnswerContent => ({
     kind: "interrupted",
     ...(key === undefined ? {} : { key: asWaitKey(key), until: 9_999 }),
   });
@@ -921,7 +925,7 @@ describe("a call that a crash interrupted", () => {
       .resume()
       .answer("r1.call.0", interrupted("again?"));
 
-  test("is not made again where the tool says so, and the model is told", () => {
+  test("is not made again if the tool forbids it, and the model reads that the result is unknown", () => {
     const turn = asking(["pay"])
       .answer("r1.gate", gated(pass({ onInterrupt: "fail" })))
       .resume();
@@ -930,7 +934,7 @@ describe("a call that a crash interrupted", () => {
     expect(results(turn)).toBe(unknown);
   });
 
-  test("is made again as another attempt, at the same position, when somebody says so", () => {
+  test("is made again as another attempt, at the same position, when a person decides so", () => {
     const turn = asks();
     expect(turn.open).toEqual(["r1.call.0.w1"]);
     turn.answer("r1.call.0.w1", approved);
@@ -941,12 +945,12 @@ describe("a call that a crash interrupted", () => {
 
   test.each([
     [
-      "somebody says no",
+      "a person refuses",
       (turn: Telling) =>
         turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "value", value: { approved: false } } }),
     ],
     [
-      "nobody says anything",
+      "nobody answers in time",
       (turn: Telling) => turn.answer("r1.call.0.w1", { kind: "resolved", answer: { kind: "timeout" } }),
     ],
     ["the turn is cancelled", (turn: Telling) => turn.cancel()],
@@ -996,7 +1000,7 @@ describe("settling", () => {
   test("may stop the turn, and is not done again for it", () => {
     const turn = asking(["search"])
       .until("r1.settle")
-      .answer("r1.settle", { ...settled(1), abort: ABORT } as Said);
+      .answer("r1.settle", { ...settled(1), abort: ABORT } as AnswerContent);
     expect(turn.open).toEqual(["grace", "finalize"]);
     expect(turn.end()).toMatchObject({ kind: "stopped", by: "plugin", code: "guard.no" });
     expect(results(turn)).toMatch("tool: [search ok: ");

@@ -105,7 +105,7 @@ test.concurrent.each([
     'import { createRuntime } from "bowline"; export default () => createRuntime({ store: 1, model: "a/b" });',
     /cannot be loaded: .*`store`/,
   ],
-])("E6 an app that %s is told in one line", async (_, code, says) => {
+])("E6 an app that %s is reported in one line", async (_, code, says) => {
   const { cwd } = appIn(code === undefined ? {} : { "other.ts": code });
   const { code: exit, stdout, stderr } = await bowline(["run", "--app", "other.ts", "Hi"], { cwd });
   expect({ exit, stdout }).toEqual({ exit: 1, stdout: "" });
@@ -113,7 +113,7 @@ test.concurrent.each([
   expect(stderr).toMatch(/^bowline: .+\n$/);
 });
 
-test.concurrent("E6 D1 killed in the middle of a turn of an app, it goes on with it at the next start", async () => {
+test.concurrent("E6 D1 killed in the middle of a turn of an app, it resumes the turn at the next start", async () => {
   const { cwd, write } = appIn();
   const flags = ["chat", "--app", "agent.ts", "--verbose"];
   const first = start(flags, { cwd });
@@ -135,7 +135,7 @@ else test("a note: the tests in a terminal need script(1) of util-linux, which i
 function inTerminal(): void {
   const flags = ["chat", "--app", "agent.ts"];
 
-  test.concurrent("E6 an app is loaded anew when a file of it changes; the conversation and what is typed stay", async () => {
+  test.concurrent("E6 an app is loaded again when one of its files changes; the conversation and the typed text stay", async () => {
     const { cwd, write } = appIn();
     const program = start(flags, { cwd, terminal: true });
     await program.until(/with agent\.ts\. The conversation is new\..*› $/s);
@@ -151,7 +151,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 a broken edit of an app is told, and the app goes on as it was until it is mended", async () => {
+  test.concurrent("E6 a broken edit of an app is reported, and the old app runs until the edit is repaired", async () => {
     const { cwd, write } = appIn();
     const program = start(flags, { cwd, terminal: true });
     await program.until(/› $/);
@@ -247,7 +247,7 @@ export { default } from "./agent.ts";`;
       'export default { session: () => Promise.reject(new Error("No luck.")), close() {} };',
       /^bowline: No luck\.\n$/,
     ],
-  ])("E6 an app that %s at the start is told, and ends it", async (_, code, says) => {
+  ])("E6 an app that %s at the start is reported, and ends the program", async (_, code, says) => {
     const { cwd } = appIn({ "agent.ts": code });
     const program = start(flags, { cwd, terminal: true });
     expect(await program.ended).toBe(1);

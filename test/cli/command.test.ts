@@ -15,8 +15,8 @@ test.each([
   [["chat", "--json"], "--json is not for chat."],
   [["sessions", "all"], "sessions takes no text."],
   [["doctor", "--db", ":memory:"], ":memory: keeps nothing to look at."],
-  [["doctor", "--app", "agent.ts"], "--app is for chat and run."],
-  [["chat", "--app", "agent.ts", "--db", "a.db"], "--model and --db are not for --app."],
+  [["doctor", "--app", "agent.ts"], "--app is for chat, run, serve and worker."],
+  [["chat", "--app", "agent.ts", "--model", "demo"], "--model is not for --app. Set the model in the app."],
   [["chat", "--app", "agent.ts", "--mode", "code"], "--mode is not for --app. Set the protocol in the app."],
   [["run", "--mode", "cod", "hello"], 'There is no mode "cod". There are code and tools.'],
   [["run"], "There is nothing to run."],
@@ -29,7 +29,7 @@ test.each([
   expect(stderr).toContain(says);
 });
 
-test("E6 a tool that fails is told as a failure, and the turn has answered", async () => {
+test("E6 a tool that fails is shown as a failure, and the turn has answered", async () => {
   const { code, stdout } = await inProcess([], "What is 1/0?\n");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "That did not work: A division by zero has no result.\n" });
 });
@@ -58,7 +58,7 @@ test("E6 a refused input is a line on stderr, and of JSON", async () => {
   expect(stderr).toMatch(/^bowline: The input has .+\n$/);
 });
 
-test("E6 a stack is shown only to whoever debugs", async () => {
+test("E6 a stack is shown only in debug mode", async () => {
   const { stderr } = await inProcess(["run", "hello"], "", {
     env: { BOWLINE_MODEL: "nobody-has-this/m", BOWLINE_DEBUG: "1" },
   });

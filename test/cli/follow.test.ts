@@ -31,13 +31,13 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
   return { stdout: String(stdout.read() ?? ""), stderr: String(stderr.read()) };
 }
 
-test("E6 a left turn that has ended by the time it is looked at is told all the same", async () => {
+test("E6 a left turn that has already ended when it is checked is still reported", async () => {
   const { stdout, stderr } = await shown(() => new Map(), true);
   expect(stdout).toBe("Here I am.\n");
   expect(stderr).toMatch(/^Finishing the turn that was interrupted: Where are you\?\\u\{1b\}\[2J\nanswered · /);
 });
 
-test("E6 a left turn that cannot be gone on with is told and not waited for", async () => {
+test("E6 a left turn that cannot be resumed is reported and not waited for", async () => {
   const { stdout, stderr } = await shown((id) => new Map([[id, "it was begun by another host."]]), false);
   expect(stdout).toBe("");
   expect(stderr).toContain("bowline: The turn could not be gone on with here: it was begun by another host.\n");

@@ -26,7 +26,7 @@ const asksToWait = (seconds: number): { readonly events: readonly WireEvent[] } 
 const modelAt = (url: string) => ({ BOWLINE_MODEL: "openai-compatible/any", BOWLINE_BASE_URL: url });
 const LEASE_MS = 30_000;
 
-test.concurrent("E6 a conversation goes on where it was left, and another session knows nothing of it", async () => {
+test.concurrent("E6 a conversation continues where it was left, and another session has nothing of it", async () => {
   const cwd = folder();
   await bowline([], { cwd, input: "my name is Ann\nremember the milk\n" });
   const { stdout } = await bowline([], { cwd, input: "what is my name?\nlist my notes\n/usage\n" });
@@ -39,7 +39,7 @@ test.concurrent("E6 a conversation goes on where it was left, and another sessio
   expect(readFileSync(`${cwd}/.bowline/.gitignore`, "utf8")).toBe("*\n");
 });
 
-test.concurrent("E6 killed in the middle of a tool call, it goes on at once: nothing is asked or waited for twice", async () => {
+test.concurrent("E6 killed in the middle of a tool call, it resumes at once: nothing is asked or waited for twice", async () => {
   await using server = await serveWire([asksToWait(3), says("Well waited."), says("At once.")]);
   const [cwd, env] = [folder(), modelAt(server.url)];
   const first = start(["--verbose"], { cwd, env });
@@ -65,7 +65,7 @@ test.concurrent("E6 killed in the middle of a tool call, it goes on at once: not
   expect((await inProcess(["doctor"], "", { cwd })).code).toBe(0);
 });
 
-test.concurrent("E6 a kill and a restart can be tried offline: the demo model waits when it is told to", async () => {
+test.concurrent("E6 a kill and a restart can be tried offline: the demo model waits on request", async () => {
   const cwd = folder();
   const first = start(["--verbose"], { cwd });
   first.send("Wait 2 seconds, then tell me what 21*2 is.\n");
@@ -101,7 +101,7 @@ test.concurrent("E6 killed while the model held its answer, only that answer is 
   expect(after.stdout).toMatch(/^chat +1 turn +just now +Here it is\.\n$/);
 });
 
-test.concurrent("E6 a turn that was left goes on with the model it began with", async () => {
+test.concurrent("E6 a left turn resumes with the model that it began with", async () => {
   const cwd = folder();
   const first = start(["--verbose"], { cwd, env: { BOWLINE_DEMO_DELAY_MS: "300" } });
   first.send("What is 21*2?\n");
@@ -114,7 +114,7 @@ test.concurrent("E6 a turn that was left goes on with the model it began with", 
   expect(second.stderr).toContain("21*2 = 42.\n");
 });
 
-test.concurrent("E6 two at one conversation: the second says who is at it, and comes after", async () => {
+test.concurrent("E6 two programs at one conversation: the second shows which process runs it, and runs after it", async () => {
   await using server = await serveWire([asksToWait(600), says("Second.")]);
   const [cwd, env] = [folder(), modelAt(server.url)];
   const first = start(["--verbose"], { cwd, env });
@@ -173,7 +173,7 @@ test("E6 where conversations are kept can be named, by a flag before a variable;
 if (hasTerminal) describe("in a terminal", inTerminal);
 
 function inTerminal(): void {
-  test.concurrent("E6 it greets with what there is, and shows the interrupted turn going on before it asks", async () => {
+  test.concurrent("E6 the greeting shows what exists, and the interrupted turn resumes before the first question", async () => {
     const cwd = folder();
     await bowline([], { cwd, input: "my name is Ann\n" });
     await using server = await serveWire([asksToWait(2), says("Well waited.")]);
@@ -193,7 +193,7 @@ function inTerminal(): void {
     expect(await second.ended).toBe(0);
   });
 
-  test.concurrent("E6 who comes second on a terminal is told before asking", async () => {
+  test.concurrent("E6 the second program on a terminal shows the running turn before it asks", async () => {
     const cwd = folder();
     await using server = await serveWire([asksToWait(600)]);
     const first = start(["--verbose"], { cwd, env: modelAt(server.url) });

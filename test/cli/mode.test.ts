@@ -30,14 +30,14 @@ test.each<[string, readonly string[], Record<string, string>, readonly string[]]
   expect(outcome.text).toBe("21*2 = 42. That did not work: A division by zero has no result.");
 });
 
-test("N2 of a mode of the environment that is none, only those are told who need one", async () => {
+test("N2 an invalid mode in the environment is an error only for commands that need a mode", async () => {
   const env = { BOWLINE_MODE: "cod" };
   const { code, stderr } = await inProcess(["chat"], "", { env });
   expect({ code, stderr }).toEqual({ code: 2, stderr: 'bowline: There is no mode "cod". There are code and tools.\n' });
   expect((await inProcess(["sessions"], "", { env })).code).toBe(0);
 });
 
-test("N2 a pipe may change the mode between two lines, and the conversation goes on", async () => {
+test("N2 a pipe can change the mode between two lines, and the conversation continues", async () => {
   const lines = [
     "remember the milk",
     "/mode code",
@@ -105,7 +105,7 @@ test.concurrent("N2 a turn that was killed is finished in the mode it began in, 
 });
 
 if (hasTerminal)
-  test.concurrent("N2 on a terminal code is told of, and what was typed ahead outlives a change of the mode", async () => {
+  test.concurrent("N2 a terminal shows that code runs, and text that was typed ahead outlives a change of the mode", async () => {
     const program = start(["--mode", "code"], { terminal: true });
     await program.until(/Code mode: .*The conversation is new.*› $/s);
     program.send("What is 21*2?\r/mode tools\rWhat is 1+1?\r");

@@ -8,7 +8,7 @@ test.concurrent("E6 a piped question is answered, by the calculator and on stdou
   expect(quiet).toEqual({ code: 0, stdout: "21*2 = 42.\n", stderr: "" });
 });
 
-test.concurrent("E6 --verbose tells on stderr how the answer came about", async () => {
+test.concurrent("E6 --verbose shows on stderr how the answer was made", async () => {
   const { code, stdout, stderr } = await bowline(["chat", "--verbose"], { input: "What is 21*2?\n" });
   expect({ code, stdout }).toEqual({ code: 0, stdout: "21*2 = 42.\n" });
   expect(stderr).toMatch(
@@ -47,7 +47,7 @@ test.concurrent("E6 SIGINT between two lines leaves", async () => {
   expect(await program.ended).toBe(130);
 });
 
-test.concurrent("E6 a reader that goes away is no crash", async () => {
+test.concurrent("E6 a reader that goes away does not cause a crash", async () => {
   const program = start([]);
   program.send("What is 1+1?\n");
   await program.until(/1\+1 = 2/);

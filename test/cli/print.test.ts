@@ -94,7 +94,7 @@ test("E6 an attempt that is tried again is withdrawn in sight, and never reaches
   expect(stdout).toBe("The answer is 42.\n");
 });
 
-test("E6 a wait for a busy provider is told on the terminal, and in a pipe to whoever asks for more", async () => {
+test("E6 a wait for a busy provider is shown on the terminal, and in a pipe with --verbose", async () => {
   const io = { env: {}, stdout: new PassThrough(), stderr: new PassThrough() };
   const screen = new PassThrough();
   const printers = [plainPrinter(io, { verbose: true }), livePrinter({ ...io, stdout: screen })];
@@ -120,7 +120,7 @@ test("E6 calls of one reply are listed with their ends; one alone takes one line
   ]);
 });
 
-test("E6 words before a call, and thoughts, stand on lines of their own; a pipe has the answer alone", async () => {
+test("E6 words before a call, and thoughts, have separate lines; a pipe has the answer alone", async () => {
   const { live, stdout } = await shown(thinks("Hm.", both(says("Let me see."), calls("ping"))), says("Pong."));
   expect(live).toMatch(/^Hm\.\nLet me see\.\n {2}ping \{\} → ok, 0 ms\nPong\.\nanswered · /);
   expect(stdout).toBe("Pong.\n");
@@ -135,7 +135,7 @@ test("E6 text of a model cannot drive a terminal or reorder its characters; a pi
   expect(stdout).toBe(safe);
 });
 
-test("E6 a failed turn is told on stderr, and stdout stays empty", async () => {
+test("E6 a failed turn is reported on stderr, and stdout stays empty", async () => {
   const { live, stdout, stderr } = await shown(new ProviderFailure({ class: "auth", message: "No key." }));
   expect(live).toMatch(/^Failed: .*No key\. Check the API key.* \[provider\.failed\]\nfailed · /);
   expect({ stdout, stderr }).toEqual({ stdout: "", stderr: expect.stringMatching(/^bowline: Failed: .*\n$/) });
@@ -158,14 +158,14 @@ test("E6 T13 what a tool prints stands under its call, unable to drive the termi
   expect({ stdout, stderr }).toEqual({ stdout: "Built.\n", stderr: "" });
 });
 
-test("E6 T13 calls that print beside each other are told apart", async () => {
+test("E6 T13 the output lines of parallel calls are distinguished", async () => {
   const { live } = await shown(both(calls("build", { n: 1 }), calls("build", { n: 2 })), says("Built."));
   expect(live).toMatch(
     /^ {2}build \{"n":1\}\n {4}one\n {4}tw\n {2}build \{"n":2\}\n {4}one\n {4}tw\n {2}build:\n {4}o/,
   );
 });
 
-test("E6 T13 a call is told when its own work is over; again only if a hook has changed how it ended", async () => {
+test("E6 T13 a call is shown when its work has ended; again only if a hook has changed its status", async () => {
   const { live } = await shownWith([lenient], both(calls("fails"), calls("ping")), says("So be it."));
   expect(live.split("\n").slice(0, 5)).toEqual([
     "  fails {} → failed, 0 ms",
@@ -209,7 +209,7 @@ const waiting = (about: Partial<PendingWait>) =>
     ...about,
   }) as PendingWait;
 
-test("E6 T9 a question says what is wanted, and which agent asks", () => {
+test("E6 T9 a question shows the request, and which agent asks", () => {
   const question = (about: Partial<PendingWait>): string => questionOf(waiting(about), "s");
   const below = { sessionId: "c", path: ["root", "s", "b\u202e", "c"] } as unknown as Partial<PendingWait>;
   expect(question(below)).toBe("b\\u{202e} › c: Allow pay {}? Sure?");
@@ -264,7 +264,7 @@ const callIn = (effect: string, input: Json) => ({
   ...key(`${effect}.call.0`),
 });
 
-test("E6 N2 code is told of once for each cell, before its calls and what it prints", () => {
+test("E6 N2 code is shown once for each cell, before its calls and its output", () => {
   const events = [
     { kind: "text", delta: "I look.", ...key("r1.ask") },
     writes("r1.ask", "a;\nb;"),

@@ -31,7 +31,7 @@ test.concurrent.each([
   ["nobody-has-this/model", "npm install @ai-sdk/nobody-has-this"],
   ["anthropic/claude-sonnet-4-5", "set ANTHROPIC_API_KEY"],
   ["openai-compatible/any", "BOWLINE_BASE_URL is not set"],
-])("E1 what %s lacks is one line that says what to do", async (BOWLINE_MODEL, says) => {
+])("E1 what %s lacks is reported in one line with an action", async (BOWLINE_MODEL, says) => {
   const { code, stdout, stderr } = await bowline([], { env: { BOWLINE_MODEL }, input: "hello\n" });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/^bowline: .+\n$/);

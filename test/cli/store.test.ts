@@ -25,10 +25,10 @@ function change(cwd: string, sql: string): void {
 
 test.each<[string, (cwd: string) => readonly string[], string]>([
   ["a folder that is not there", () => ["--db", "nowhere/agent.db"], "there is no folder"],
-  ["a folder in the place of the file", () => ["--db", "."], "it is a folder"],
+  ["a folder instead of the file", () => ["--db", "."], "it is a folder"],
   ["no name", () => ["--db", ""], "the path is empty"],
   [
-    "a file in the place of the folder",
+    "a file instead of the folder",
     (cwd) => {
       writeFileSync(join(cwd, ".bowline"), "");
       return [];
@@ -60,7 +60,7 @@ test.each<[string, (cwd: string) => readonly string[], string]>([
   expect(stderr).toContain(says);
 });
 
-test("E6 a file of a later version is refused, by whoever asks", async () => {
+test("E6 every command refuses a file of a later version", async () => {
   const cwd = await kept();
   change(cwd, "PRAGMA user_version = 99");
   for (const args of [["run", "hello"], ["chat"], ["sessions"], ["doctor"]]) {
@@ -72,7 +72,7 @@ test("E6 a file of a later version is refused, by whoever asks", async () => {
   }
 });
 
-test("E6 a file that another program has locked is told after some seconds", { timeout: 20_000 }, async () => {
+test("E6 a file that another program has locked is reported after some seconds", { timeout: 20_000 }, async () => {
   const cwd = await kept();
   const other = new DatabaseSync(join(cwd, DB));
   other.exec("BEGIN IMMEDIATE");
@@ -107,7 +107,7 @@ test.skipIf(process.getuid?.() === 0)("E6 a folder that cannot be written is one
   });
 });
 
-test("E6 the doctor tells sizes and schema, finds damage and changes nothing", async () => {
+test("E6 the doctor prints sizes and schema, finds damage and changes nothing", async () => {
   const cwd = await kept();
   const well = await inProcess(["doctor"], "", { cwd });
   expect(well).toMatchObject({ code: 0, stderr: "" });
@@ -159,7 +159,7 @@ test("E6 nothing is kept where only help was asked for, or wrongly", async () =>
   expect((await inProcess(["sessions", "--db", DB], "", { cwd })).stderr).toContain("there is no such file");
 });
 
-test("S2 E6 what was injected is no unfinished turn: the next question takes it", async () => {
+test("S2 E6 an injected message is not an unfinished turn: the next question takes it", async () => {
   const cwd = await kept();
   const store = sqlite(join(cwd, DB));
   const runtime = await createRuntime({ store, model: demo(), recover: "manual" });

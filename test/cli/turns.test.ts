@@ -335,7 +335,7 @@ test.each([
   [["turns", "--max", "1e3"], "--max is a whole number"],
   [["turns", "--full"], "--full is for show."],
   [["turns", "--prices", "nowhere.json"], "The prices in nowhere.json cannot be read: "],
-  [["turns", "--app", "agent.ts"], "--app is for chat and run."],
+  [["turns", "--app", "agent.ts"], "--app is for chat, run, serve and worker."],
   [["sessions", "--max", "3"], "--max is for turns."],
   [["run", "--prices", "p.json", "hi"], "--prices is for turns and show."],
   [["show"], "show takes one id"],

@@ -120,7 +120,7 @@ const QUESTION = (amount: number) =>
     `Allow pay \\{"amount":${amount}\\}\\? It moves money\\.\n\\[y\\]es, \\[n\\]o, \\[e\\]dit, or say why not: $`,
   );
 
-test.concurrent("E6 D2 a call that waits ends a single turn with 3; answered by code, the turn goes on", async () => {
+test.concurrent("E6 D2 a call that waits ends a single turn with 3; code answers it, and the turn resumes", async () => {
   const { cwd, linesOf, answer } = appIn();
   const first = await bowline(["run", ...flags, "--json", "--session", "till", "Pay 3 4"], { cwd });
   expect(first.code).toBe(3);
@@ -198,7 +198,7 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it comes after the one that is open$/m);
 });
 
-test.concurrent("E6 T9 D4 what an agent waits for ends a single turn with 3, too; answered by code, all of it goes on", async () => {
+test.concurrent("E6 T9 D4 an agent's wait ends a single turn with 3, too; code answers it, and the whole tree resumes", async () => {
   const { cwd, linesOf, answer } = appIn();
   const first = await bowline(["run", ...flags, "--session", "s", "Have Have 3 paid"], { cwd });
   expect(first.code).toBe(3);
@@ -235,7 +235,7 @@ function inTerminal(): void {
     return program;
   };
 
-  test.concurrent("E6 a person allows a call or not, and says why; calls that wait are asked about one after the other", async () => {
+  test.concurrent("E6 a person allows or refuses a call, with a reason; waiting calls are asked about one after the other", async () => {
     const { cwd, linesOf } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3 4 5\r");
@@ -253,7 +253,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 what was typed before a question is no answer to it, and is there after it", async () => {
+  test.concurrent("E6 text that was typed before a question does not answer it, and is still there after it", async () => {
     const { cwd, linesOf } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3\ry\rhalf a");
@@ -278,7 +278,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 a change of the app while a question stands is told above it, and waits for the turn", async () => {
+  test.concurrent("E6 a change of the app while a question is open is shown above it, and waits for the turn", async () => {
     const { cwd } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3\r");
@@ -363,7 +363,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 D2 an answer that is given elsewhere is told: it takes the question back", async () => {
+  test.concurrent("E6 D2 an answer from another process is shown: it takes the question back", async () => {
     const { cwd, linesOf, answer } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3 4\r");
@@ -382,7 +382,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 T9 D4 a turn that was parked while its question stood goes on, whoever answers", async () => {
+  test.concurrent("E6 T9 D4 a turn that was parked while its question was open resumes, wherever the answer comes from", async () => {
     const { cwd, linesOf, answer, parked } = appIn();
     const program = await chat(cwd);
     for (const isElsewhere of [true, false]) {
@@ -404,7 +404,7 @@ function inTerminal(): void {
     ["elsewhere", false],
     ["in the next process", true],
   ])(
-    "E6 T9 D4 a tree that was parked while its question stood goes on when that is answered %s",
+    "E6 T9 D4 a tree that was parked while its question was open resumes when the question is answered %s",
     async (where, isKilled) => {
       const { cwd, linesOf, answer, parked } = appIn();
       const first = await chat(cwd);
@@ -426,7 +426,7 @@ function inTerminal(): void {
     },
   );
 
-  test.concurrent("E6 T9 the arguments of a call can be edited; what does not fit is told and can be mended", async () => {
+  test.concurrent("E6 T9 the arguments of a call can be edited; invalid arguments are reported and can be corrected", async () => {
     const { cwd, linesOf, other } = appIn();
     const program = await chat(cwd);
     program.send("Pay 3\r");
@@ -493,7 +493,7 @@ function inTerminal(): void {
     expect(await program.ended).toBe(0);
   });
 
-  test.concurrent("E6 T8 a call that waits for a result is told, not asked about; left with Ctrl-D, the next chat goes on", async () => {
+  test.concurrent("E6 T8 a call that waits for a result is shown, not asked about; after Ctrl-D the next chat resumes it", async () => {
     const { cwd, answer, parked } = appIn();
     const first = await chat(cwd);
     first.send("Ship\r");

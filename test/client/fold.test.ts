@@ -444,7 +444,7 @@ test("S11 an event of another session is refused; a tree has a view for each", a
 });
 
 test("S11 the client needs nothing but the language", () => {
-  const code = stripTypeScriptTypes(readFileSync("src/client.ts", "utf8")).replaceAll("export ", "");
+  const code = stripTypeScriptTypes(readFileSync("src/client/fold.ts", "utf8")).replaceAll("export ", "");
   const event = { fact: true, sessionId: "s", cursor: "1@s", kind: "accepted", turnId: "t", inputId: "i" };
   const view = runInNewContext(`${code}; JSON.stringify(fold(undefined, ${JSON.stringify(event)}))`);
   expect(JSON.parse(view)).toMatchObject({ inputs: [{ id: "i", turnId: "t" }], isBehind: true });

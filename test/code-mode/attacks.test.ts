@@ -80,7 +80,7 @@ describe("replies", () => {
     expect(paid).toBe(0);
   });
 
-  test("P7 an end tag alone is no answer", async () => {
+  test("P7 an end tag alone is not an answer", async () => {
     const model = scripted(says("</typescript>"), says("Sorry."));
     await using world = await open(model, { plugins });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ text: "Sorry." });
@@ -101,7 +101,7 @@ describe("values", () => {
     await expect(world.session.extend(bindings.of({ a: 1 }))).rejects.toThrow(/does not take the extension/);
   });
 
-  test("P8 what is no JSON, or nested too deeply for code, cannot be bound", async () => {
+  test("P8 a value that is not JSON, or is nested too deeply for code, cannot be bound", async () => {
     await using world = await open(scripted(), { plugins });
     const deep = Array.from({ length: 1_100 }).reduce<unknown>((inner) => [inner], 1);
     for (const value of [Number.NaN, new Date(0), deep])
@@ -124,7 +124,7 @@ describe("values", () => {
     expect((await turn.result()).outcome).toMatchObject({ value: "files_read!" });
   });
 
-  test("P7 a variable is no module, though the model is not told of all variables", async () => {
+  test("P7 a variable is not a module, though the model does not see all variables", async () => {
     const many = Array.from({ length: 80 }, (_, n) => `let v${n} = ${n};`).join(" ");
     const mail = ["send", "get"].map((name) => named(`mail_${name}`, undefined, { availability: "searchable" }));
     const model = scripted(
@@ -137,7 +137,7 @@ describe("values", () => {
   });
 });
 
-test("S5 D4 a turn that began with merged inputs says each of them once when another process goes on with it", async () => {
+test("S5 D4 a turn that began with merged inputs has each input once when another process resumes it", async () => {
   const copies = definePlugin({
     id: "test/copies",
     setup: () => ({

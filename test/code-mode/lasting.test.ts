@@ -34,7 +34,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
 
   // ── Frames ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  test("P7 S8 a conversation that has become too long for the model is compacted, and the turn goes on", async () => {
+  test("P7 S8 a conversation that has become too long for the model is compacted, and the turn continues", async () => {
     const model = scripted(acts("work"), overflow, acts("work"), says("Done."));
     await using world = await opened(model, { tools: [work], plugins: [compactor] });
     const turn = world.session.turn("Go.");
@@ -175,7 +175,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
     expect((await runtime.sessions.usage("chief")).usage).toMatchObject({ input: 60, output: 30 });
   });
 
-  test("P7 J8 an agent works in the background, is waited for, and is told more", async () => {
+  test("P7 J8 an agent works in the background, is waited for, and receives another message", async () => {
     const gate = Promise.withResolvers<void>();
     const model = cast({
       Go: [
@@ -197,7 +197,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
     expect(await session.query(subagents, "agents")).toMatchObject([{ task: "Slow.", status: "finished" }]);
   });
 
-  test("P7 J8 T5 an agent hands in a typed result, and one that cannot says so", async () => {
+  test("P7 J8 T5 an agent hands in a typed result, and an agent that cannot do so reports an error", async () => {
     const output = { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] };
     const model = cast({
       Go: [
@@ -230,7 +230,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
     for (const { id } of [lead!, dig!]) expect((await runtime.sessions.get(id)).openTurn).toBeUndefined();
   });
 
-  test("P7 J8 D1 agents that a killed process left go on in the next one, and no call is made twice", async () => {
+  test("P7 J8 D1 agents of a killed process continue in the next one, and no call is made twice", async () => {
     let life = 1;
     const { tool, calls } = counted();
     const model = cast({
@@ -294,7 +294,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, submits }) => {
 
   test.each([
     ["runs again, under the same key", "rerun", 2, "pay ok"],
-    ["does not run again, and the model is told that nobody knows", "fail", 1, "pay unknown"],
+    ["does not run again, and the model reads that the result is unknown", "fail", 1, "pay unknown"],
   ] as const)(
     "P7 T14 D2 a call that runs when its process dies %s; its neighbour is not repeated",
     async (...given) => {

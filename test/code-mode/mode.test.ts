@@ -56,7 +56,7 @@ describe("a turn", () => {
     });
   });
 
-  test("P7 T5 a typed result is checked; a wrong one is told, and corrected", async () => {
+  test("P7 T5 a typed result is checked; a wrong result is reported, and corrected", async () => {
     const model = scripted(writes('finish({ sum: "four" })'), says("It is four."), writes("finish({ sum: 4 })"));
     await using world = await open(model, { plugins });
     const output = z.object({ sum: z.number() });
@@ -72,7 +72,7 @@ describe("a turn", () => {
     ]);
   });
 
-  test("P7 what a cell printed stands before the label that says how it ended", async () => {
+  test("P7 the output of a cell comes before the label that shows how the cell ended", async () => {
     const model = scripted(
       writes('print("one"); print("two");\nnull.x'),
       writes('print("three"); await tools.weather({ city: 7 })'),
@@ -87,7 +87,7 @@ describe("a turn", () => {
     expect(heard(3)).toBe("The code ran to its end. It printed nothing and has no value.");
   });
 
-  test("P7 a typed result that is no object is the value of finish itself", async () => {
+  test("P7 a typed result that is not an object is the value of finish itself", async () => {
     const model = scripted(writes("finish([1, 2])"));
     await using world = await open(model, { plugins });
     const { outcome } = await world.session.turn("Go.", { output: z.array(z.number()) }).result();
@@ -126,7 +126,7 @@ describe("a turn", () => {
     });
   });
 
-  test("P7 P2 continueAs goes on in a fresh frame with the task alone", async () => {
+  test("P7 P2 continueAs continues in a fresh frame with the task alone", async () => {
     const model = scripted(
       writes('let n = 1; continueAs("Count.", { from: 3 })'),
       writes("finish([typeof n, (await seed).from])"),
@@ -136,7 +136,7 @@ describe("a turn", () => {
     expect(model.requests[1]?.messages.map(({ parts }) => textIn(parts))[0]).toMatch(/^Count\.\n\n.*seed.*from/s);
   });
 
-  test("P7 a session keeps its variables over turns, and the model is told of them in the tail", async () => {
+  test("P7 a session keeps its variables over turns, and the model sees them in the tail", async () => {
     const path = file();
     const one = await runningOn(path, { plugins, model: scripted(writes("let rows = [1, 2, 3];"), says("Done.")) });
     await (await one.session("s")).turn("Go.").result();
@@ -232,7 +232,7 @@ describe("what people see", () => {
     expect(messages.at(-1)?.parts[0]).toEqual({ kind: "text", text: "It is <typescript> 4." });
   });
 
-  test("P6 D4 a turn that is stopped tells what was said, without code", async () => {
+  test("P6 D4 a turn that is stopped returns its prose, without code", async () => {
     const model = scripted(writes("print(4)", "I look.\n"), writes("nope("));
     await using world = await open(model, { plugins, limits: { roundsMax: 2 } });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "stopped", text: "I look." });
@@ -256,7 +256,7 @@ describe("what people see", () => {
     ).toEqual({ code: "print(1)" });
   });
 
-  test("P6 S4 whoever joins late, in another process, sees the same", async () => {
+  test("P6 S4 a late reader in another process sees the same", async () => {
     const store = memory();
     const model = scripted(writes("print(4)", "I look.\n"), says("4."));
     await using world = await open(model, { store, plugins });
@@ -269,20 +269,20 @@ describe("what people see", () => {
 });
 
 describe("bad replies", () => {
-  test("P7 T2 a native call in code mode is answered, and the model is told to write code", async () => {
+  test("P7 T2 a native call in code mode is answered, and the model is asked to write code", async () => {
     const model = scripted(calls("weather", { city: "Oslo" }), says("Sorry."));
     await using world = await open(model, { plugins, tools: [weather] });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered" });
     expect(textIn(model.requests[1]?.messages.at(-2)?.parts ?? [])).toMatch(/weather \(failed\): \[POLICY\]/);
   });
 
-  test("P7 a cell of more than a megabyte is refused, and the session goes on", async () => {
+  test("P7 a cell of more than a megabyte is refused, and the session continues", async () => {
     const model = scripted(writes(`const s = "${"x".repeat(1_100_000)}";`), writes("finish(1)"));
     await using world = await open(model, { plugins });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ value: 1 });
   });
 
-  test("P7 without the plugin that runs code the turn fails and says which", async () => {
+  test("P7 without the plugin that runs code the turn fails and names the plugin", async () => {
     await using world = await open(scripted(writes("1")), { plugins: [codeMode] });
     expect((await world.session.turn("Go.").result()).outcome).toMatchObject({
       kind: "failed",

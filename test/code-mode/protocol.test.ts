@@ -86,7 +86,7 @@ describe("options", () => {
     ["another word", "maybe"],
     ["nothing", null],
     ["a list", ["finish"]],
-  ])("P1 P7 %s is no ending: a turn and a session refuse it, and nothing is kept", async (_, wrong) => {
+  ])("P1 P7 %s is not a valid ending: a turn and a session refuse it, and nothing is kept", async (_, wrong) => {
     await using world = await open(talker(), { plugins });
     const given = ending.of(wrong as Ending);
     expect(await codeOf(world.session.turn("Go.", { extensions: [given] }).result())).toBe("extension.invalid");
@@ -113,7 +113,7 @@ const part = (words: string, more: Partial<PromptPart> = {}): PromptPart => ({
 });
 
 describe("the preamble", () => {
-  test("P3 P7 is made once for all sessions with the same tools, whatever else they are told", async () => {
+  test("P3 P7 is made once for all sessions with the same tools, even if the rest of their prompts differs", async () => {
     const made = vi.spyOn(TEXTS, "how");
     const model = talker();
     await using runtime = await running({ model, plugins, tools: [named("look")] });
@@ -142,7 +142,7 @@ describe("the preamble", () => {
     expect(model.requests.every(({ system, tools }) => system.includes("see") && tools.length === 0)).toBe(true);
   });
 
-  test("P3 P7 tells a session whose turns end by finish alone another thing", async () => {
+  test("P3 P7 has a different text in a session whose turns end only with finish", async () => {
     const model = talker();
     await using runtime = await running({ model, plugins });
     await (await runtime.session("a")).turn("Go.").result();
@@ -152,7 +152,7 @@ describe("the preamble", () => {
     expect(finish).not.toContain("an answer in prose, which ends your work");
   });
 
-  test("P3 K9 P7 stands beside the layers and what prompt hooks say; what is volatile comes after the conversation", async () => {
+  test("P3 K9 P7 is combined with the layers and the parts of prompt hooks; volatile parts come after the conversation", async () => {
     const hooks = definePlugin({
       id: "test/hooks",
       setup: () => ({ prompt: () => [part("Of a hook."), part("It is noon.", { isVolatile: true })] }),

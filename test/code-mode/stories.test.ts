@@ -97,7 +97,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(heard(model.requests[1])).toContain("At last.");
   });
 
-  test("P7 T7 a tool that takes too long is told by its signal, and costs its call and nothing else", async () => {
+  test("P7 T7 a tool that takes too long gets an abort signal, and costs its call and nothing else", async () => {
     let isTold = false;
     const slow = named(
       "slow",
@@ -119,7 +119,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect((await turn.result()).outcome.kind).toBe("answered");
   });
 
-  test("P7 T5 wrong arguments do not reach a tool, and the model is told where they are wrong", async () => {
+  test("P7 T5 wrong arguments do not reach a tool, and the model reads where they are wrong", async () => {
     const add = named("add", () => "ran", { input: z.object({ n: z.number() }) as never });
     const model = scripted(acts(["add", { n: "two" }], ["add", { n: 2 }]), says("Done."));
     await using world = await opened(model, { tools: [add] });
@@ -127,7 +127,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(heard(model.requests[1])).toMatch(/tool\.arguments.*\bn\b/);
   });
 
-  test("P7 T5 a tool that is not there is told, and the turn goes on", async () => {
+  test("P7 T5 a missing tool is reported, and the turn continues", async () => {
     const model = scripted(insists("nowhere"), acts("here"), says("Done."));
     await using world = await opened(model, { tools: [named("here")] });
     const turn = world.session.turn("Go.");
@@ -209,7 +209,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(outcome).toMatchObject({ kind: "failed", by: "tool", code: "acme.closed" });
   });
 
-  test("P7 T11 S8 a tool goes on in a fresh frame, where the task is all that the model knows", async () => {
+  test("P7 T11 S8 a tool continues in a fresh frame, where the model sees the task alone", async () => {
     const tool = named("move", () => switchFrame("Count the sheep.", { from: 3 }));
     const model = scripted(acts("move"), says("Four."));
     await using world = await opened(model, { tools: [tool] });
@@ -257,7 +257,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect((await turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   });
 
-  test("P7 T9 a call that nobody answers in time is not made, and the turn goes on", async () => {
+  test("P7 T9 a call that nobody answers in time is not made, and the turn continues", async () => {
     const { paid, pay } = bank();
     const model = scripted(acts(["pay", { eur: 5 }]), says("Done."));
     await using world = await opened(model, { tools: [pay], plugins: [careful(20)] });
@@ -279,7 +279,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(heard(model.requests[2])).toMatch(/Too much\..*look!/s);
   });
 
-  test("P7 T9 D4 all processes exit while somebody is asked; another answers, and the next goes on in the middle", async () => {
+  test("P7 T9 D4 all processes exit while a person is asked; another process answers, and the next one resumes in the middle", async () => {
     const { paid, pay } = bank();
     const looked: string[] = [];
     const look = named("look", (_, { idempotencyKey }) => {
@@ -430,7 +430,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
 
   const SUM = z.object({ sum: z.number() });
 
-  test("P7 T5 a typed result that does not fit is told, and corrected", async () => {
+  test("P7 T5 a typed result that does not fit is reported, and corrected", async () => {
     const model = scripted(submits({ sum: "four" }), submits({ sum: 4 }));
     await using world = await opened(model);
     const { outcome } = await world.session.turn("Go.", { output: SUM }).result();
@@ -516,7 +516,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     expect(heard(model.requests[1])).toMatch(/unknown/i);
   });
 
-  test("P7 S3 D4 a turn that is parked is cancelled where it waits, and the session goes on", async () => {
+  test("P7 S3 D4 a parked turn is cancelled while it waits, and the session continues", async () => {
     const { paid, pay } = bank();
     const model = recited(acts(["pay", { eur: 5 }]), says("Next."));
     const app = { model, tools: [pay], plugins: [...plugins, careful()], limits: { parkAfterMs: 10 } };
@@ -538,7 +538,7 @@ describe.each(PROTOCOLS)("$name", ({ plugins, acts, saysAndActs, insists, submit
     await two.close();
   });
 
-  test("P7 S3 whoever comes while a call runs is shown the rest, and the same end", async () => {
+  test("P7 S3 a reader that joins while a call runs sees the rest, and the same end", async () => {
     await using world = await busy(scripted(acts("slow"), says("Done.")));
     const followed = eventsOf(world.session.follow(await world.turn.id));
     world.slow.release();

@@ -56,7 +56,7 @@ describe("what code keeps", () => {
     expect(await valueFrom([...MAKES, USES])).toEqual([2, 2, 1, [1], true]);
   });
 
-  test("P8 S2 they are there in another process, and each fork goes on from where it was made", async () => {
+  test("P8 S2 they exist in another process, and each fork continues from the point where it was made", async () => {
     const path = file();
     const first = await runningOn(path, { model: scripted(says(`${MAKES.join("\n")}\nfinish(0)`)), plugins });
     await turn(first, "s");
@@ -175,7 +175,7 @@ describe("what code keeps", () => {
     expect((await session.turn("Now?").result()).outcome).toMatchObject({ value: "undefined" });
   });
 
-  test("P8 S13 a heap of another engine is refused by name, the session goes on, and forgetting it helps", async () => {
+  test("P8 S13 a heap of another engine is refused by name, the session continues, and forgetting it helps", async () => {
     const store = memory();
     const model = scripted(
       says("let n = 1; finish(n)"),
@@ -353,7 +353,7 @@ finish(codes)`;
     ]);
   });
 
-  test("P9 T9 one that needs an approval parks the turn in the middle of a line; another process goes on there", async () => {
+  test("P9 T9 a cell that needs an approval parks the turn in the middle of a line; another process resumes there", async () => {
     const path = file();
     const careful = definePlugin({
       id: "test/careful",
@@ -389,7 +389,7 @@ finish(codes)`;
     await second.close();
   });
 
-  test("P9 S4 whoever looks on in another process sees each one begin and end once", async () => {
+  test("P9 S4 an observer in another process sees each cell begin and end once", async () => {
     const path = file();
     const options = { tools: [look, named("later", () => defer())], plugins, limits: { parkAfterMs: 1 } };
     const model = scripted(says("await tools.look({ n: 1 }); finish(await tools.later({}))"));
@@ -443,7 +443,7 @@ finish(codes)`;
     ]);
   });
 
-  test("P9 T11 a tool that finishes the turn finishes it when the cell is over", async () => {
+  test("P9 T11 a tool that finishes the turn finishes it when the cell has ended", async () => {
     const { finish } = await import("bowline");
     const done = named("done", () => finish(9));
     expect(await valueFrom(["await tools.done({}); let n = 1;"], { tools: [done] })).toBe(9);
@@ -477,7 +477,7 @@ describe("bounds", () => {
     },
   );
 
-  test("P8 native code that never ends takes its thread along; the code of other sessions there goes on unharmed", async () => {
+  test("P8 native code that never ends stops its thread too; the code of other sessions there continues unharmed", async () => {
     const isHeld = Promise.withResolvers<void>();
     const hold = named("hold", () => isHeld.promise.then(() => 1));
     const model = (codes: readonly string[]) => scripted(...codes.map((each) => says(each)));
@@ -551,7 +551,7 @@ describe("code that is wrong", () => {
     for (const words of [first, second]) expect(words).toContain("nested too deeply");
   });
 
-  test("P8 that throws keeps what it did before, and says where", async () => {
+  test("P8 that throws keeps its earlier changes, and reports the line", async () => {
     const [words] = await shown(["let n = 1;\nn = 2;\nnull.x;", "say over"]);
     expect(words).toMatch(/TypeError: .* \(line 3, column \d+\)/);
     expect(await valueFrom(["let n = 1; n = 2; throw new Error('No.')", "finish(n)"])).toBe(2);
@@ -562,7 +562,7 @@ describe("code that is wrong", () => {
     ]);
   });
 
-  test("P8 that waits for what can never come has stalled; rejections that nobody heard are told", async () => {
+  test("P8 that waits for an impossible event has stalled; unhandled rejections are reported", async () => {
     const [stalled, unheard] = await shown(["await new Promise(() => {})", "Promise.reject(new Error('Lost.')); 1"]);
     expect(stalled).toContain("waits for a promise that nothing will ever settle");
     expect(unheard).toContain("Unhandled rejection: Error: Lost.");

@@ -94,7 +94,7 @@ describe("modules", () => {
     expect(await valueFrom(["finish(await notes.delete({ id: 7 }))"], { tools: [remove] })).toBe("removed 7");
   });
 
-  test("P9 code that calls a tool as a function is told how it is called", async () => {
+  test("P9 code that calls a tool as a function gets a message with the correct call", async () => {
     const [alone, inModule, other] = await shown(
       ["print(1);\nawait weather({})", "const read = () => files_read({});\nawait read()", "nowhere()"],
       { tools: [...FILES, named("weather")] },
@@ -128,7 +128,7 @@ describe("modules", () => {
 });
 
 describe("what is read", () => {
-  test("P8 short messages are at hand, long ones are awaited, and their roles are told", async () => {
+  test("P8 short messages are available at once, long ones are awaited, and the model sees their roles", async () => {
     const codes = [
       `print("x".repeat(2_000))`,
       "const all = []; for (const each of history) { const { role, text } = await each; all.push([role, text.length]); } let early; try { history[2].length } catch (error) { early = error.message } finish([history.length, history[0].text, all, early])",
@@ -162,7 +162,7 @@ describe("what is read", () => {
     expect((await session.turn("On.").result()).outcome).toMatchObject({ value: ["mine", "undefined"] });
   });
 
-  test("P8 of what is to be awaited, texts and lists have a length, and the model is told how long all are", async () => {
+  test("P8 awaited texts and lists have a length, and the model sees all lengths", async () => {
     const long = "x".repeat(100);
     const list = Array.from({ length: 60 }, () => long);
     const cell = `let early; try { facts.length } catch (error) { early = error.message }
@@ -176,7 +176,7 @@ describe("what is read", () => {
     expect(told(model.requests[0])).toContain("`list` (read-only): a list of 60, 6,181 characters: `await list`");
   });
 
-  test("P8 names that are no names for values are refused where they are given", async () => {
+  test("P8 invalid names for values are refused where they are given", async () => {
     await using world = await open(script(["say Hi."]), { plugins });
     const { session } = world;
     for (const name of ["print", "seed", "a-b", "class", "_own", "__proto__"]) {
@@ -191,7 +191,7 @@ describe("what is read", () => {
     await expect(session.command(code, "bind", { values: more })).rejects.toMatchObject({ code: "operation.failed" });
   });
 
-  test("P9 a search finds tools by words, opens what was closed for the next cell, and says how to call them", async () => {
+  test("P9 a search finds tools by words, opens closed tools for the next cell, and shows how to call them", async () => {
     const closed = defineToolProvider({
       id: "acme/mail",
       list: () => [
@@ -247,7 +247,7 @@ describe("how a cell ends", () => {
     expect((await world.session.turn("On.").result()).outcome).toMatchObject({ value: 7 });
   });
 
-  test("P9 a tool that refuses the value leaves the turn to the model, and code goes on from what it kept", async () => {
+  test("P9 a tool that refuses the value leaves the turn to the model, and code continues with its variables", async () => {
     const strict = named("strict", ({ n }) => {
       if (n !== 2) throw new Error("Not that.");
       return finish("taken");
@@ -269,7 +269,7 @@ describe("how a cell ends", () => {
     expect([text.length < 8_100, text.endsWith("y\n")]).toEqual([true, true]);
   });
 
-  test("P8 code goes on with another task: an empty heap, the seed, and no seed in the task after that", async () => {
+  test("P8 code continues with another task: an empty heap, the seed, and no seed in the task after that", async () => {
     const value = await valueFrom([
       "let n = 1; continueAs('Count.', { facts: [1, 2] });",
       "seed.facts.push(3)",
@@ -317,7 +317,7 @@ describe("how a cell ends", () => {
 });
 
 describe("variables", () => {
-  test("P8 the model is told of what its code keeps and was given, as it is before each reply", async () => {
+  test("P8 the model sees what its code keeps and was given, with the current state before each reply", async () => {
     const model = script([
       "let n = 41; const rows = [{ id: 1 }];",
       "n++; class Point {}",
@@ -341,7 +341,7 @@ describe("variables", () => {
     ]);
   });
 
-  test("P8 another task, by whomever it was begun, has none of the old ones; a turn without any is told nothing", async () => {
+  test("P8 a new task, from code or from the protocol, has no earlier variables; a turn without variables adds no message", async () => {
     const model = script(["let n = 41;", "task Another.", "say Done.", "say Hi."]);
     await using world = await open(model, { plugins });
     await world.session.turn("Go.").result();
@@ -364,7 +364,7 @@ describe("another process", () => {
     const late = await files.write({ path: "b" }).catch((error) => error.code);
     finish([past.map(({ role }) => role), text, facts.length, found.map(({ call }) => call), paid, late, limit, (await report).length, typeof notes]) // by done.value`;
 
-  test("P9 S2 goes on in the middle of a cell that has used all of it, though tools and values are others by then", async () => {
+  test("P9 S2 resumes in the middle of a cell that has used all of it, though tools and values have changed since", async () => {
     const path = file();
     const inputs: unknown[] = [];
     const pay = named("pay", ({ sum }) => sum as number);

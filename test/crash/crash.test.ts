@@ -16,13 +16,13 @@ test("D3 D6 a worker that slept past its lease does nothing more, and two worker
   expect(report.rows.map((row) => row.stops)).toEqual(tried.map(() => stops));
 }, 120_000);
 
-test("D6 a turn that kills every process is given up, and the session goes on", async () => {
+test("D6 a turn that kills every process is stopped, and the session continues", async () => {
   const report = await crashTest(scenario("two-workers"), { execArgv, kills: 0, loops: 1 });
   expect(report.violations).toEqual([]);
   expect(report.kills).toBeGreaterThan(1);
 }, 60_000);
 
-test("D2 D6 nothing but the fold knows of the past: on a host without a memory a killed turn goes on just the same", async () => {
+test("D2 D6 only the fold holds the past: on a host without a memory a killed turn resumes in the same way", async () => {
   const some = every(sample(27, 9), 1);
   const report = await crashTest(some, { execArgv, place: "amnesiac", kills: 1, seed: 3 });
   expect(report.violations).toEqual([]);

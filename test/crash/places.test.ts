@@ -43,7 +43,7 @@ test("D6 a place whose look changes what the next process finds is refused", asy
   await expect(tried).rejects.toThrow(/A second look at the place .*meddling\.ts shows something else/);
 }, 60_000);
 
-test("D6 that a place does not open is told, with its reason", async () => {
+test("D6 a place that does not open is reported, with the reason", async () => {
   const { violations } = await crashTest(scenario("text-turn"), { execArgv, place: place("closed") });
   expect(violations).toEqual([
     expect.objectContaining({
@@ -53,7 +53,7 @@ test("D6 that a place does not open is told, with its reason", async () => {
   ]);
 }, 60_000);
 
-test("D6 what is no place is refused before anything runs", async () => {
+test("D6 an invalid place is refused before anything runs", async () => {
   const given = (where: unknown) => crashTest(scenario("text-turn"), { execArgv, place: where as URL });
   await expect(given("postgre")).rejects.toThrow('"postgre" is no place: name one of sqlite, amnesiac,');
   await expect(given(scenario("text-turn"))).rejects.toThrow(/text-turn\.ts has no place: .* open and look/);

@@ -13,11 +13,11 @@ const { page: defaults }: Pick<Script, "page"> = await import(
   new URL("../../scripts/defaults-doc.mjs", import.meta.url).href
 );
 
-test("the page of hooks says what the table says: if not, run `npm run docs`", () => {
+test("the page of hooks matches the table: if not, run `npm run docs`", () => {
   expect(readFileSync("docs/hooks.md", "utf8")).toBe(page());
 });
 
-test("the page of hooks says with types what each hook is given and may answer", () => {
+test("the page of hooks shows with types what each hook receives and can answer", () => {
   const rows = Object.fromEntries(
     Array.from(page().matchAll(/^\| \[`(\w+)`\]\(#\w+\) \| (.*?) \| (.*) \|$/gm), ([, hook = "", given, answer]) => [
       hook,
@@ -47,7 +47,7 @@ test("the page of hooks says with types what each hook is given and may answer",
   expect(directives.filter((name) => !makers.has(name))).toEqual([]);
 });
 
-test("the page of defaults says what the sources say: if not, run `npm run docs`", () => {
+test("the page of defaults matches the sources: if not, run `npm run docs`", () => {
   expect(readFileSync("docs/defaults.md", "utf8")).toBe(defaults());
   for (const limit of Object.keys(DEFAULT_LIMITS)) expect(defaults()).toContain(`| \`${limit}\` | `);
 });

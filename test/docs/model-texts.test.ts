@@ -102,7 +102,7 @@ interface Field {
   readonly isRequired: boolean;
 }
 
-test("every bundled tool says in two sentences or more what it does and when to use it", () => {
+test("every bundled tool describes in two sentences or more what it does and when to use it", () => {
   expect(sent.tools.map(({ name }) => name)).toContain("submit_error");
   expect(sent.tools.filter(({ description }) => sentences(description) < 2).map(({ name }) => name)).toEqual([]);
 });
@@ -116,7 +116,7 @@ test("every argument of a bundled tool is described, inside of lists and objects
   expect(silent.filter((field) => field !== "submit_output: kinds")).toEqual([]);
 });
 
-test("a text for a model is the file's own: no bundled tool says what is not in its texts", () => {
+test("a text for a model is in the plugin's texts file: no bundled tool has a text outside it", () => {
   const known = new Set(ALL.flatMap((texts) => wordsOf(texts).map(([, words]) => words)));
   expect(sent.tools.filter(({ description }) => !known.has(description)).map(({ name }) => name)).toEqual([]);
 });

@@ -19,7 +19,7 @@ function nearlyFull(times: number) {
   return { store, refused: () => refused };
 }
 
-test("D2 a turn that finds the disk full again and again is no crash loop: it ends when there is room", async () => {
+test("D2 a turn that finds the disk full many times is not a crash loop: it ends when there is room", async () => {
   const { store, refused } = nearlyFull(3);
   await using runtime = await createRuntime({
     store,

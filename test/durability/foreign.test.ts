@@ -79,7 +79,7 @@ describe("D2 a fault of another store", () => {
     await runtime.close();
   });
 
-  test("in a tool is the call's failure, and the turn goes on", async () => {
+  test("in a tool is the call's failure, and the turn continues", async () => {
     const { did, tool } = worker(otherStore());
     const { runtime } = await deployed(onFile(), quickWorld(), { model: model(), tools: [tool] });
     const session = await runtime.session("s");

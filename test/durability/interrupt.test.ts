@@ -75,7 +75,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(did.asks).toHaveLength(1);
   });
 
-  test("T14 D2 `fail`: a call in flight at a crash does not run again, and the model is told that nobody knows", async () => {
+  test("T14 D2 `fail`: a call in flight at a crash does not run again, and the model reads that the result is unknown", async () => {
     const { next } = await interrupted(make(), "fail");
     const { runtime, did } = await next(paying("fail", false));
     const turn = await go(runtime);
@@ -125,7 +125,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(outline(messages)).toContain('pay ok: {"paid":5}');
   });
 
-  test("T14 D2 `ask`: what a dead process asked is told again by the next, and a third one can be answered", async () => {
+  test("T14 D2 `ask`: the next process asks again what a dead process asked, and a third process can be answered", async () => {
     const store = make();
     const { next, kill, key } = await interrupted(store, "ask");
     const second = await next(paying("ask", false));
@@ -175,7 +175,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(payOf(third.did)).toEqual([`pay#3 ${key}`]);
   });
 
-  test("D2 an approval from before a restart is told again, with its reason, and is answered in a third process", async () => {
+  test("D2 an approval from before a restart is asked again, with its reason, and is answered in a third process", async () => {
     const asks = definePlugin({
       id: "acme/asks",
       setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? askFor("It costs money.") : undefined) }),

@@ -101,7 +101,7 @@ test("D1 every scenario has a journal of today's machine", () => {
 // What is recorded is the same on every store, so that the quick run takes one.
 describe.each(STORES.slice(0, sample(1, STORES.length)))("on %s", (_, make) => {
   test.each(JOURNALS)(
-    "D1 D2 a journal of another day is gone on with from every length, to the same end, and nothing on record is done again: $file",
+    "D1 D2 a journal of another day is resumed from every length, to the same end, and nothing on record is done again: $file",
     async ({ scenario, recorded }) => {
       const { events, end } = recorded;
       for (let cut = 1; cut <= events.length; cut++) {

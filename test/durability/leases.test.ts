@@ -293,7 +293,7 @@ const repeats = (did: Did): Parameters<typeof deployed>[2] => ({
 
 const turnsOf = async (store: Store): Promise<readonly number[]> => (await store.list()).map(({ turns }) => turns);
 
-test("D2 recover() goes on with what was left and with what waits, in every session, and answers when that is done", async () => {
+test("D2 recover() resumes orphaned turns and runs waiting inputs in every session, and resolves when that is done", async () => {
   const store = await leftBehind();
   const did = nothing();
   const { runtime } = await deployed(store, quickWorld({ now: quickWorld().now() + HOUR, name: "now" }), repeats(did));
@@ -358,7 +358,7 @@ test("D2 two runtimes that recover at the same time share the work: every turn e
 const locked = () => new RuntimeError("store.locked", { path: "x", ms: 1 });
 
 test.each(["append", "commit", "open"] as const)(
-  "D2 a store that cannot %s for a moment costs a moment: the turn goes on here, without waiting for its own lease to lapse",
+  "D2 a store that cannot %s for a moment costs a moment: the turn continues here, without waiting for the end of its lease",
   async (what) => {
     const inner = durable(memory());
     let failures = 0;

@@ -156,7 +156,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(ledgerOf((await session.read()).ledger).nested).toEqual([1, 10]);
   });
 
-  test("D2 rule 9: notes end with their turn: the next one asks anew", async () => {
+  test("D2 rule 9: notes end with their turn: the next turn asks again", async () => {
     const store = durable(make());
     const did = nothing();
     const runs: number[] = [];

@@ -97,7 +97,7 @@ const parked = (runtime: Runtime, store: ReturnType<typeof sqlite>, id: string) 
 
 // ── Parking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("D4 a turn that only waits is given up: no lease, no write, one look a second; answered, it goes on once", async () => {
+test("D4 a turn that only waits is parked: no lease, no write, one look a second; after the answer it resumes once", async () => {
   const path = file();
   const calls: string[] = [];
   const told = (name: string) => (run: () => unknown) => {
@@ -261,7 +261,7 @@ test("D4 durable sleep: a long pause between two attempts is parked until its ti
 
 // ── Deferred results and questions ──────────────────────────────────────────────────────────────────────────────────
 
-test("T8 D4 many waits of one turn, answered in any order and from another process, go on with it exactly once", async () => {
+test("T8 D4 many waits of one turn, answered in any order and from another process, resume it exactly once", async () => {
   const path = file();
   const model = () =>
     recited(both(calls("pay", { eur: 1 }, "a"), calls("later", {}, "b"), calls("size", {}, "c")), says("Done."));
@@ -307,7 +307,7 @@ test("T8 D4 many waits of one turn, answered in any order and from another proce
 test.each([
   ["rejected", { error: "It burned down.", code: "store.burned" }, /store\.burned.*burned down/],
   ["revoked", undefined, /^Unknown: /],
-] as const)("T8 a deferred result that is %s tells the model so", async (_, answer, shown) => {
+] as const)("T8 a deferred result that is %s reaches the model", async (_, answer, shown) => {
   await using runtime = await on(file(), recited(calls("later", {}, "l"), says("Done.")));
   const session = await runtime.session("s");
   const turn = session.turn("Go.");
@@ -641,7 +641,7 @@ test.each([
   expect((await within(result)).outcome).toMatchObject({ kind: "answered" });
 });
 
-test("D4 an answer after the deadline is refused, and the turn goes on without it", async () => {
+test("D4 an answer after the deadline is refused, and the turn continues without it", async () => {
   const path = file();
   const soon = definePlugin({
     id: "bank/soon",
@@ -667,7 +667,7 @@ test("D4 an answer after the deadline is refused, and the turn goes on without i
   expect(outline((await session.read()).messages).join("\n")).toContain("nobody approved it in time");
 });
 
-test("D4 S2 a session whose turn is parked can be deleted and forked: waits are revoked, handles are told", async () => {
+test("D4 S2 a session whose turn is parked can be deleted and forked: waits are revoked, handles throw", async () => {
   const path = file();
   await using runtime = await on(path, paying());
   const store = sqlite(path, { durability: "process" });

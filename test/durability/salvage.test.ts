@@ -45,7 +45,7 @@ const partsIn = (messages: readonly Message[]) =>
 const isSaid = ({ role }: Message): boolean => role !== "tool";
 
 test.each(ALL)(
-  "D8 $name: a journal that today's machine cannot follow, wherever that shows, is kept whole, and the session goes on",
+  "D8 $name: a journal that today's machine cannot follow, wherever that shows, is kept whole, and the session continues",
   async (recorded) => {
     const { events, end } = recorded;
     for (let at = 1; at <= events.length; at++) {

@@ -23,7 +23,7 @@ test("D1 D2 I1 I2 I4 random stories of clients, faults and crashes: nothing is l
   expect(totals["ended answered"]).toBeGreaterThan(COUNT);
 }, 60_000);
 
-test("D1 the same number tells the same story", async () => {
+test("D1 the same number makes the same story", async () => {
   for (const seed of [3]) {
     const [first, second] = [await story(seed), await story(seed)];
     expect(second.log).toEqual(first.log);

@@ -60,7 +60,7 @@ async function missing(store: Store, turn: string): Promise<readonly string[]> {
 }
 
 for (const [clock, ahead] of AHEAD)
-  test(`D9 D2 a runtime that has run before names nothing in a turn that was swept meanwhile, and the turn can be resumed: a clock ${clock}`, async () => {
+  test(`D9 D2 a runtime that has run before names nothing that was garbage-collected meanwhile, and the turn can be resumed: a clock ${clock}`, async () => {
     const { store, again, sweep } = swept(ahead);
     const began = signalOf();
     let [isHeld, lease]: [boolean, unknown] = [false, undefined];
@@ -115,7 +115,7 @@ for (const [clock, ahead] of AHEAD)
   });
 
 for (const [clock, ahead] of AHEAD)
-  test(`D9 an attachment that is swept before its input is accepted is stored again, and nobody hears of it: a clock ${clock}`, async () => {
+  test(`D9 an attachment that is garbage-collected before its input is accepted is stored again, and the caller gets no error: a clock ${clock}`, async () => {
     const { store, sweep } = swept(ahead);
     const refusals: unknown[] = [];
     let sweeps = 0;
@@ -147,7 +147,7 @@ for (const [clock, ahead] of AHEAD)
   });
 
 for (const [clock, ahead] of AHEAD)
-  test(`D9 T13 what a tool puts is there when its result names it, whatever is swept in between: a clock ${clock}`, async () => {
+  test(`D9 T13 a blob that a tool puts exists when its result names it, whatever is garbage-collected in between: a clock ${clock}`, async () => {
     const { store, sweep } = swept(ahead);
     const runtime = await searching(store, async ({ blobs }) => {
       const hash = await blobs.put(new Uint8Array([7, 7]));
@@ -164,7 +164,7 @@ for (const [clock, ahead] of AHEAD)
   });
 
 for (const [clock, ahead] of AHEAD)
-  test(`D9 a command whose bytes are swept before it is kept is done again: a clock ${clock}`, async () => {
+  test(`D9 a command whose bytes are garbage-collected before it is kept is done again: a clock ${clock}`, async () => {
     const { store, sweep } = swept(ahead);
     let [runs, isSwept] = [0, false];
     const busy = around(store, {

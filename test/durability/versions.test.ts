@@ -22,7 +22,7 @@ const withOpened = ({ events }: Recorded, change: Partial<Opened>): readonly Tur
 // ── The machine and the protocol ────────────────────────────────────────────────────────────────────────────────────
 
 test.each(SCENARIOS)(
-  "D8 $name: a journal of another version of the machine that still folds is gone on with",
+  "D8 $name: a journal of another version of the machine that still folds is resumed",
   async ({ name }) => {
     const recorded = journalOf(name, "latest");
     const resumed = { kind: "resumed", at: recorded.events.at(-1)!.at, step: 98, generation: 1 } as const;
@@ -57,7 +57,7 @@ const without = <O extends { plugins?: readonly unknown[] | undefined }>(options
   plugins: [],
 });
 
-test("D8 a plugin that is gone: what it had committed is kept, and the turn goes on without it", async () => {
+test("D8 a missing plugin: its committed state is kept, and the turn continues without it", async () => {
   const recorded = journalOf("boundary-input");
   const store = memory();
   const kept = { version: "1", revision: 7, state: { before: 40, after: 40, ends: 40 } };
@@ -166,7 +166,7 @@ test.each([
   expect((await session.turn("More.").result()).outcome.kind).toBe("answered");
 });
 
-test("D8 a committed state that a new version cannot take is refused by name, nothing is lost, and the version that can goes on", async () => {
+test("D8 a committed state that a new version cannot read is refused by name, nothing is lost, and the version that can read it continues", async () => {
   const recorded = journalOf("boundary-input");
   const store = memory();
   store.create({ id: recorded.input.sessionId, config: {}, at: 1 });
@@ -268,7 +268,7 @@ test("D8 a turn of another host is refused by name, is left as it is, and keeps 
   await within(runtime.close());
 });
 
-test("D8 a turn that waits behind one of another host does not spin: it waits, or is told why it cannot run", async () => {
+test("D8 a turn that waits behind a turn of another host does not spin: it waits, or reports why it cannot run", async () => {
   const recorded = journalOf("ten-tools");
   const store = memory();
   await load(store, recorded, { events: withOpened(recorded, { host: "restate" }) });
@@ -343,7 +343,7 @@ test("D8 a turn keeps the limits, the instructions and the model settings that i
   expect(requests.at(-1)).toMatchObject({ system: expect.stringContaining("Be brief."), temperature: 0.75 });
 });
 
-test("D8 a turn that was left too long ago ends by name with what it had done, and is not gone on with", async () => {
+test("D8 a turn that was left too long ago ends with its expiry code and its earlier messages, and is not resumed", async () => {
   const recorded = journalOf("ten-tools");
   for (const cut of [1, 3, 4, recorded.events.length]) {
     await using today = await taken(recorded, { cut, now: recorded.events[cut - 1]!.at + 31 * DAY });

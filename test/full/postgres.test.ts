@@ -20,7 +20,7 @@ describePostgres("the crash kit and the races find defects of a store on Postgre
     expect(report.violations.map(({ kind }) => kind)).toContain("repeated");
   }, 60_000);
 
-  test("E7 D6 the crash kit catches a store that tells of waiting inputs, and not of claimed ones", async () => {
+  test("E7 D6 the crash kit catches a store that reports waiting inputs, and not claimed ones", async () => {
     // Around the first claim: killed before its event is written, the turn must ask for it again.
     const trials = [21, 22, 23, 24].map((at) => ({ kind: "kills", at: [at] }) as const);
     const report = await crashOnPostgres(scenario("steering"), { execArgv, trials }, "claims are not pending");

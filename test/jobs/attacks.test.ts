@@ -31,7 +31,7 @@ function numbered(): Provider {
 }
 
 describe.concurrent.each(STORES)("on %s", (_, store) => {
-  test("J3 J5 a task that is handed over while it waits goes on in its new session", async () => {
+  test("J3 J5 a task that is handed over while it waits continues in its new session", async () => {
     const sessions: string[] = [];
     const work = doing(async ({ job, sessionId }) => {
       sessions.push(String(sessionId));
@@ -48,7 +48,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(sessions).toEqual(["s", "t"]);
   });
 
-  test("J1 registered work that was idle, and works again, still hears that it is cancelled", async () => {
+  test("J1 registered work that was idle, and works again, still receives its cancel", async () => {
     await using runtime = await running({ store: store() });
     const { jobs } = await runtime.session("s");
     const heard: string[] = [];
@@ -60,7 +60,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(heard).toEqual(["Not needed."]);
   });
 
-  test("J2 a callback that never returns does not hold whoever cancels", async () => {
+  test("J2 a callback that never returns does not block the caller of cancel", async () => {
     await using runtime = await running({ store: store(), limits: { cancelGraceMs: 50 } });
     const { jobs } = await runtime.session("s");
     const { id } = await jobs.register({ label: "Build" }, () => new Promise(() => {}));
@@ -117,7 +117,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
       expect(await done(runtime, input)).toMatchObject({ state: "failed", error: { code: "job.invalid" } });
   });
 
-  test("J5 two calls of one tool have values, completions and jobs of their own", async () => {
+  test("J5 two calls of one tool have separate values, completions and jobs", async () => {
     const charge = defineTool({
       name: "charge",
       description: "Charges.",
@@ -150,7 +150,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(ledger.reduce((sum, { calls }) => sum + calls, 0)).toBe(7);
   });
 
-  test("J5 a call that waits for a job gives its place to that job, and the tool is called again once it is over", async () => {
+  test("J5 a call that waits for a job gives its slot to that job, and the tool is called again when the job has ended", async () => {
     const attempts: number[] = [];
     const waits = defineTool({
       name: "waits",
@@ -171,7 +171,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(attempts).toEqual([1, 2]);
   });
 
-  test("J5 an await of a task ends at its time, also when the task was given up meanwhile", async () => {
+  test("J5 an await of a task ends at its timeout, also when the task was parked meanwhile", async () => {
     const work = doing(async ({ input, jobs }) => {
       const records = await jobs.await(input as string[], { timeoutMs: 1_300 });
       return records.map(({ state }) => state);
@@ -200,7 +200,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     free.resolve();
   });
 
-  test("J5 a task that waits for several things, of which some have come, is given up all the same", async () => {
+  test("J5 a task that waits for several things, of which some have come, is parked too", async () => {
     let writes = 0;
     const kept = around(store(), {
       "jobs.append": (act) => {
@@ -275,7 +275,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await codeOf(jobs.signal(id, "go", "x".repeat(1_000)))).toBe("limit.bytes");
   });
 
-  test("J2 registered work of a session that is deleted is told", async () => {
+  test("J2 registered work is notified when its session is deleted", async () => {
     await using runtime = await running({ store: store() });
     const { jobs } = await runtime.session("s");
     const told = signalOf();
@@ -374,7 +374,7 @@ test.concurrent("S4 J5 an input whose delivery fails once is delivered, and keep
   await eventually(async () => ((await session.read()).turns === 1 ? true : undefined));
 }, 10_000);
 
-test.concurrent("J2 whoever awaits a job hears that its session was deleted elsewhere", async () => {
+test.concurrent("J2 an await of a job throws when another process deletes its session", async () => {
   const path = file();
   await using here = await runningOn(path, {});
   await using elsewhere = await runningOn(path, {});

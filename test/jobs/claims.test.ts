@@ -32,7 +32,7 @@ function slow() {
   return { plugin: plugin(), runs, open: () => doors.splice(0).forEach((door) => void door()) };
 }
 
-test("J5 a job that was taken and given back while its holder was late goes on there", async () => {
+test("J5 a job that another process took and gave back while its holder was late continues with its holder", async () => {
   const store = sqlite(":memory:");
   const { plugin, runs, open } = slow();
   await using runtime = await running({ store, plugins: [plugin] });
@@ -77,7 +77,7 @@ test("J2 what was claimed beside a job that cannot be abandoned is run all the s
   expect(record?.state).toBe("completed");
 });
 
-test("J5 a job whose processes die before it records anything is given up, and says why", async () => {
+test("J5 a job whose processes die before it records anything is stopped, and its record has the reason", async () => {
   const store = sqlite(":memory:");
   const { plugin, runs } = slow();
   await using runtime = await running({ store, plugins: [plugin], recover: "manual" });

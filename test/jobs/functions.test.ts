@@ -7,7 +7,7 @@ import { file, STORES } from "../kit/stores.ts";
 import { open, ping, running, runningOn } from "../kit/worlds.ts";
 
 describe.concurrent.each(STORES)("on %s", (_, store) => {
-  test("J1 a job with a function runs beside turns, and its record tells what came of it", async () => {
+  test("J1 a job with a function runs beside turns, and its record has the result", async () => {
     const free = signalOf();
     await using world = await open(recited(says("Hello.")), { store: store() });
     const { jobs } = world.session;
@@ -46,7 +46,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     await jobs.cancel(managed.id);
   });
 
-  test("J2 a job that is cancelled hears it, and one that heeds nothing is over after a grace", async () => {
+  test("J2 a cancelled job receives the cancel, and a job that ignores it ends after a grace", async () => {
     await using world = await open(recited(), { store: store(), limits: { cancelGraceMs: 30 } });
     const { jobs } = world.session;
     const heeds = await jobs.spawn({ label: "heeds" }, ({ signal }) => aborted(signal));
@@ -96,7 +96,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(escaped).toEqual([]);
   });
 
-  test("J2 a job is idle when it says so, which awaiting counts as done, and works again", async () => {
+  test("J2 a job is idle when it declares it, which awaiting counts as done, and works again", async () => {
     const [more, end] = [signalOf(), signalOf()];
     await using world = await open(recited(), { store: store() });
     const { jobs } = world.session;
@@ -136,7 +136,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await codeOf(jobs.signal(id, "stop"))).toBe("job.over");
   });
 
-  test("J1 work that is done elsewhere is registered, and its end is told", async () => {
+  test("J1 work that is done elsewhere is registered, and its end is reported", async () => {
     const cancelled: string[] = [];
     await using world = await open(recited(), { store: store() });
     const { jobs } = world.session;
@@ -217,7 +217,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect((await one.read()).messages).toHaveLength(0);
   });
 
-  test("J2 cancelAll goes in the order of the list, passes over what is over, and keeps its records with an error", async () => {
+  test("J2 cancelAll follows the order of the list, skips ended jobs, and its error carries the cancelled records", async () => {
     const kept = store();
     let fails = "";
     const jobs = new Proxy(kept.jobs, {
@@ -270,7 +270,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await jobs.await([])).toEqual([]);
   });
 
-  test("J5 the feed tells each job that changed once, as it stands, after a cursor", async () => {
+  test("J5 the feed returns each changed job once, in its current state, after a cursor", async () => {
     const free = signalOf();
     await using runtime = await running({ store: store() });
     const session = await runtime.session("s");
@@ -303,7 +303,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
   });
 });
 
-test.concurrent("J1 a function that its process could not end is abandoned, once, and its session is told", async () => {
+test.concurrent("J1 a function that its process could not end is abandoned, once, and its session is notified", async () => {
   const path = file();
   const first = await runningOn(path, { model: recited(says("What a pity.")), limits: { cancelGraceMs: 10 } });
   const session = await first.session("s");

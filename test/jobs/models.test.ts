@@ -84,7 +84,7 @@ describe("from calls", () => {
     expect(has).toEqual([true, false]);
   });
 
-  test("J1 J5 it reads what was offered, starts a task, signals it and has its result, told once if it says none", async () => {
+  test("J1 J5 the model reads the offered tasks, starts a task, signals it and gets its result, only once with wake none", async () => {
     const model = recited(
       starts({ topic: "knots" }, { label: "On knots", wake: "none" }),
       ({ messages }) => calls("jobs_signal", { id: idIn(messages), name: "signed", payload: { by: "ada" } }, "signal"),
@@ -115,26 +115,29 @@ describe("from calls", () => {
     [undefined, "waits for the next turn"],
     ["notify", "waits for the next turn"],
     ["wake", "opens a turn"],
-    ["none", "is not told"],
-  ] as const)("J1 J6 with the option wake %s the end of a job that goes on after the turn %s", async (wake, then) => {
+    ["none", "is not reported"],
+  ] as const)("J1 J6 with the option wake %s the end of a job that outlives the turn %s", async (wake, then) => {
     const model = recited(starts({ topic: "knots" }), says("Started."), says("I see."));
     await using runtime = await running({ plugins: [reports(), jobs({ ...OFFERED, wake })], model });
     const session = await runtime.session("s");
     const [{ id }] = (await outputs(session)) as readonly [{ id: string }];
     await runtime.jobs.signal(id, "signed", { by: "ada" });
-    expect(await runtime.jobs.await(id)).toMatchObject({ state: "completed", wakes: then === "is not told" ? 0 : 1 });
+    expect(await runtime.jobs.await(id)).toMatchObject({
+      state: "completed",
+      wakes: then === "is not reported" ? 0 : 1,
+    });
     if (then !== "opens a turn") await session.turn("And now?").result();
     await eventually(async () => (await session.read()).turns === 2 || undefined);
     const told = expect.stringContaining(`"${TASK}" (${id}) is done`);
     const said = {
       "waits for the next turn": ["And now?", told],
       "opens a turn": [told],
-      "is not told": ["And now?"],
+      "is not reported": ["And now?"],
     };
     expect((await saidIn(session)).slice(1)).toEqual(said[then]);
   });
 
-  test("J1 J5 an input that does not fit the task, or the offer, starts nothing, and the model is told why", async () => {
+  test("J1 J5 an input that does not fit the task, or the offer, starts nothing, and the model reads the reason", async () => {
     const model = recited(
       starts({ topic: 7 }, {}, "a"),
       starts({ topic: "far too long a topic" }, {}, "b"),
@@ -184,7 +187,7 @@ describe("from calls", () => {
     expect(await session.jobs.list()).toEqual([]);
   });
 
-  test("J1 a session that is full of jobs starts none more, and the model is told what to do", async () => {
+  test("J1 a session that is full of jobs starts no more jobs, and the model reads what to do", async () => {
     const model = recited(both(starts({ topic: "a" }, {}, "a"), starts({ topic: "b" }, {}, "b")), says("Well."));
     await using runtime = await running({ plugins: [reports(), jobs(OFFERED)], model, limits: { jobsMax: 1 } });
     const session = await runtime.session("s");
@@ -266,14 +269,14 @@ describe("from calls", () => {
     ["a name without its plugin", { tasks: ["write"] }],
     ["no list and no object", { tasks: "test/reports.write" }],
     ["an unknown field", { tasks: { [TASK]: { inputs: {} } } }],
-    ["an input that is no object", { tasks: { [TASK]: { input: z.string() } } }],
+    ["an input that is not an object", { tasks: { [TASK]: { input: z.string() } } }],
     [
       "a schema that cannot describe itself",
       { tasks: { [TASK]: { input: { "~standard": { validate: () => ({}) } } } } },
     ],
     ["a signal without a schema", { tasks: { [TASK]: { signals: { signed: true } } } }],
     ["a signal that cannot be named so", { tasks: { [TASK]: { signals: { "is signed": {} } } } }],
-    ["a function that is no schema", { tasks: { [TASK]: { input: () => ({}) } } }],
+    ["a function that is not a schema", { tasks: { [TASK]: { input: () => ({}) } } }],
     ["a wake that is none", { tasks: [TASK], wake: "loud" }],
   ])("J1 options with %s are refused", async (_, options) => {
     expect(await codeOf(() => jobs(options as JobsOptions))).toBe("plugin.options");
@@ -298,7 +301,7 @@ await tools.jobs_signal({ id, name: "signed", payload: { by: "ada" } });
 const { completed } = await tools.jobs_wait({ ids: [id] });
 finish(completed[id].result);`;
 
-  test("J1 J5 P9 one cell starts, signals and awaits a job; it goes on in another process, and nothing is done twice", async () => {
+  test("J1 J5 P9 one cell starts, signals and awaits a job; it continues in another process, and nothing is done twice", async () => {
     const path = file();
     const searches: string[] = [];
     const open = (): Promise<Runtime> =>

@@ -245,7 +245,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await reached({ all: ["test/keeper"] })).toEqual(["grandchild", "chief", "stranger"]);
   });
 
-  test("J1 J4 an unknown session, a deleted one and an id that is no text are `session.unknown` in every method", async () => {
+  test("J1 J4 an unknown session, a deleted one and an id that is not a text are `session.unknown` in every method", async () => {
     await using world = await family({ store: store(), sessionAccess: { all: ["test/keeper"] } });
     await world.runtime.jobs.of("grandchild").register({ label: "Lost", id: "theirs" });
     await world.runtime.sessions.delete("grandchild");

@@ -239,7 +239,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(seen.slice(0, 2)).toEqual(["add value", "add failure"]);
   });
 
-  test("J5 T9 an approval is a wait of the job: listed with it, answered, and the call goes on", async () => {
+  test("J5 T9 an approval is a wait of the job: listed with it, answered, and the call continues", async () => {
     const asks = definePlugin({
       id: "test/asks",
       setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("Money.") : undefined) }),
@@ -340,7 +340,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
 
 // ── Other processes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.concurrent("J5 D2 a task goes on in another process from its recorded steps, and none of them is done again", async () => {
+test.concurrent("J5 D2 a task resumes in another process from its recorded steps, and none of them is done again", async () => {
   const path = file();
   const ran: string[] = [];
   const [reached, never] = [signalOf(), new Promise<never>(() => {})];
@@ -377,7 +377,7 @@ test.concurrent("J5 D2 a task goes on in another process from its recorded steps
   expect((await second.sessions.usage("s")).ledger).toMatchObject([{ calls: 1 }]);
 }, 20_000);
 
-test.concurrent("J5 D4 a task that sleeps is given up, and goes on when its time has come, in whatever process", async () => {
+test.concurrent("J5 D4 a task that sleeps is parked, and any process resumes it when its time has come", async () => {
   const path = file();
   const ran: number[] = [];
   const plugins = () => [
@@ -474,7 +474,7 @@ test.concurrent("J3 J5 what a task has done before it is handed over is not done
   expect([before.head === undefined, after.head === undefined]).toEqual([false, true]);
 });
 
-test.concurrent("J3 J5 a task that is handed over while it works goes on in its new session", async () => {
+test.concurrent("J3 J5 a task that is handed over while it works continues in its new session", async () => {
   const couriers = doing(async ({ once, sessionId }) => {
     const first = await once(
       "first",
@@ -491,7 +491,7 @@ test.concurrent("J3 J5 a task that is handed over while it works goes on in its 
   expect(record).toMatchObject({ state: "completed", sessionId: "to", result: ["to", "to"] });
 });
 
-test.concurrent("J5 T8 a tool that waits again and again for a job that is over fails, and keeps nothing else from running", async () => {
+test.concurrent("J5 T8 a tool that waits many times for an ended job fails, and keeps nothing else from running", async () => {
   const spins = defineTool({
     name: "spins",
     description: "Waits for what is over.",

@@ -98,7 +98,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect([...begun].sort()).toEqual([1, false]);
   });
 
-  test("J1 onParentEnd cancels what a turn began when the turn is committed; the rest goes on", async () => {
+  test("J1 onParentEnd cancels a turn's jobs when the turn is committed; other jobs continue", async () => {
     const started = signalOf();
     const start = defineTool({
       name: "start",
@@ -242,7 +242,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await jobs.get(loud.id)).toMatchObject({ wakes: 6 });
   });
 
-  test("J6 registered work wakes its session when its end is told, wherever the session is by then", async () => {
+  test("J6 registered work wakes its session when its end is reported, wherever the session is by then", async () => {
     await using runtime = await running({ store: store(), model: listener() });
     const [one, two] = [await runtime.session("one"), await runtime.session("two")];
     const { id } = await one.jobs.register({ label: "Build", wake: "wake" });
@@ -288,7 +288,7 @@ const waits = (need: "any" | "all" = "all") =>
     },
   });
 
-test("J2 T8 a turn that waits for jobs is parked, and goes on when they are over, in whatever process", async () => {
+test("J2 T8 a turn that waits for jobs is parked, and any process resumes it when the jobs have ended", async () => {
   const path = file();
   const model = (): Provider => recited(calls("wait", { ids: ["a", "b"] }), says("Done."));
   const limits = { parkAfterMs: 10 };
@@ -308,7 +308,7 @@ test("J2 T8 a turn that waits for jobs is parked, and goes on when they are over
   store.close();
 }, 20_000);
 
-test("J2 T8 a turn goes on with any of its jobs; those that are not there count as ended; a cancel reaches them", async () => {
+test("J2 T8 a turn resumes with any of its jobs; missing jobs count as ended; a cancel reaches them", async () => {
   const cancels = defineTool({
     name: "cancels",
     description: "Waits.",

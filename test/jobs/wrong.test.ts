@@ -16,19 +16,19 @@ const WRONG: readonly (readonly [what: string, options: unknown, code: string])[
   ["a text", "Count", "options.invalid"],
   ["no label", {}, "job.invalid"],
   ["an empty label", { label: " " }, "job.invalid"],
-  ["a label that is no text", { label: 7 }, "job.invalid"],
+  ["a label that is not a text", { label: 7 }, "job.invalid"],
   ["a label that is too long", { label: "x".repeat(1_001) }, "job.invalid"],
   ["an unknown kind", { label: "x", kind: "dream" }, "job.invalid"],
   ["an unknown visibility", { label: "x", visibility: "secret" }, "job.invalid"],
   ["an unknown wake", { label: "x", wake: "shake" }, "job.invalid"],
   ["an unknown end of its parent", { label: "x", onParentEnd: "burn" }, "job.invalid"],
-  ["an id that is no text", { label: "x", id: 7 }, "options.invalid"],
+  ["an id that is not a text", { label: "x", id: 7 }, "options.invalid"],
   ["an id that is too long", { label: "x", id: "x".repeat(257) }, "options.invalid"],
-  ["an option that nobody knows", { label: "x", retries: 3 }, "options.unknown"],
-  ["signals that are no object", { label: "x", signals: ["go"] }, "job.invalid"],
+  ["an unknown option", { label: "x", retries: 3 }, "options.unknown"],
+  ["signals that are not an object", { label: "x", signals: ["go"] }, "job.invalid"],
   ["a signal without a name", { label: "x", signals: { "": {} } }, "job.invalid"],
   ["a signal without a schema", { label: "x", signals: { go: 7 } }, "schema.invalid"],
-  ["what is no JSON", { label: "x", about: circle }, "job.invalid"],
+  ["a value that is not JSON", { label: "x", about: circle }, "job.invalid"],
   ["what is too large", { label: "x", about: "x".repeat(9_000_000) }, "limit.bytes"],
 ];
 
@@ -43,7 +43,7 @@ describe.each(STORES)("on %s", (where, store) => {
     expect(ran).toBe(0);
   });
 
-  test("J1 work that is no function, lists that are no lists, times that are no times: typed", async () => {
+  test("J1 invalid work, lists and times are refused: typed", async () => {
     await using world = await open(recited(), { store: store() });
     const { jobs } = world.session;
     const wrong = <T>(given: T): never => given as never;

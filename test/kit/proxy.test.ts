@@ -74,7 +74,7 @@ test("a proxy that refuses has nobody at its port, and lets those in be", async 
   await new Client(proxy).asks("c");
 });
 
-test("a frozen proxy says nothing, and afterwards everything", async () => {
+test("a frozen proxy sends nothing, and afterwards everything", async () => {
   await using proxy = await startedProxy();
   const client = new Client(proxy);
   await client.asks("a");

@@ -79,7 +79,7 @@ describePostgres("a server of a test's own", () => {
     expect(await rowsIn(server)).toBe(0);
   });
 
-  test("asks for passwords and knows users without rights", async () => {
+  test("asks for passwords and supports users without rights", async () => {
     await using server = await startPostgres({ password: "s3cr/t" });
     const stranger = await server.createUser("stranger", "pass");
     expect(await queryOnce(server.url, "SELECT current_user AS me")).toEqual([{ me: "postgres" }]);
@@ -92,7 +92,7 @@ describePostgres("a server of a test's own", () => {
   });
 
   test.skipIf(!canMount())(
-    "on a full disk refuses what it has no room for, and goes on when there is room",
+    "on a full disk refuses data that has no room, and continues when there is room",
     async () => {
       using disk = smallDisk(64);
       await using server = await startPostgres({ dataIn: disk.folder, settings: { max_wal_size: "8MB" } });
@@ -165,7 +165,7 @@ describePostgres("a proxy before PostgreSQL", () => {
     await eventually(async () => (await kept()) === rows);
   });
 
-  test("lets a frozen statement be done late, after its client has given up", async () => {
+  test("runs a frozen statement late, after its client has stopped waiting", async () => {
     const { proxy, client, kept } = await setUp();
     proxy.freeze(true);
     const lost = codeOf(client.query("INSERT INTO kept VALUES (1)"));
@@ -248,7 +248,7 @@ describePgbouncer("PgBouncer in transaction mode", () => {
     await Promise.all([one.end(), two.end()]);
   });
 
-  test("leaves a SET to whoever comes next, and keeps a SET LOCAL in its transaction", async () => {
+  test("leaves a SET to the next client, and keeps a SET LOCAL in its transaction", async () => {
     const { one, two } = await setUp();
     await one.query("SET lock_timeout = '7s'");
     expect((await two.query("SHOW lock_timeout")).rows).toEqual([{ lock_timeout: "7s" }]);

@@ -244,7 +244,7 @@ export const work = defineTool({
 });
 
 /** The same, but it tells when it has begun, and returns when it is let go, or told to leave. */
-export interface Held {
+export interface HeldTool {
   readonly tool: Tool;
   /** Settles when the n-th call has begun; the first unless told. */
   began(n?: number): Promise<void>;
@@ -252,7 +252,7 @@ export interface Held {
   release(): void;
   readonly calls: number;
 }
-export function held(name = "work", answer = "worked"): Held {
+export function held(name = "work", answer = "worked"): HeldTool {
   const go = Promise.withResolvers<void>();
   const begun: PromiseWithResolvers<void>[] = [];
   const at = (n: number) => (begun[n - 1] ??= Promise.withResolvers<void>());

@@ -15,7 +15,7 @@ test("D2 D3 D6 two thousand kills lose nothing and repeat nothing", async () => 
   expect(report.kills).toBeGreaterThanOrEqual(2_000);
 }, 3_600_000);
 
-test("D2 D6 on a host without a memory killed turns and jobs go on just the same", async () => {
+test("D2 D6 on a host without a memory killed turns and jobs resume in the same way", async () => {
   const report = await crashTest(scenarios, {
     execArgv,
     place: "amnesiac",

@@ -8,7 +8,7 @@ const all = cases.flatMap((of) => ways.map((way) => [titleOf(of, way), of, way] 
 
 describe.concurrent("after a kill", () => {
   test.each(all)(
-    "J4 D2 a monitor is gone on with or ended, and its command runs once or not at all: %s",
+    "J4 D2 a monitor is resumed or ended, and its command runs once or not at all: %s",
     async (_, of, way) => {
       expect(await judged(of, way, execArgv)).toEqual(expected(of, way));
     },

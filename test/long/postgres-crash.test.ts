@@ -26,7 +26,7 @@ describePostgres("the crash kit on Postgres", () => {
     }
   }, 300_000);
 
-  test("E7 D6 the crash kit catches a store that tells of waiting inputs, and not of claimed ones", async () => {
+  test("E7 D6 the crash kit catches a store that reports waiting inputs, and not claimed ones", async () => {
     const options = { execArgv, kills: "all", parallel: 3 } as const;
     const report = await crashOnPostgres(scenario("steering"), options, "claims are not pending");
     console.log(String(report));

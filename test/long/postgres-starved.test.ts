@@ -14,12 +14,12 @@ describePostgres("a server without room", () => {
     judge("one connection", await fewConnections(50));
   }, 120_000);
 
-  test("E7 D1 the server has no connection left, ten times: all goes on when it has", async () => {
+  test("E7 D1 the server has no connection left, ten times: all work continues when it has one", async () => {
     judge("no connections", await noConnections(10, 10));
   }, 120_000);
 
   test.skipIf(!canMount())(
-    "E7 D1 D2 the disk is full, ten times: the same worker goes on when it is not",
+    "E7 D1 D2 the disk is full, ten times: the same worker continues when it has room",
     async () => {
       judge("disk full", await fullDisk(10, 10));
     },

@@ -172,7 +172,7 @@ const thrower = (run: () => unknown): Model => ({ id: "odd", modelId: "test", st
 
 test.each<readonly [string, Model, RegExp]>([
   [
-    "throws an Error of its own",
+    "throws a custom Error",
     plays(async function* () {
       yield text("Half");
       throw new TypeError("x is not a function");
@@ -241,7 +241,7 @@ test("E1 a stream that ends without a finish was cut, and is tried again", async
   expect(usage.unknownCalls).toBe(2);
 });
 
-test("E1 a model that falls silent is given up and asked again; one that speaks slowly is not", async () => {
+test("E1 a model that falls silent is aborted and asked again; a slow model is not", async () => {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const signals: AbortSignal[] = [];
   const model = plays(
@@ -266,7 +266,7 @@ test("E1 a model that falls silent is given up and asked again; one that speaks 
   expect(signals[0]?.aborted, "the silent call is told to stop").toBe(true);
 });
 
-test("E1 a provider that ignores its abort is left behind, and what it says later is not shown", async () => {
+test("E1 a provider that ignores its abort is left behind, and its late output is not shown", async () => {
   const told = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
   const model = plays(
@@ -301,7 +301,7 @@ test.each<readonly [string, readonly ModelPart[]]>([
   ["thoughts", thinks("x".repeat(120), says("Hi."))],
   ["arguments", [call("look", { q: "x".repeat(120) }), end]],
   ["arguments as text", [call("look", `{"q":"${"x".repeat(120)}"}`), end]],
-])("E1 a reply may not be longer than the limit: %s", async (_, reply) => {
+])("E1 a reply must not be longer than the limit: %s", async (_, reply) => {
   await using world = await open(scripted(reply, says("Never.")), { limits: { replyBytesMax: 100 } });
   const { outcome } = await world.session.turn("Hi.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "provider" });
@@ -466,7 +466,7 @@ test.each<readonly [string, (signal: AbortSignal) => unknown, RegExp]>([
     }),
     /^odd ok: first$/,
   ],
-])("P4 a tool that %s gives the model a result, and the turn goes on", async (_, execute, expected) => {
+])("P4 a tool that %s gives the model a result, and the turn continues", async (_, execute, expected) => {
   const odd = defineTool({
     name: "odd",
     description: "Is odd.",
@@ -477,7 +477,7 @@ test.each<readonly [string, (signal: AbortSignal) => unknown, RegExp]>([
   expect(await resultOf(calls("odd"), { tools: [odd], limits: { resultBytesMax: 1_000 } })).toMatch(expected);
 });
 
-test("P4 a tool that runs out of time is told so by its signal", async () => {
+test("P4 a tool that runs out of time is notified by its signal", async () => {
   const told = Promise.withResolvers<unknown>();
   const slow = defineTool({
     name: "slow",
@@ -640,7 +640,7 @@ test.each(VERSIONS)("E1 an AI SDK model of specification %s is taken as it is", 
 
 const v1 = { ...fake("v2", []).model, specificationVersion: "v1" } as unknown as LanguageModel;
 
-test("S13 a model's name without a resolver is refused at once, and says what is missing", async () => {
+test("S13 a model's name without a resolver is refused at once, and the error has the missing part", async () => {
   const options = { store: memory(), model: "acme/large" } as unknown as RuntimeOptions;
   await expect(createRuntime(options)).rejects.toMatchObject({
     code: "options.invalid",
@@ -648,7 +648,7 @@ test("S13 a model's name without a resolver is refused at once, and says what is
   });
 });
 
-test("S13 a session without a model of its own runs on whatever the runtime has", async () => {
+test("S13 a session without a configured model runs on the runtime's current model", async () => {
   const store = memory();
   const first = await createRuntime({ store, model: scripted(says("One.")) });
   await (await first.session("s")).turn("Go.").result();
@@ -704,7 +704,7 @@ test("S13 a session that chooses a model after a change of the default is not re
   expect(await session.read()).not.toHaveProperty("modelMismatch");
 });
 
-test("S13 a session that names a model nobody can find fails its turns, and says which", async () => {
+test("S13 a session that names an unknown model fails its turns, and the outcome names the model", async () => {
   await using runtime = await createRuntime({ store: memory(), model: scripted(says("Hi.")) });
   const session = await runtime.session("odd", { config: { model: "acme/large" } });
   const { outcome } = await session.turn("Hi.").result();
@@ -714,8 +714,8 @@ test("S13 a session that names a model nobody can find fails its turns, and says
 });
 
 test.each<readonly [string, () => unknown, string, RegExp]>([
-  ["knows no such name", () => undefined, "provider.unconfigured", /acme\/large/],
-  ["answers later that it knows none", async () => undefined, "provider.unconfigured", /acme\/large/],
+  ["has no such name", () => undefined, "provider.unconfigured", /acme\/large/],
+  ["answers later without a model", async () => undefined, "provider.unconfigured", /acme\/large/],
   [
     "throws",
     () => {
@@ -726,11 +726,11 @@ test.each<readonly [string, () => unknown, string, RegExp]>([
   ],
   ["rejects", () => Promise.reject(new Error("No network.")), "provider.unavailable", /No network/],
   ["gives a model of an unsupported specification", () => v1, "provider.unavailable", /v1/],
-  ["gives something that is no model", () => ({ name: "large" }), "provider.unavailable", /doStream/],
+  ["gives something that is not a model", () => ({ name: "large" }), "provider.unavailable", /doStream/],
   ["gives text", () => "large", "provider.unavailable", /not an AI SDK language model/],
   ["gives null", () => null, "provider.unconfigured", /acme\/large/],
 ])(
-  "S13 a resolver that %s is told by createRuntime; for a session's own model it fails the turn, and is asked again in the next",
+  "S13 a resolver that %s makes createRuntime throw; for a session's model it fails the turn, and is asked again in the next",
   async (_, resolve, code, reason) => {
     const model = scripted(says("Hello."));
     let asked = 0;

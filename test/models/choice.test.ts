@@ -151,7 +151,7 @@ test.each<readonly [string, string, "with" | "without", string]>([
   ["a name that the resolver does not know", "large", "with", "provider.unconfigured"],
   ["a name where there is no resolver", "large", "without", "provider.unconfigured"],
   ["a name whose resolver throws", "broken", "with", "provider.unavailable"],
-])("%s fails the turn, typed, with nothing booked; the session goes on", async (_, name, how, code) => {
+])("%s fails the turn, typed, with nothing booked; the session continues", async (_, name, how, code) => {
   const main = scripted(says("Main."));
   const models = (asked: string): undefined => {
     if (asked === "broken") throw new Error("Ouch.");
@@ -415,7 +415,7 @@ test("S9 without a label it is booked as direct, also of calls side by side", as
   ]);
 });
 
-test("S9 a tool whose model call fails is told, and what it may have cost is booked under the label", async () => {
+test("S9 a tool whose model call fails gets an error, and its possible cost is booked under the label", async () => {
   const tool = defineTool({
     name: "tool",
     description: "-",
@@ -517,7 +517,7 @@ test("a schema that does more than its document is the caller's own, also when t
   expect(JSON.stringify((await session.read()).messages)).toContain("It must be even.");
 });
 
-test("the model is told one schema, whether the turn ran at once or waited", async () => {
+test("the model sees one schema, whether the turn ran at once or waited", async () => {
   const { promise: free, resolve: release } = signalOf();
   const hand = calls("submit_output", { value: [] });
   const model = scripted(hand, says("1"), hand);

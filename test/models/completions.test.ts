@@ -209,7 +209,7 @@ test("S9 null, false, 0 and nothing said are objects like any other", async () =
 
 // ── What goes wrong ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("S9 a failure is typed: of the provider with its class, and of a model that nobody knows", async () => {
+test("S9 a failure is typed: of the provider with its class, and of an unknown model", async () => {
   const model = scripted(new ProviderFailure({ class: "auth", message: "No key." }));
   await using world = await open(model);
   const { session } = world;
@@ -460,7 +460,7 @@ test.each(["at once", "later"])(
   },
 );
 
-test("S9 a completion does not wait for another runtime's turn either, and is booked when that is over", async () => {
+test("S9 a completion does not wait for another runtime's turn either, and is booked when that turn has ended", async () => {
   const hold = signalOf();
   const began = signalOf();
   const long = plays(async function* () {
@@ -561,7 +561,7 @@ test("S9 once runs once in a turn under one name, whichever hooks ask, and again
   expect(ran).toHaveLength(2);
 });
 
-test("S9 once is a plugin's own: names and plugins are told apart", async () => {
+test("S9 once belongs to a plugin: names and plugins are distinguished", async () => {
   const { ran, plugin } = onceIn(["beforeTurn"], () => "same");
   const other = onceIn(["beforeTurn"], () => "other");
   await using world = await open(scripted(says("Done.")), {
@@ -699,7 +699,7 @@ test("S9 a completion on another model is recorded: a second run of the call ask
   expect(outline((await world.session.read()).messages).join()).toContain("Once.");
 });
 
-test("S9 a completion tells what it cost: text, a reply, and an object with its repairs, when it is booked", async () => {
+test("S9 a completion reports its cost: text, a reply, and an object with its repairs, when it is booked", async () => {
   const model = scripted(says("Words."), submits({ mood: "odd" }), submits({ mood: "good" }), says("More."));
   await using world = await open(model);
   const { complete } = world.session;
@@ -716,7 +716,7 @@ test("S9 a completion tells what it cost: text, a reply, and an object with its 
   expect(await world.session.read()).toMatchObject({ usage: { input: 40 } });
 });
 
-test("S9 a completion that fails tells what it may have cost; one that asked nobody tells nothing", async () => {
+test("S9 a completion that fails reports its possible cost; a completion that asked no model reports nothing", async () => {
   const told: Usage[] = [];
   const onUsage = (usage: Usage) => void told.push(usage);
   const wrong = scripted(...Array(3).fill(submits({ mood: "odd" })));
@@ -752,7 +752,7 @@ test.each([
   expect(booked(await world.session.read())).toEqual(["direct scripted/test 1 10"]);
 });
 
-test("S9 a completion that was recorded tells its cost again in a second run of the call, and is booked once", async () => {
+test("S9 a recorded completion reports its cost again in a second run of the call, and is booked once", async () => {
   const told: number[] = [];
   const tool = defineTool({
     name: "asks",

@@ -30,7 +30,7 @@ async function turnWith(model: Provider): Promise<TurnResult> {
 }
 
 test.each(ROWS.flatMap(({ statuses, ...row }) => statuses.map((status) => ({ status, ...row }))))(
-  "S12 E1 status $status is $kind: tried again $again, and the turn ends as the guide says",
+  "S12 E1 status $status is $kind: tried again $again, and the turn ends as the guide describes",
   async ({ status, kind, again, end }) => {
     // A provider that would like to be asked again at once, and again and again.
     const refusal = { status, headers: { "retry-after-ms": "1" }, body: '{"error":{"message":"No."}}' };
@@ -44,7 +44,7 @@ test.each(ROWS.flatMap(({ statuses, ...row }) => statuses.map((status) => ({ sta
 );
 
 test.each(ROWS.flatMap(({ errors, ...row }) => errors.map((error) => ({ error, ...row }))))(
-  "E1 $error is $kind, and the turn ends as the guide says",
+  "E1 $error is $kind, and the turn ends as the guide describes",
   async ({ error, kind, again, end }) => {
     const failure = toFailure(Object.assign(new Error("No."), { name: error }));
     expect(failure).toMatchObject({ class: kind, isRetryable: again !== "no" });
@@ -62,7 +62,7 @@ test("E1 every class that a provider may give is in the guide's table, or in the
 
 // ── Models that are not there ───────────────────────────────────────────────────────────────────────────────────────
 
-test("S13 a model that the provider does not have fails the turn, and the reason says what to check", async () => {
+test("S13 a model that the provider does not have fails the turn, and the reason lists what to check", async () => {
   const error = {
     message: "The model `gpt-9` does not exist.",
     type: "invalid_request_error",
@@ -79,7 +79,7 @@ test("E1 what the provider's policy forbids is the input's fault", async () => {
   expect((await turnWith(scripted(flagged))).outcome).toMatchObject({ kind: "stopped", by: "input" });
 });
 
-test("S13 a package that is not installed is told by createRuntime", async () => {
+test("S13 createRuntime reports a package that is not installed", async () => {
   const opening = createRuntime({ store: memory(), model: "no-such-vendor/large", models: installed() });
   await expect(opening).rejects.toMatchObject({
     code: "provider.unavailable",
@@ -108,7 +108,7 @@ test("S13 a setting that is missing when the model is asked is a failure of the 
 const busy = (retryAfterMs: number): ProviderFailure =>
   new ProviderFailure({ class: "rate-limit", message: "Slow down.", retryAfterMs });
 
-test("S12 a busy provider is never asked faster than by our own pauses, and each wait is told before it begins", async () => {
+test("S12 a busy provider is never asked faster than by our pauses, and each wait is reported before it begins", async () => {
   const model = scripted(...Array.from({ length: 60 }, () => busy(1)));
   await using runtime = await runningQuickly({ model, limits: { modelAttemptsMax: 1 } });
   const waits: number[] = [];
@@ -134,7 +134,7 @@ test.each([
   expect(model.requests).toHaveLength(calls);
 });
 
-test("S12 S9 a completion that is tried again is told to the trace", async () => {
+test("S12 S9 the trace has a completion that is tried again", async () => {
   const traces: object[] = [];
   const model = scripted(busy(1), [
     { kind: "text", delta: "Hello." },

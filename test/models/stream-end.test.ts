@@ -54,7 +54,7 @@ const watches = (seen: Chunk[], atEnd?: true, id = "b/watches") =>
     }),
   });
 
-test("K11 a handler with atEnd is told of the end once, after the last delta, and may say what it held back", async () => {
+test("K11 a handler with atEnd receives the end once, after the last delta, and can add the text that it held back", async () => {
   const seen: Chunk[] = [];
   const model = scripted(says("Hel", "lo."));
   await using world = await open(model, { plugins: [watches(seen, true, "a/before"), holds()] });
@@ -122,7 +122,7 @@ test("K11 two that hold back: the second is given the first's words with the end
   expect(shown(await eventsOf(turn))).toBe("<AB>");
 });
 
-test("K11 at the end of a reply that calls and says nothing, nobody is told", async () => {
+test("K11 the end of a reply that calls without text is not reported", async () => {
   const seen: Chunk[] = [];
   await using world = await open(scripted(calls("ping"), says("Done.")), {
     tools: [ping],
@@ -193,7 +193,7 @@ test("K11 an end with reasoning and events: both are shown, before the words", a
 
 // ── Reasoning ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("K11 reasoning that ends in a call has its end, of its own kind", async () => {
+test("K11 reasoning that ends in a call has its end, with the same kind", async () => {
   const seen: Chunk[] = [];
   const model = scripted(thinks("Hm.", calls("ping")), says("Done."));
   await using world = await open(model, { tools: [ping], plugins: [watches(seen, true)] });
@@ -231,7 +231,7 @@ test("K11 reasoning that is followed by text has its end before it: a filter by 
 
 const quickly = { limits: { throttleMs: 1 } };
 
-test("K11 an attempt that breaks off has no end: what was held back is neither shown nor kept, and the next begins anew", async () => {
+test("K11 an attempt that breaks off has no end: held-back text is neither shown nor kept, and the next attempt begins from nothing", async () => {
   const seen: Chunk[] = [];
   const reasons: string[] = [];
   const tells = definePlugin({
@@ -305,7 +305,7 @@ test("K11 an abort at the end of the text before a call: the reply ends there, a
   expect([outcome, pings, model.requests.length]).toMatchObject([{ kind: "answered", text: "Let me see." }, 0, 1]);
 });
 
-test("K11 after an abort nothing more is said, what is held back included: streamFinished tells whoever holds it", async () => {
+test("K11 after an abort no more text is shown, also no held-back text: streamFinished notifies the handler that holds it", async () => {
   const reasons: string[] = [];
   const aborts = definePlugin({
     id: "b/aborts",
@@ -349,7 +349,7 @@ test.each(["throws", "rejects", "answers nonsense"])(
   },
 );
 
-test("K11 a turn that is cancelled while a handler waits at the end ends stopped, and says nothing more", async () => {
+test("K11 a turn that is cancelled while a handler waits at the end ends stopped, and shows no more text", async () => {
   const waiting = Promise.withResolvers<void>();
   const plugin = definePlugin({
     id: "a/waits",

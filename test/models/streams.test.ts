@@ -164,7 +164,7 @@ const whole = async function* () {
   yield* says("Whole.");
 };
 
-test("K11 the end of every stream is told, with its reason", async () => {
+test("K11 the end of every stream is reported, with its reason", async () => {
   const { reasons, plugin } = ending();
   const model = plays(
     async function* () {
@@ -182,7 +182,7 @@ test("K11 the end of every stream is told, with its reason", async () => {
   expect(reasons).toEqual(["provider-error"]);
 });
 
-test("K11 the end of a stream that a hook ended, or a cancel, is told as that", async () => {
+test("K11 the end of a stream that a hook or a cancel ended is reported with that reason", async () => {
   const { reasons, plugin } = ending();
   const stop = stream("a/stop", ({ delta }) => (delta === "stop" ? { abort: true } : undefined));
   const model = plays(

@@ -71,7 +71,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect([small.estimatedOutput, large.estimatedOutput]).toEqual([1, 201]);
   });
 
-  test("S14 one issue in a turn says that usage is estimated, and how to have it reported", async () => {
+  test("S14 one issue in a turn states that usage is estimated, and how to have it reported", async () => {
     await using server = await serveWire([working(1), working(2), done]);
     await using runtime = await open(server, { turn: { tokens: 1_000_000 } });
     const result = await (await runtime.session()).turn("Go.").result();
@@ -99,7 +99,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await session.read()).cost).toBeCloseTo((estimatedInput + 9 * estimatedOutput) / 1_000_000, 12);
   });
 
-  test('S14 with `unknown: "stop"` the turn ends before the second call, and says why', async () => {
+  test('S14 with `unknown: "stop"` the turn ends before the second call, and gives the reason', async () => {
     await using server = await tireless();
     await using runtime = await open(server, { unknown: "stop" });
     const { outcome } = await (await runtime.session()).turn("Go.").result();
@@ -108,7 +108,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('S14 `unknown: "stop"` holds for completions of tools as well, and each turn begins anew', async () => {
+  test('S14 `unknown: "stop"` holds for completions of tools as well, and each turn counts from zero', async () => {
     const ask = defineTool({
       name: "work",
       description: "Asks a model.",
@@ -214,7 +214,7 @@ test("S14 D2 an estimate is recorded with its reply: the next process counts the
 });
 
 test.each([{ input: Number.NaN, output: Number.NaN }, null, {}])(
-  "S14 usage that is no count (%j) is not taken for zero",
+  "S14 usage that is not a count (%j) is not counted as zero",
   async (usage) => {
     const model: Provider = {
       id: "odd",

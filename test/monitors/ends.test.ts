@@ -3,7 +3,7 @@ import { listener } from "../kit/models.ts";
 import { signalOf, within } from "../kit/reading.ts";
 import { open } from "../kit/worlds.ts";
 
-test("J4 a command that has ended is over, whether or not its session has taken in what it printed", async () => {
+test("J4 a command that has exited has ended, whether or not its session has taken its output", async () => {
   const [asked, answer] = [signalOf(), signalOf()];
   const model = listener(() => {
     asked.resolve();

@@ -31,7 +31,7 @@ const KILLS: readonly (readonly [Case, Way])[] = [
 describe.concurrent("after a kill", () => {
   const taken = KILLS.filter((_, at) => at % sample(2, 1) === 0);
   test.each(taken.map(([of, way]) => [titleOf(of, way), of, way] as const))(
-    "J4 D2 a monitor is gone on with or ended, and its command runs once or not at all: %s",
+    "J4 D2 a monitor is resumed or ended, and its command runs once or not at all: %s",
     async (_, of, way) => {
       expect(await judged(of, way, execArgv)).toEqual(expected(of, way));
     },

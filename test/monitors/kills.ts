@@ -12,7 +12,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { listener } from "../kit/models.ts";
 import { eventually, saidIn } from "../kit/reading.ts";
 import { processesOf, runsOf, WORD } from "./processes.ts";
-import type { Place, WatcherOrders, Write } from "./watcher.ts";
+import type { WatcherOrders, Write, WriteMoment } from "./watcher.ts";
 
 /** All end by themselves within half a minute: a test that fails leaves nothing behind for ever. */
 const LASTS = "n=0; while [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done";
@@ -33,7 +33,7 @@ export const COMMANDS = {
 export interface Case {
   readonly command: keyof typeof COMMANDS;
   readonly restarts: boolean;
-  readonly dies?: Place;
+  readonly dies?: WriteMoment;
   readonly leaves?: WatcherOrders["leaves"];
 }
 

@@ -42,7 +42,7 @@ const onDemand = (path: string, lines: readonly string[]): string =>
 const demand = (path: string, at: number): void => writeFileSync(`${path}.${at}`, "");
 
 describe.concurrent.each(STORES)("on %s", (_, store) => {
-  test("J4 a command is watched line by line, and its end is told with how it ended", async () => {
+  test("J4 a command is watched line by line, and its end is reported with its exit", async () => {
     await using world = await open(listener(), { store: store() });
     const { monitors } = world.session;
     const begun = await monitors.start({
@@ -62,7 +62,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await saidIn(world.session)).toEqual([]);
   });
 
-  test("J4 a snapshot has its revision, how many run, and all by id; an exit of 0 is no failure", async () => {
+  test("J4 a snapshot has its revision, the number of running monitors, and all by id; an exit of 0 is not a failure", async () => {
     await using world = await open(listener(), { store: store() });
     const { session } = world;
     const { monitors } = session;
@@ -80,7 +80,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await monitors.stop("b")).toMatchObject({ state: "stopped" });
   });
 
-  test("J4 a line wakes one turn until its commit; lines that come meanwhile are told together then", async () => {
+  test("J4 a line wakes one turn until its commit; lines that come meanwhile are reported together then", async () => {
     const path = file();
     const free = signalOf();
     let asked = 0;
@@ -125,7 +125,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(model.told[1]?.[0]).toMatch(/has printed:\nc$/);
   });
 
-  test("J4 whoever takes lines again and again while no turn runs leaves one notice behind, not a hundred", async () => {
+  test("J4 taking lines many times while no turn runs leaves one notice behind, not a hundred", async () => {
     await using world = await open(listener(), { store: store() });
     const { session, runtime } = world;
     const command = "for i in $(seq 1 20); do echo $i; sleep 0.01; done; sleep 60";
@@ -149,7 +149,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(await world.session.inputs.list()).toEqual([]);
   });
 
-  test("J4 what is printed to the standard error opens no turn, and `notify` opens none: the next turn is told", async () => {
+  test("J4 output on the standard error opens no turn, and `notify` opens none: the next turn receives it", async () => {
     await using world = await open(listener(), { store: store() });
     const { session } = world;
     await session.monitors.start({ id: "errors", command: "echo bad >&2; sleep 60", wake: "wake" });
@@ -164,7 +164,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect((await session.read()).turns).toBe(1);
   });
 
-  test("J4 a command ends after its timeout, and has failed; 5 minutes unless it says otherwise, an hour at most", async () => {
+  test("J4 a command ends after its timeout, and has failed; default 5 minutes, an hour at most", async () => {
     await using world = await open(listener(), { store: store() });
     const { session } = world;
     await session.monitors.start({ id: "slow", command: "echo begun; sleep 60", timeoutMs: 300, wake: "none" });
@@ -299,7 +299,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(line?.text).toHaveLength(4_000 + " … (cut)".length);
   });
 
-  test("J4 an id names one monitor: the same again is answered, another command is refused, and it can be started anew", async () => {
+  test("J4 an id names one monitor: the same call again returns it, another command is refused, and it can be started again", async () => {
     await using world = await open(listener(), { store: store() });
     const { monitors } = world.session;
     const spec = { id: "one", command: "sleep 60", wake: "none" } as const;
@@ -377,7 +377,7 @@ describe.concurrent.each(STORES)("on %s", (_, store) => {
     expect(readFileSync(path, "utf8")).toBe("kept\n");
   });
 
-  test("J4 of two calls of one reply that start one id with two commands, one starts it and the other is told", async () => {
+  test("J4 of two calls of one reply that start one id with two commands, one starts it and the other gets an error", async () => {
     const watch = defineTool({
       name: "watch",
       description: "Watches.",
@@ -426,8 +426,8 @@ test.each([
   ["an unknown wake", { command: "true", wake: "shout" }],
   ["no time", { command: "true", timeoutMs: 0 }],
   ["an environment of numbers", { command: "true", env: { A: 1 } }],
-  ["an id that is no text", { command: "true", id: 7 }],
-  ["a persistence that is no truth", { command: "true", isPersistent: "yes" }],
+  ["an id that is not a text", { command: "true", id: 7 }],
+  ["a persistence that is not a boolean", { command: "true", isPersistent: "yes" }],
 ])("J4 a monitor with %s is refused, and nothing starts", async (_, spec) => {
   await using world = await open(listener());
   expect(await codeOf(world.session.monitors.start(spec as never))).toBe("monitor.invalid");
@@ -473,7 +473,7 @@ test("J4 D2 another process reads, takes and stops what this one watches", async
 });
 
 test.each([
-  ["is over when its runtime closes", false, "abandoned"],
+  ["ends when its runtime closes", false, "abandoned"],
   ["is started again by the next one when that is asked for", true, "running"],
 ])("J4 D2 a monitor %s", async (_, restarts, state) => {
   const path = file();

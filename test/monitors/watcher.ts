@@ -11,7 +11,7 @@ import { overJobs } from "../crash/mutants/over.ts";
  * the session has taken that in, that it is to stop, and its end.
  */
 export type Write = "group" | "wake" | "line" | "stop" | "end";
-export type Place = `${"before" | "after"} ${Write}`;
+export type WriteMoment = `${"before" | "after"} ${Write}`;
 
 export interface WatcherOrders {
   readonly database: string;
@@ -20,7 +20,7 @@ export interface WatcherOrders {
   readonly env: { readonly TOLD: string; readonly [name: string]: string };
   readonly restarts: boolean;
   /** Where the process kills itself. */
-  readonly dies?: Place;
+  readonly dies?: WriteMoment;
   /** What it does when there is a line that the session was not told of. */
   readonly leaves?: "stop" | "close" | "exit" | "SIGTERM";
 }
@@ -29,7 +29,7 @@ const orders = JSON.parse(process.argv[2] ?? "") as WatcherOrders;
 const { command, env, restarts, dies, leaves } = orders;
 const lines = Promise.withResolvers<void>();
 
-const at = (place: Place): void => {
+const at = (place: WriteMoment): void => {
   if (place === dies) process.kill(process.pid, "SIGKILL");
   if (place === "after wake") writeFileSync(env.TOLD, "");
   if (place === "after line") lines.resolve();

@@ -117,11 +117,11 @@ test.each(["command", "configure", "append"] as const)(
 // ── Configs of a wrong shape ────────────────────────────────────────────────────────────────────────────────────────
 
 test.each<readonly [string, object]>([
-  ["a prompt that is no list", { prompt: "Be kind." }],
+  ["a prompt that is not a list", { prompt: "Be kind." }],
   ["a part in no slot", { prompt: [{ slot: "nowhere", text: "x" }] }],
   ["a part without text", { prompt: [{ slot: "intro" }] }],
-  ["a model that is no name", { model: 42 }],
-  ["instructions that are no text", { instructions: 42 }],
+  ["a model that is not a name", { model: 42 }],
+  ["instructions that are not a text", { instructions: 42 }],
   ["what is not JSON", { settings: { temperature: Number.NaN } }],
   ["a field that is none", { modle: "echo/test" }],
 ])("S15 %s is refused by configure and when a session is made, and nothing is changed", async (_, config) => {
@@ -139,12 +139,12 @@ test.each<readonly [string, object]>([
 });
 
 test.each<readonly [string, object]>([
-  ["a prompt that is no list", { prompt: "Be kind." }],
+  ["a prompt that is not a list", { prompt: "Be kind." }],
   ["a part in no slot", { prompt: [{ slot: "nowhere", text: "x" }] }],
-  ["a template that is no list", { template: "intro" }],
+  ["a template that is not a list", { template: "intro" }],
   ["a template with a slot that is none", { template: [{ slots: ["nowhere"] }] }],
   ["a section without slots", { template: [{ title: "x" }] }],
-  ["instructions that are no text", { instructions: 42 }],
+  ["instructions that are not a text", { instructions: 42 }],
 ])("K9 %s is refused when the runtime is created", async (_, options) => {
   await expect(running(options as never)).rejects.toMatchObject({ code: "options.invalid" });
 });

@@ -202,7 +202,7 @@ const rules = definePlugin({
   }),
 });
 
-test("K13 an operation runs on the session it is called on, unless its rule or the caller says otherwise", async () => {
+test("K13 an operation runs on the session it is called on; its rule or the caller can change that", async () => {
   await using world = await open(echo(), { plugins: [rules] });
   const { session } = world;
   const none = { session: null };
@@ -397,7 +397,7 @@ test("K13 a command whose turn cannot be queued fails whole: its state is not ke
   expect(await world.session.query(sick, "n")).toBe(0);
 });
 
-test("K13 a query may not write, and what it reads it cannot change", async () => {
+test("K13 a query cannot write, and cannot change what it reads", async () => {
   const plugin = definePlugin({
     id: "a/reads",
     state: z.object({ list: z.array(z.number()).default([1]) }),

@@ -116,7 +116,7 @@ test.each(ANSWERING)(
 );
 
 test.each(ANSWERING)(
-  "K13 a turn that is started during a task can be cancelled, and the task goes on, on a store that answers %s",
+  "K13 a turn that is started during a task can be cancelled, and the task continues, on a store that answers %s",
   async (_, store) => {
     const { began, hold, plugin } = logbook();
     await using world = await open(echo(), { store: store(), plugins: [plugin] });
@@ -304,7 +304,7 @@ test.each(["turnFinalized", "turnPersisted"] as const)(
   },
 );
 
-test("K13 a command called by a tool of the same session's turn is operation.reentrant, and the turn goes on", async () => {
+test("K13 a command called by a tool of the same session's turn is operation.reentrant, and the turn continues", async () => {
   const { plugin } = logbook();
   const model = scripted(calls("nest"), says("Done."));
   const nest = defineTool({
@@ -571,7 +571,7 @@ test("K13 a session that is deleted during a command: the command fails typed, a
   expect(failures).toEqual([]);
 });
 
-test("K13 a session that is deleted while a turn waits for its own: the turn is told, or the deletion refused", async () => {
+test("K13 a session that is deleted while a turn waits to run: the turn gets an error, or the deletion is refused", async () => {
   const reached = signalOf();
   const hold = signalOf();
   const slow = definePlugin({

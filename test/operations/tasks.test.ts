@@ -38,7 +38,7 @@ function reporting(did: string[], fails: () => boolean = () => false) {
 }
 
 test.each(KEPT)(
-  "K13 a task that failed goes on under its operation id: what it had done once, and paid for, is not done again, %s",
+  "K13 a failed task continues under its operation id: its finished and paid work is not done again, %s",
   async (_, make) => {
     const did: string[] = [];
     let isEmpty = true;
@@ -68,7 +68,7 @@ test.each(KEPT)(
   },
 );
 
-test("K13 a task that goes on has the input that it began with; a wrong input begins nothing", async () => {
+test("K13 a task that continues has the input that it began with; a wrong input begins nothing", async () => {
   const did: string[] = [];
   let isEmpty = true;
   const report = reporting(did, () => isEmpty);
@@ -214,7 +214,7 @@ test("K13 T13 a value that is made once and asks for itself is refused, in a tas
   expect((await within(session.turn("Go.").result())).outcome).toMatchObject({ kind: "answered", text: "Done." });
 });
 
-test("K13 an input that is no JSON is refused under an operation id before anything is done", async () => {
+test("K13 an input that is not JSON is refused under an operation id before anything is done", async () => {
   let runs = 0;
   const lax = definePlugin({
     id: "acme/lax",

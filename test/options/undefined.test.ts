@@ -19,6 +19,7 @@ import {
   type TurnOptions,
   type WebhookOptions,
 } from "bowline";
+import type { OtelOptions } from "bowline/otel";
 import type {
   ask,
   MonitorDeclaration,
@@ -43,6 +44,7 @@ import { ProviderFailure } from "bowline/provider";
 import type { installed } from "bowline/providers/ai-sdk";
 import type { demo } from "bowline/providers/demo";
 import { memory } from "bowline/stores/memory";
+import type { JsonlOptions, PrettyOptions } from "bowline/telemetry";
 import { type CrashOptions, calls, type Scenario, says, scripted, type simulatedWorld } from "bowline/testing";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
@@ -154,6 +156,9 @@ test("every optional field of every options type takes undefined", () => {
       | Capability
       | ToolsSearchOptions
       | WorkspaceOptions
+      | OtelOptions
+      | JsonlOptions
+      | PrettyOptions
       | ShellOptions
       | Given<typeof toolCalls, 0>
       | Given<typeof installed, 0>

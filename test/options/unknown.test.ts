@@ -46,7 +46,7 @@ test.each<readonly [object, string, string | undefined]>([
   await expect(createRuntime(typo({ store: memory(), model, ...given }))).rejects.toMatchObject(unknown(name, nearest));
 });
 
-test("the error says where, and asks whether the nearest name is meant", async () => {
+test("the error names the place, and asks if the nearest name is meant", async () => {
   const error = await running(typo({ limits: { toolsMs: 5 } })).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({
     message: "Unknown option `toolsMs` in limits.",
@@ -165,7 +165,7 @@ test.each<readonly [string, object, object]>([
   ["a trigger's field", { triggers: [{ name: "a.b", desc: "x" }] }, unknown("desc", "description")],
   ["a hook", { beforeToolcall: () => {} }, { code: "hook.unknown", details: { nearest: "beforeToolCall" } }],
   ["a hook that is undefined", { toolss: undefined }, { code: "hook.unknown", details: { nearest: "tools" } }],
-])("a plugin's setup may not misspell %s", async (_, parts, error) => {
+])("a plugin's setup must not misspell %s", async (_, parts, error) => {
   await using runtime = await running({ plugins: [definePlugin({ id: "a/b", setup: () => parts as object })] });
   await expect(runtime.session("a")).rejects.toMatchObject(error);
 });
@@ -276,7 +276,7 @@ test("the sessions service and membership refuse it with the same code", async (
 
 // ── What is not refused ─────────────────────────────────────────────────────────────────────────────────────────────
 
-test("an instance of a class may have fields of its own; a plain object of another realm may not", async () => {
+test("an instance of a class can have extra fields; a plain object of another realm cannot", async () => {
   class Options {
     readonly key = "a";
     readonly extra = 1;

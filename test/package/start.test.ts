@@ -84,7 +84,7 @@ test("a text turn loads no jobs, monitors, triggers, cron, webhooks or code cell
   const { bytes, files, builtins } = loads(TURN);
   expect(files.filter((file) => BACKGROUND.test(file) || /^(?:journal|ai-sdk|live)-/.test(file))).toEqual([]);
   expect(builtins).not.toContain("node:child_process");
-  expect(bytes).toBeLessThan(880 * KB);
+  expect(bytes).toBeLessThan(900 * KB);
   expect(files.length).toBeLessThan(50);
 });
 
@@ -132,7 +132,7 @@ test("E6 a command loads what it needs: a list of sessions no runtime, and a tur
   expect(
     list.files.filter((file) => /^(?:ai-sdk|demo|chat|keeper|doctor|app|bundled|run|defaults)-/.test(file)),
   ).toEqual([]);
-  expect(list.bytes).toBeLessThan(425 * KB);
+  expect(list.bytes).toBeLessThan(435 * KB);
 });
 
 test("J1 code of jobs that fails to load is loaded by the next use, and the runtime closes all the same", () => {
@@ -182,7 +182,10 @@ function appWithoutPeers(): string {
   copyFileSync("package.json", join(modules, "bowline", "package.json"));
   cpSync(join(folder, "dist"), join(modules, "bowline", "dist"), { recursive: true });
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly dependencies: object };
-  for (const name of Object.keys(dependencies)) symlinkSync(resolve("node_modules", name), join(modules, name), "dir");
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true }); // Of a scope
+    symlinkSync(resolve("node_modules", name), join(modules, name), "dir");
+  }
   return app;
 }
 

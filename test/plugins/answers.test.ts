@@ -234,7 +234,7 @@ test("S1 an input hook that empties an input, or names bytes that are not there,
 
 // ── What plugins hear of a session, and change of it ────────────────────────────────────────────────────────────────
 
-test("K7 K15 a plugin hears a fork of its session and that it is closed", async () => {
+test("K7 K15 a plugin is notified of a fork of its session and of its close", async () => {
   const heard: { readonly kind: string; readonly sessionId: string }[] = [];
   const hears = definePlugin({
     id: "acme/hears",

@@ -124,7 +124,7 @@ test("P2 tools that beforeAsk opens and closes are so in that same call, and in 
 });
 
 test.each([1, 2])(
-  "P2 a turn that is killed in round %i goes on with the tools that beforeAsk has opened",
+  "P2 a turn that is killed in round %i resumes with the tools that beforeAsk has opened",
   async (round) => {
     const processes = lifetimes();
     const begun = Promise.withResolvers<void>();

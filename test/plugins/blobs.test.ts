@@ -341,9 +341,9 @@ test.each<readonly [string, unknown, unknown]>([
   ["an empty name", "", bytes("x")],
   ["a name with a blank", "a b", bytes("x")],
   ["a name of 129 letters", "a".repeat(129), bytes("x")],
-  ["a name that is no text", 7, bytes("x")],
+  ["a name that is not a text", 7, bytes("x")],
   ["a name with a line break", "a\n", bytes("x")],
-  ["text in the place of bytes", "a", "x"],
+  ["text instead of bytes", "a", "x"],
   ["no bytes", "a", undefined],
   ["an ArrayBuffer", "a", new ArrayBuffer(4)],
 ])("K14 %s is state.invalid, and nothing is put", async (_, name, data) => {
@@ -411,7 +411,7 @@ test("K14 nothing is kept under a name that was given nothing: an empty blob is 
 
 // ── When ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("K14 a put that finishes after its effect counts for nothing, and says so to whoever waits", async () => {
+test("K14 a put that finishes after its effect does not count, and throws for its caller", async () => {
   const { promise: blocked, resolve: release } = signalOf();
   const base = memory();
   let isSlow = false;
@@ -441,7 +441,7 @@ test("K14 a put that finishes after its effect counts for nothing, and says so t
   expect(await session.query(plugin, "all")).toEqual([1, []]);
 });
 
-test("K14 a put that nobody waits for harms nobody: it is kept or not, and the process goes on", async () => {
+test("K14 a put that nobody awaits does no harm: it is kept or not, and the process continues", async () => {
   const plugin = definePlugin({
     id: "acme/careless",
     state: State,
@@ -553,7 +553,7 @@ test("K14 calls that write put one at a time, and each sees what those before it
   ]);
 });
 
-test("K14 what a call put is there when another process goes on with the turn, and the call is not made again", async () => {
+test("K14 a blob that a call put exists when another process resumes the turn, and the call is not made again", async () => {
   let made = 0;
   const { next, kill } = lives(memory());
   const began = signalOf();

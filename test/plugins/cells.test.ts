@@ -53,7 +53,7 @@ describe("an executor", () => {
     ]);
   });
 
-  test("P5 P9 calls tools by answering, and is given each result by a segment of its own", async () => {
+  test("P5 P9 calls tools by answering, and receives each result in a separate segment", async () => {
     const segments: CellSegment[] = [];
     const executor = executing({
       execute: (segment) => {
@@ -198,14 +198,14 @@ describe("an executor", () => {
 
   test.each([
     ["nothing", undefined],
-    ["what is no progress", { kind: "ran" }],
-    ["calls that are no list", { kind: "called", calls: 7 }],
+    ["invalid progress", { kind: "ran" }],
+    ["calls that are not a list", { kind: "called", calls: 7 }],
     ["a call without a position", { kind: "called", calls: [{ tool: "weather", input: {} }] }],
     ["two calls at one position", { kind: "called", calls: [call("0"), call("0")] }],
     ["a sleep for ever", { kind: "called", calls: [], sleeps: [{ at: "0", ms: Infinity }] }],
-    ["a call whose input is no JSON", { kind: "called", calls: [{ at: "0", tool: "weather", input: () => 1 }] }],
+    ["a call whose input is not JSON", { kind: "called", calls: [{ at: "0", tool: "weather", input: () => 1 }] }],
     ["an end without an output", { kind: "executed" }],
-    ["an end that nobody knows", { kind: "executed", output: { state: "fine", parts: [] } }],
+    ["an unknown end", { kind: "executed", output: { state: "fine", parts: [] } }],
     ["parts that cannot be shown", { kind: "executed", output: { state: "done", parts: [{ kind: "text", text: 5 }] } }],
   ])("P5 that answers %s ends the turn as code.stopped", async (_, answer) => {
     const executor = executing({ execute: () => answer as CellProgress });
@@ -226,7 +226,7 @@ describe("an executor", () => {
     expect(traces).toContain("code.release");
   });
 
-  test("P5 that has a word of its own for what is wrong ends the turn with it", async () => {
+  test("P5 that throws a specific error code ends the turn with that code", async () => {
     const executor = executing({
       execute: () => done("4"),
       restore: () => thrown(new RuntimeError("code.engine", { expected: "a", actual: "b" })),
@@ -246,20 +246,20 @@ function thrown(error: Error): never {
 // ── What code keeps ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const KEPT = z.object({ sum: z.number().default(0) });
-type Kept = z.infer<typeof KEPT>;
+type AdderState = z.infer<typeof KEPT>;
 
 /** Adds up the numbers that cells consist of: what code keeps is the sum. `call` waits for a tool first. */
-class Adder implements CodeExecutor<Kept> {
+class Adder implements CodeExecutor<AdderState> {
   readonly told: string[] = [];
   sum: number | undefined;
   lose = 0;
 
-  restore({ start, isFresh, segments }: CodePast<Kept>): void {
+  restore({ start, isFresh, segments }: CodePast<AdderState>): void {
     this.told.push(`restore ${isFresh ? "fresh" : start.get().sum} ${segments.length}`);
     this.sum = isFresh ? 0 : start.get().sum;
     for (const { segment } of segments) this.#add(segment);
   }
-  execute(segment: CellSegment, _context: CodeContext<Kept>): CellProgress {
+  execute(segment: CellSegment, _context: CodeContext<AdderState>): CellProgress {
     if (this.lose > 0) {
       this.lose--;
       throw new RuntimeError("code.lost", {});
@@ -281,7 +281,7 @@ class Adder implements CodeExecutor<Kept> {
   dirty(): boolean {
     return this.sum !== 0;
   }
-  snapshot({ segments }: CodePast<Kept>, { state }: CodeContext<Kept>): void {
+  snapshot({ segments }: CodePast<AdderState>, { state }: CodeContext<AdderState>): void {
     this.told.push(`snapshot ${segments.length}`);
     state.update(() => ({ sum: this.sum ?? -1 }));
   }
@@ -340,7 +340,7 @@ describe("what code keeps", () => {
       ]);
   });
 
-  test("P8 is rebuilt from the turn's beginning and its segments when it is lost, and given up when it is lost again and again", async () => {
+  test("P8 is rebuilt from the turn's beginning and its segments when it is lost, and the turn stops when it is lost many times", async () => {
     const adder = new Adder();
     const plugins = [cells, adding(adder)];
     await using world = await open(scripted(says("1"), says("finish 2"), says("finish 3")), { plugins });
@@ -384,7 +384,7 @@ describe("what code keeps", () => {
     expect(await world.session.query(plugin, "sum")).toBe(3);
   });
 
-  test("P5 D2 is told to be lost where a turn goes on without the plugin that ran its code", async () => {
+  test("P5 D2 is reported as lost if a turn resumes without the plugin that ran its code", async () => {
     const processes = lifetimes();
     const isCalled = Promise.withResolvers<void>();
     const hangs = named("weather", () => {
@@ -403,7 +403,7 @@ describe("what code keeps", () => {
     await runtime.close();
   });
 
-  test("P5 D2 a turn that is resumed elsewhere goes on from its recorded segments, on a host without a memory too", async () => {
+  test("P5 D2 a turn that is resumed elsewhere continues from its recorded segments, on a host without a memory too", async () => {
     const processes = lifetimes();
     const adders = [new Adder(), new Adder()] as const;
     const isCalled = Promise.withResolvers<void>();

@@ -158,7 +158,7 @@ test("P1 a second look at a gate reads it too", async () => {
   expect(read).toEqual([URGENT, URGENT]);
 });
 
-test("P1 a tool reads the extensions of its turn, whoever declared them", async () => {
+test("P1 a tool reads the extensions of its turn, from every plugin that declared them", async () => {
   const look = named(
     "look",
     (_, { extension: read }) => `${read(urgency)?.level ?? "no"} for ${read(tenant) ?? "none"}`,
@@ -310,7 +310,7 @@ test.each<readonly [string, unknown, object]>([
   expect(await session.inputs.list()).toEqual([]);
 });
 
-test("P1 an input that may join a running turn takes no extensions, and is told where to give them", async () => {
+test("P1 an input that can join a running turn takes no extensions, and the error names where to give them", async () => {
   await using runtime = await running({ plugins: [desk] });
   const session = await runtime.session("s");
   const options = { extensions: [tenant.of("blue")] } as object;
@@ -426,7 +426,7 @@ describe("after a crash", () => {
       }),
     });
 
-  test("P1 D2 a turn that was killed goes on with its extensions, also where no plugin declares them any more", async () => {
+  test("P1 D2 a turn that was killed resumes with its extensions, also if no plugin declares them any more", async () => {
     const lives = lifetimes();
     const read: string[] = [];
     const look = (hangs: boolean, began = () => {}) =>
@@ -505,7 +505,7 @@ test("P1 K15 neither children nor forks have the extensions of a turn", async ()
 
 // ── For a session ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("P1 the default protocol takes no extension for a session, and the error says what to do instead", async () => {
+test("P1 the default protocol takes no extension for a session, and the error has the alternative", async () => {
   await using runtime = await running({ plugins: [desk] });
   const session = await runtime.session("s");
   await expect(session.extend(tenant.of("blue"))).rejects.toMatchObject({
@@ -553,7 +553,7 @@ test("P1 what a protocol keeps of extensions in its options is there in later tu
   await runtime.close();
 });
 
-test("P1 a protocol that throws on an extension is named, and the session goes on", async () => {
+test("P1 a protocol that throws on an extension is named, and the session continues", async () => {
   const broken = telling(() => {
     throw new Error("Hoarse.");
   });

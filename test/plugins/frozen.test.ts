@@ -278,7 +278,7 @@ test("K1 the usage of a completion that a tool asked for is billed as it was", a
   expect(ledger?.find(({ source }) => source === "direct")?.usage.output).toBeGreaterThan(0);
 });
 
-test("K1 handlers see the whole conversation however it grows and whoever froze it", async () => {
+test("K1 handlers see the whole conversation however it grows and whichever code froze it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom("read", "plain", "compact"), { maxLength: 6 }), async (turns) => {
       let reads = false;

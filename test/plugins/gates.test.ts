@@ -169,7 +169,7 @@ describe.each<readonly [string, (pay: Tool) => readonly (Tool | string)[]]>([
     expect(shown.join()).toMatch(/pay: ok.*pay: denied.*pay: failed/s);
   });
 
-  test("K7 a tool that is granted under another name does not slip past its gate, which knows it by its own", async () => {
+  test("K7 a tool that is granted under another name does not bypass its gate, which gets its original name", async () => {
     const { pay, paid } = payments();
     const names: string[] = [];
     const guard = definePlugin({
@@ -377,14 +377,14 @@ test("K10 whatever guards there are in whatever order, a gate for some tools is 
 test.each([
   ["an empty list", { beforeToolCall: { tools: [], run: () => {} } }],
   ["no list", { beforeToolCall: { tools: "pay", run: () => {} } }],
-  ["what is no tool", { afterToolCall: { tools: [{ name: "pay" }], run: () => {} } }],
+  ["an invalid tool", { afterToolCall: { tools: [{ name: "pay" }], run: () => {} } }],
   ["tools where there is no call", { beforeTurn: { tools: ["pay"], run: () => {} } }],
 ])("K10 a gate for %s is refused when the session opens", async (_, parts) => {
   const plugin = definePlugin({ id: "a/wrong", setup: () => parts as object });
   expect(await codeOf(open(scripted(), { plugins: [plugin] }))).toBe("plugin.invalid");
 });
 
-test("K10 several tools are told apart by name, without a cast", async () => {
+test("K10 several tools are distinguished by name, without a cast", async () => {
   const { pay } = payments();
   const mail = defineTool({
     name: "mail",

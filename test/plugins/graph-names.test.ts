@@ -210,7 +210,7 @@ test.each(KEPT)(
   },
 );
 
-test("S4 hooks do not read what a tool appended that was given up", async () => {
+test("S4 hooks do not read the appends of an abandoned tool call", async () => {
   const asked = Promise.withResolvers<void>();
   let read: readonly string[] = [];
   const hangs = tool("hangs", async (graph) => {

@@ -102,7 +102,7 @@ test("K1 every answer carries the id of its owner", async () => {
   ]);
 });
 
-test("K1 a plugin is told where it is: session, turn, what was said, and nothing that its row does not give", async () => {
+test("K1 a plugin receives its session, its turn and the input, and nothing that its row does not list", async () => {
   const seen: object[] = [];
   const plugin = definePlugin({
     id: "a/looks",
@@ -205,7 +205,7 @@ test("K2 a gate that throws denies that call and nothing else", async () => {
   expect(results[1]).toMatch(/^count denied: .*b\/sick failed in beforeToolCall: Ouch\./);
 });
 
-test("K2 a hook that throws after a call withholds that result, and the turn goes on", async () => {
+test("K2 a hook that throws after a call withholds that result, and the turn continues", async () => {
   const sick = loose("b/sick", {
     afterToolCall: () => {
       throw new Error("Ouch.");
@@ -323,7 +323,7 @@ for (const moment of ["turnFinalized", "turnPersisted"] as const) {
   });
 }
 
-test("K3 observers are told of the end before the commit, and of the commit after it", async () => {
+test("K3 observers receive the end before the commit, and the commit after it", async () => {
   const told: string[] = [];
   const plugin = definePlugin({
     id: "a/observer",
@@ -590,7 +590,7 @@ test.each<readonly [string, "request" | "onReply" | "onResults", unknown]>([
   ["results that are paired with nothing", "onResults", { kind: "ask", add: [{ role: "tool", parts: [] }] }],
   ["no request", "request", undefined],
 ])(
-  "K6 a protocol that decides nonsense fails the turn, by the runtime, and the session goes on: %s",
+  "K6 a protocol with an invalid decision fails the turn, by the runtime, and the session continues: %s",
   async (_, part, answer) => {
     const model = scripted(...Array.from({ length: 4 }, () => calls("ping")));
     await using world = await open(model, {
@@ -644,13 +644,13 @@ test.each<readonly [string, object, string]>([
 });
 
 test.each<readonly [string, object]>([
-  ["a driver that is no object", { protocolSession: {}, protocolDriver: 42 }],
+  ["a driver that is not an object", { protocolSession: {}, protocolDriver: 42 }],
   [
     "a driver without its functions",
     { protocolSession: {}, protocolDriver: { driver: { id: "x" }, preamble: () => ({}) } },
   ],
   ["no preamble", { protocolSession: {}, protocolDriver: { driver: {} } }],
-  ["a session that is no object", { protocolSession: "yes", protocolDriver: { driver: {}, preamble: () => ({}) } }],
+  ["a session that is not an object", { protocolSession: "yes", protocolDriver: { driver: {}, preamble: () => ({}) } }],
 ])("K6 a slot that is filled with %s is refused when the session opens", async (_, parts) => {
   await expect(opening(loose("a/wrong", parts))).rejects.toMatchObject({
     code: "plugin.invalid",
@@ -742,7 +742,7 @@ test.each<readonly [HookName, object, string]>([
   ["beforeTurn", {}, "undefined"],
   ["checkpoint", { kind: "replaceArgs", args: {} }, "replaceArgs"],
   ["afterTurn", abortTurn("a.b", "No."), "abortTurn"],
-])("K10 %s may not answer %o, also when no compiler says so", async (hook, answer, directive) => {
+])("K10 %s must not answer %o, also if the compiler does not report it", async (hook, answer, directive) => {
   await using world = await open(scripted(says("Said.")), { plugins: [loose("a/wrong", { [hook]: () => [answer] })] });
   const { outcome } = await world.session.turn("Go.").result();
   expect(outcome).toMatchObject({ kind: "failed", by: "plugin", code: "hook.directive" });
@@ -755,7 +755,7 @@ test.each<readonly [HookName, object]>([
   ["beforeToolCall", abortTurn("a.b", "No.")],
   ["beforeToolCall", enqueueMessages("Hi.")],
   ["afterToolCall", { kind: "ask", reason: "Sure?" }],
-])("K10 a call whose %s answers what it may not is denied", async (hook, answer) => {
+])("K10 a call whose %s answers a forbidden directive is denied", async (hook, answer) => {
   const model = scripted(calls("ping"), says("Done."));
   await using world = await open(model, { plugins: [loose("a/wrong", { [hook]: () => answer })], tools: [ping] });
   expect((await world.session.turn("Go.").result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
@@ -771,12 +771,12 @@ test.each<readonly [string, HookName, unknown]>([
   ["text", "beforeTurn", "stop"],
   ["an abort without a code", "beforeTurn", { kind: "abortTurn" }],
   ["an event without a name", "beforeTurn", { kind: "emitEvent", payload: 1 }],
-  ["messages that are no list", "beforeTurn", { kind: "enqueueMessages", messages: "Hi." }],
+  ["messages that are not a list", "beforeTurn", { kind: "enqueueMessages", messages: "Hi." }],
   ["words of the model", "beforeTurn", draft("assistant", [{ kind: "text", text: "I said so." }])],
   ["a result of a tool", "afterTurn", draft("tool", [{ kind: "text", text: "Done." }])],
   ["a message without parts", "checkpoint", draft("user", undefined)],
   ["a message with a part that is null", "checkpoint", draft("user", [null])],
-  ["a text that is no text", "checkpoint", draft("user", [{ kind: "text", text: 42 }])],
+  ["a text that is not a text", "checkpoint", draft("user", [{ kind: "text", text: 42 }])],
   [
     "a call in a user's message",
     "checkpoint",
@@ -846,7 +846,7 @@ test("K19 an observer that does not answer in time is an issue, and the turn is 
   expect(issues).toMatchObject([{ plugin: "a/slow", code: "hook.deadline" }]);
 });
 
-test("K19 a handler whose time is over is told by its signal", async () => {
+test("K19 a handler that reaches its deadline is notified by its signal", async () => {
   const told = Promise.withResolvers<string>();
   const run = async ({ signal }: { readonly signal: AbortSignal }) => {
     await aborted(signal);
@@ -885,7 +885,7 @@ test("K19 a late answer of a handler changes nothing", async () => {
 
 // ── Plugins that are not right ──────────────────────────────────────────────────────────────────────────────────────
 
-describe("K2 a plugin that is not right is refused, with its name", () => {
+describe("K2 an invalid plugin is refused, with its name", () => {
   const wrong = (code: string, plugin: string) =>
     expect.objectContaining({ code, details: expect.objectContaining({ plugin }) });
 
@@ -902,7 +902,7 @@ describe("K2 a plugin that is not right is refused, with its name", () => {
     expect(() => definePlugin({ id: "a/a" } as never)).toThrow(wrong("plugin.invalid", "a/a"));
   });
 
-  test("an order of its own making", () => {
+  test("an invalid order", () => {
     const make = () => definePlugin({ id: "a/a", order: "first" as never, setup: () => ({}) });
     expect(make).toThrow(wrong("plugin.invalid", "a/a"));
   });
@@ -925,10 +925,10 @@ describe("K2 a plugin that is not right is refused, with its name", () => {
     ["returns nothing", () => undefined as never, "plugin.setup"],
     ["returns a list", () => [], "plugin.setup"],
     ["returns an unknown hook", () => ({ beforeToolcall: () => {} }), "hook.unknown"],
-    ["returns a hook that is no function", () => ({ beforeTurn: "now" }), "plugin.invalid"],
+    ["returns a hook that is not a function", () => ({ beforeTurn: "now" }), "plugin.invalid"],
     ["returns a list with a hole", () => ({ beforeTurn: [undefined] }), "plugin.invalid"],
     [
-      "returns a handler with an order of its own making",
+      "returns a handler with an invalid order",
       () => ({ beforeTurn: { order: "first", run: () => {} } }),
       "plugin.invalid",
     ],
@@ -937,7 +937,7 @@ describe("K2 a plugin that is not right is refused, with its name", () => {
       () => ({ beforeTurn: { deadlineMs: -1, run: () => {} } }),
       "plugin.invalid",
     ],
-    ["returns tools that are no list", () => ({ tools: ping }), "plugin.invalid"],
+    ["returns tools that are not a list", () => ({ tools: ping }), "plugin.invalid"],
     ["returns a tool that is none", () => ({ tools: [{ name: "x" }] }), "plugin.invalid"],
   ])("setup %s", (_, setup, code) => expect(opening(loose("a/a", setup))).rejects.toEqual(wrong(code, "a/a")));
 
@@ -1052,7 +1052,7 @@ test("K2 a runtime closes its plugins also when a session could not be opened", 
 
 test.each<readonly [string, object]>([
   ["a limit that does not exist", { limits: { roundMax: 3 } }],
-  ["a limit that is no number", { limits: { roundsMax: 0 } }],
+  ["a limit that is not a number", { limits: { roundsMax: 0 } }],
   ["two tools of one name", { tools: [ping, ping] }],
   [
     "a model of an unknown version",

@@ -249,7 +249,7 @@ test("K17 a plugin is priced by others: points carry what a plugin cannot know",
   expect(outline((await world.session.read()).messages)[2]).toContain("Too dear.");
 });
 
-test("K17 a combination that fails is an error of whoever reads, and the session lives", async () => {
+test("K17 a combination that fails is an error of the reader, and the session lives", async () => {
   const sick = point<number, number>("acme/sick", () => {
     throw new Error("Ouch.");
   });

@@ -60,7 +60,7 @@ describe("what a person sees of a reply", () => {
     expect(deltas).toEqual(["A."]);
   });
 
-  test("P6 comes at once, at the end, from a projector that knows whole texts only", async () => {
+  test("P6 comes at once, at the end, from a projector that can read whole texts only", async () => {
     expect((await seen({ text })).deltas).toEqual(["A and B."]);
   });
 

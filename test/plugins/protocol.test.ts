@@ -55,7 +55,7 @@ function told(log: string[]): Half {
 }
 
 describe.each(STORES)("on %s", (_, make) => {
-  test("P1 a protocol is told of a new session once, and of every later opening with what the session holds", async () => {
+  test("P1 a protocol receives a new session once, and every later opening with the record of the session", async () => {
     const store = make();
     const log: string[] = [];
     const protocol = talks(told(log));
@@ -81,7 +81,7 @@ describe.each(STORES)("on %s", (_, make) => {
     await one.close();
   });
 
-  test("P1 a protocol is told of what the session's own commands append, once they are done", async () => {
+  test("P1 a protocol receives the appends of the session's own commands, once they are done", async () => {
     const log: string[] = [];
     const notes = definePlugin({
       id: "acme/notes",
@@ -320,7 +320,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(views.map(({ options }) => options)).toEqual(["plain", "brief"]);
   });
 
-  test("P3 an opening inside a hook of the session replaces options of the protocol when the turn is over", async () => {
+  test("P3 an opening inside a hook of the session replaces options of the protocol when the turn has ended", async () => {
     const views: RoundView[] = [];
     let open = async (): Promise<unknown> => undefined;
     const plugin = styled(views, () => ({ beforeTurn: async () => void (await open()) }));
@@ -507,7 +507,7 @@ test("P2 what a protocol throws is named after its plugin, at every place, and t
 });
 
 test.each(KEPT)(
-  "P1 I7 a protocol that fails when it is told of appended nodes does not fail the append, %s",
+  "P1 I7 a protocol that fails when it receives appended nodes does not fail the append, %s",
   async (_, make) => {
     const issues: unknown[] = [];
     const fails = (): void => {
@@ -524,7 +524,7 @@ test.each(KEPT)(
   },
 );
 
-test("P1 a protocol is told of nodes that an operation appended, once it is stored", async () => {
+test("P1 a protocol receives the nodes that an operation appended, once it is stored", async () => {
   const log: string[] = [];
   const notes = definePlugin({
     id: "acme/notes",
@@ -548,7 +548,7 @@ test("P1 a protocol is told of nodes that an operation appended, once it is stor
   expect(log).toEqual([`appended ${world.session.id} plugin`]);
 });
 
-test("P1 options that are no JSON are refused, and the session does not open", async () => {
+test("P1 options that are not JSON are refused, and the session does not open", async () => {
   const circle: { self?: unknown } = {};
   circle.self = circle;
   for (const value of [circle, () => {}, 1n]) {

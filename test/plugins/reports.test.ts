@@ -4,17 +4,17 @@ import { deny } from "bowline/plugin";
 import type { Provider } from "bowline/provider";
 import { both, calls, says, scripted } from "bowline/testing";
 import { afterAll, expect, test } from "vitest";
-import type { TurnReport } from "../../src/kernel/hooks.ts";
+import type { TurnReport } from "../../src/kernel/hook-values.ts";
 import { cells } from "../code/cells.ts";
 import { aborted } from "../kit/models.ts";
 import { outline, within } from "../kit/reading.ts";
 import { closeSandbox, sharedCode } from "../kit/sandbox.ts";
 import { lifetimes, named, open, quickWorld } from "../kit/worlds.ts";
 
-type Place = "afterTurn" | "turnFinalized" | "turnPersisted";
+type ReportPhase = "afterTurn" | "turnFinalized" | "turnPersisted";
 
 /** Gives the reports of a turn to the test, in every place where there is one. */
-const reporting = (seen: (place: Place, report: TurnReport) => void) =>
+const reporting = (seen: (place: ReportPhase, report: TurnReport) => void) =>
   definePlugin({
     id: "acme/reports",
     setup: () => ({
@@ -45,7 +45,7 @@ test("K1 hooks at the end of a turn get its messages, its calls with input, stat
     await world.sleep(40);
     return "ok";
   });
-  const reports = new Map<Place, TurnReport>();
+  const reports = new Map<ReportPhase, TurnReport>();
   const model = scripted(
     both(calls("quick", { n: 1 }, "a"), calls("slow", { n: 2 }, "b"), calls("nobody", {}, "x")),
     both(calls("broken", {}, "c"), calls("secret", { n: 4 }, "d")),

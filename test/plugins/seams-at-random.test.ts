@@ -6,8 +6,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { compose } from "../../src/kernel/compose.ts";
-import type { HookRunner, Issue, Site } from "../../src/kernel/hook-runner.ts";
-import type { Order } from "../../src/kernel/hooks.ts";
+import type { Order } from "../../src/kernel/handlers.ts";
+import type { HookCallContext, HookRunner, Issue } from "../../src/kernel/hook-runner.ts";
 import { installPlugins } from "../../src/kernel/plugin.ts";
 import { PluginStates } from "../../src/kernel/states.ts";
 import { type Conflict, type Emit, gateCall, inspectResult, type Target } from "../../src/kernel/tool-gates.ts";
@@ -42,7 +42,7 @@ interface SeamUnderTest {
   /** What this seam does not take. */
   readonly nonsense: readonly unknown[];
   replace(value: string): object;
-  run(hooks: HookRunner, here: Site): Promise<Passed>;
+  run(hooks: HookRunner, here: HookCallContext): Promise<Passed>;
   value(event: never): unknown;
 }
 

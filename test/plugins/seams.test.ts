@@ -60,7 +60,7 @@ async function oneCall(plugins: readonly Plugin[], input: object = { words: "bre
 
 // ── Before a call ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("K10 deny: the call does not run, the model is told why, and the turn goes on", async () => {
+test("K10 deny: the call does not run, the model reads the reason, and the turn continues", async () => {
   const { taken, shown, outcome, events } = await oneCall([
     before("a/guard", () => [deny("Not today."), emitEvent("denied")]),
   ]);
@@ -235,7 +235,7 @@ test.each<readonly [string, unknown, RegExp]>([
   ["null", null, /it must be an object/],
   ["a list", [true], /it must be an object/],
   ["an empty object", {}, /approved must be true or false/],
-  ["a reason that is no text", { approved: false, reason: 7 }, /reason must be text/],
+  ["a reason that is not a text", { approved: false, reason: 7 }, /reason must be text/],
   ["a field that is mistyped", { approved: true, arg: { words: "rye" } }, /there is no field arg/],
   ["no JSON", { approved: true, args: () => 1 }, /a function is not JSON/],
 ])("K10 ask: an answer that is %s is refused, and the call still waits for one", async (_, answer, problem) => {
@@ -260,7 +260,7 @@ test.each<readonly [string, Approval, RegExp]>([
   expect(await world.shown()).toMatch(reason);
 });
 
-test("K10 T9 ask: whoever approves may edit the arguments, which must fit the tool", async () => {
+test("K10 T9 ask: the person who approves can edit the arguments, which must fit the tool", async () => {
   await using world = await waiting();
   const wrong = { approved: true, args: { words: 42 } };
   const refused = await world.runtime.waits.resolve(world.key, wrong).catch((error: unknown) => error);
@@ -404,12 +404,12 @@ const cycle: { self?: unknown } = {};
 cycle.self = cycle;
 
 test.each<readonly [string, unknown]>([
-  ["a value that is no JSON", { kind: "shortCircuit", value: 1n }],
+  ["a value that is not JSON", { kind: "shortCircuit", value: 1n }],
   ["a value that contains itself", { kind: "shortCircuit", value: cycle }],
   ["no value", { kind: "shortCircuit" }],
-  ["arguments that are no JSON", { kind: "replaceArgs", args: { words: () => "bread" } }],
+  ["arguments that are not JSON", { kind: "replaceArgs", args: { words: () => "bread" } }],
   ["no arguments", { kind: "replaceArgs" }],
-  ["a wait that is no time", { kind: "ask", reason: "Sure?", waitMs: "long" }],
+  ["a wait that is not a time", { kind: "ask", reason: "Sure?", waitMs: "long" }],
   ["a denial without a reason", { kind: "deny" }],
   ["an abort without a code", { kind: "abort" }],
 ])("K10 a guard that answers %s denies the call in its own name, and breaks nothing", async (_, answer) => {
@@ -419,7 +419,7 @@ test.each<readonly [string, unknown]>([
 });
 
 test.each<readonly [string, unknown]>([
-  ["a value that is no JSON", { kind: "replaceResult", value: 1n }],
+  ["a value that is not JSON", { kind: "replaceResult", value: 1n }],
   ["a value that contains itself", { kind: "replaceResult", value: cycle }],
   ["no value", { kind: "replaceResult" }],
   [

@@ -115,7 +115,7 @@ test("K18 each hook is given exactly the services of its row, and nothing else t
   }
 });
 
-test("K18 what the table says about state holds: `write` updates, `read` refuses", async () => {
+test("K18 the table of services holds for state: `write` updates, `read` refuses", async () => {
   const seen = new Map<string, string>();
   const handlers = () =>
     Object.fromEntries(
@@ -195,7 +195,7 @@ test.each(OFFERED_NOT)(
   },
 );
 
-test("K18 a hook that uses what is not offered fails as its row says, by its plugin", async () => {
+test("K18 a hook that uses a service that is not offered fails by its row, by its plugin", async () => {
   const plugin = definePlugin({
     id: "a/uses",
     setup: () => ({ context: async ({ jobs }) => void (await jobs.list()) }),
@@ -347,7 +347,7 @@ test("K18 J2 every hook and operation that has jobs can list them; a query can o
   for (const hook of ["lifecycle", "beforeTurn", "checkpoint", "afterTurn"]) expect(hooks).toContain(hook);
 });
 
-test("K10 result hooks are told how long a call took, all attempts together; of a call that was not made, nothing", async () => {
+test("K10 result hooks receive the duration of a call, all attempts together; for a call that was not made, nothing", async () => {
   const took: (readonly [string, number | undefined])[] = [];
   let tries = 0;
   const slow = defineTool({

@@ -80,7 +80,7 @@ test("S2 a plugin cancels another session's turn, and gets a typed result of one
   ]);
 });
 
-test("S2 a plugin waits neither for a turn of its own session nor for one above: both would wait for ever", async () => {
+test("S2 a plugin cannot wait for a turn of the same session or of a session above, because both would wait for ever", async () => {
   const codes: string[] = [];
   const asks = async (sessions: Services["sessions"], id: string): Promise<void> => {
     const turn = sessions.turn(id, "Later.");
@@ -103,7 +103,7 @@ test("S2 a plugin waits neither for a turn of its own session nor for one above:
   await eventually(async () => (await session.read()).turns === 3);
 });
 
-test("S2 what is wrong with such a turn is told by its promises, and by none that nobody awaits", async () => {
+test("S2 only the awaited promises of such a turn report its errors", async () => {
   const codes: unknown[] = [];
   const doing: Run = async ({ sessions }) => {
     const turn = sessions.turn as (...given: readonly unknown[]) => ReturnType<Services["sessions"]["turn"]>;
@@ -382,7 +382,7 @@ test("T4 in its own turn a plugin changes its tools with the turn's state, and n
   ]);
 });
 
-test("T4 a tool without `writes` changes no tools of its own session, and an operation waits for none", async () => {
+test("T4 a tool without `writes` changes no tools of its session, and an operation does not wait for one", async () => {
   const codes: string[] = [];
   const tries = definePlugin({
     id: "a/tries",

@@ -123,7 +123,7 @@ test("K10 a tool that writes changes its plugin's state, one call at a time", as
   expect(lines).toContain('peek ok: ["a","b","c"]');
 });
 
-test("K10 a tool that writes without having said so is told that it may not, and the model sees it", async () => {
+test("K10 a tool that writes without `writes` gets an error, and the model sees it", async () => {
   const model = scripted(calls("sneak"), calls("peek"), says("So."));
   await using world = await open(model, { plugins: [ledger] });
   expect((await world.session.turn("Go.").result()).outcome.kind).toBe("answered");
@@ -180,7 +180,7 @@ const changing = (change: (state: { count: number }) => unknown, more: object = 
 test.each<readonly [string, (state: { count: number }) => unknown, string]>([
   ["does not fit the schema", () => ({ count: "many" }), "state.invalid"],
   ["is too large", () => ({ count: 1, notes: "x".repeat(70_000) }), "state.too-large"],
-  ["is no JSON", () => ({ count: 1, when: new Map() }), "state.invalid"],
+  ["is not JSON", () => ({ count: 1, when: new Map() }), "state.invalid"],
   ["is nothing", () => undefined, "state.invalid"],
   [
     "is changed in place",
@@ -225,7 +225,7 @@ test("K10 a change made before a turn was stopped is kept with it", async () => 
   expect(outline((await world.session.read()).messages).at(-1)).toMatch(/^ping denied: .*No calls left/);
 });
 
-test("K10 where the table says read, an update is refused, also when no compiler says so", async () => {
+test("K10 if the table allows only reading, an update is refused, also if the compiler does not report it", async () => {
   type Cell = { readonly state: { update(change: () => Json): void } };
   const hooks = ["prompt", "request", "response"] as const;
   for (const hook of hooks) {

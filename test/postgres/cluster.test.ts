@@ -24,7 +24,7 @@ describePostgres("a cluster on Postgres", () => {
     expect(report.counts.turns).toBe(3 * sample(4, 12) * sample(3, 6));
   }, 180_000);
 
-  test("E7 D1 D2 the server is killed while two workers run turns: what it had said is there, and they go on", async () => {
+  test("E7 D1 D2 the server is killed while two workers run turns: the shown output is stored, and they continue", async () => {
     await using server = await startPostgres({ fsync: true });
     const report = await new Cluster({
       ...{ workers: 2, sessions: sample(3, 4), turns: sample(4, 12), leaseMs: 5_000, execArgv, timeoutMs: 120_000 },

@@ -57,7 +57,7 @@ async function refusal(where: string | Pool, options: PostgresOptions = {}): Pro
   return first;
 }
 
-describe("what is no address", () => {
+describe("invalid addresses", () => {
   test.each([
     ["no URL", "localhost/db", "it is not a URL"],
     ["nothing", "", "it is not a URL"],
@@ -134,7 +134,7 @@ describe("servers that are not there", () => {
     expect(error.message).toContain("postgres:///db?host=/tmp/nobody-is-here, schema bowline");
   });
 
-  test.concurrent("E7 postgres: a socket that this user may not open is store.refused, and the hint is about its folder", async () => {
+  test.concurrent("E7 postgres: a socket that this user cannot open is store.refused, and the hint is about its folder", async () => {
     const address = "/run/postgresql/.s.PGSQL.5432";
     const refused = Object.assign(new Error(`connect EACCES ${address}`), {
       code: "EACCES",
@@ -148,17 +148,17 @@ describe("servers that are not there", () => {
     expect(error.hint).not.toMatch(/password|TLS/);
   });
 
-  test.concurrent("E7 postgres: a host that nobody knows is store.unreachable", async () => {
+  test.concurrent("E7 postgres: an unknown host is store.unreachable", async () => {
     const error = await refusal(`postgres://me:${SECRET}@no-such-host.invalid/db`);
     expect(error.code).toBe("store.unreachable");
     expect(error.hint).toContain("host and port");
   });
 
   test.concurrent.each([
-    ["says nothing", () => {}],
+    ["sends nothing", () => {}],
     ["hangs up", (socket: { destroy(): void }) => socket.destroy()],
     ["speaks HTTP", (socket: { end(text: string): void }) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")],
-  ])("E7 postgres: a program that is no Postgres and %s is store.unreachable", async (_, greet) => {
+  ])("E7 postgres: a program that is not Postgres and %s is store.unreachable", async (_, greet) => {
     const server = createServer((socket) => {
       socket.on("error", () => {});
       socket.on("data", () => greet(socket));
@@ -180,7 +180,7 @@ describePostgres("servers that refuse", () => {
 
   const rows = (sql: string, database?: string) => server.query(sql, database);
 
-  test("E7 postgres: a wrong password is store.refused, and neither one is told", async () => {
+  test("E7 postgres: a wrong password is store.refused, and the error shows neither password", async () => {
     const error = await refusal(server.urlOf({ password: `not ${SECRET}` }));
     expect(error.code).toBe("store.refused");
     expect(error.message).toContain("password authentication failed");
@@ -214,7 +214,7 @@ describePostgres("servers that refuse", () => {
     expect(error.message).toContain("SSL");
   });
 
-  test("E7 postgres: a user who may not create the schema is store.refused, and nothing is written", async () => {
+  test("E7 postgres: a user without the right to create the schema is store.refused, and nothing is written", async () => {
     const user = await server.createUser("visitor", SECRET);
     const error = await refusal(user);
     expect(error.code).toBe("store.refused");
@@ -331,7 +331,7 @@ describePostgres("databases that are not ours", () => {
     ],
     ["an empty meta table", "CREATE TABLE bowline.meta (app text, version int)"],
     [
-      "a meta table whose version is no number",
+      "a meta table whose version is not a number",
       "CREATE TABLE bowline.meta (app text, version text); INSERT INTO bowline.meta VALUES ('bowline', 'one')",
     ],
     ["a meta table that is a view", "CREATE VIEW bowline.meta AS SELECT 'knots' AS app, 1 AS version"],
@@ -364,7 +364,7 @@ describePostgres("databases that are not ours", () => {
     await store.close();
   });
 
-  test("E7 postgres: a schema that is dropped while it is used is made anew by the next store", async () => {
+  test("E7 postgres: a schema that is dropped while it is used is created again by the next store", async () => {
     const url = await ours();
     const store = postgres(url, HASTY);
     await store.create(newSession());

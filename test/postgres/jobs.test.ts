@@ -206,7 +206,7 @@ describePostgres("jobs of many workers", () => {
     await closed(workers);
   });
 
-  test("J2 J3 D3 postgres: whatever workers do at once, no job is held twice, and whoever follows misses none", async () => {
+  test("J2 J3 D3 postgres: whatever workers do at once, one worker at most holds a job, and each follower receives all of them", async () => {
     const url = await freshDatabase();
     const workers = await workersOf(url, 3);
     const ids = [alice, bob, asSessionId("carol")];

@@ -16,7 +16,7 @@ describePostgres("what observers in other processes see, on Postgres", () => {
     ["with hints", {}],
     ["without hints", { listen: false }],
   ] as const)(
-    "E7 S11 what a turn says is shown to readers and handles elsewhere, %s",
+    "E7 S11 readers and handles in other processes receive the output of a turn, %s",
     async (_, options) => {
       const url = await freshDatabase();
       const steps: PromiseWithResolvers<ModelPart>[] = Array.from({ length: 3 }, () => Promise.withResolvers());

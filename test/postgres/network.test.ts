@@ -14,11 +14,11 @@ describePostgres("a network that fails", () => {
     }
   }, 60_000);
 
-  test.concurrent("E7 D2 connections that say nothing any more are given up, and the turn goes on over others", async () => {
+  test.concurrent("E7 D2 silent connections are closed, and the turn continues over others", async () => {
     expect(await stranded()).toEqual({ outcome: "answered", calls: 1, takeovers: 0 });
   });
 
-  test.concurrent("E7 D5 a worker that hears nothing past its lease loses the turn, and begins nothing more", async () => {
+  test.concurrent("E7 D5 a worker that gets no answer past its lease loses the turn, and begins nothing more", async () => {
     expect(await frozen()).toEqual({ outcome: "answered", calls: 2, late: [], commits: 1 });
   });
 

@@ -37,7 +37,7 @@ function atCommit(proxy: TcpProxy, act: () => void): Promise<void> {
 }
 
 describePostgres("connections that say nothing", () => {
-  test.concurrent("E7 postgres: a connection that is dead on the way is noticed, and the call goes on over another", async () => {
+  test.concurrent("E7 postgres: a connection that is dead on the way is noticed, and the call continues over another", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { statementTimeoutMs: 300, retryMs: 300, listen: false });
@@ -83,7 +83,7 @@ describePostgres("connections that say nothing", () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  test.concurrent("E7 postgres: a server that says nothing is store.unreachable in time, and is used again when it speaks", async () => {
+  test.concurrent("E7 postgres: a silent server is store.unreachable in time, and is used again when it answers", async () => {
     const url = await freshDatabase();
     await using proxy = await startProxy(url);
     const store = postgres(proxy.url(url), { statementTimeoutMs: 300, retryMs: 500, listen: false });
@@ -161,7 +161,7 @@ describePostgres("connections that are all in use", () => {
 });
 
 describePostgres("servers that go and come back", () => {
-  test.concurrent("E7 postgres: hints of others are heard again after a restart, and whoever listens is told to look", async () => {
+  test.concurrent("E7 postgres: hints of other processes arrive again after a restart, and each listener is asked to look", async () => {
     await using server = await startPostgres();
     const [here, there] = [postgres(server.url), postgres(server.url, { listen: false })];
     await here.ready();

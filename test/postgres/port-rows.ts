@@ -21,8 +21,8 @@ import {
   JOB_AWAIT,
   JOB_EVENT,
   JOB_LINE,
+  JOB_LINE_COUNTS,
   JOB_OWNER,
-  JOB_SAID,
   JOURNAL,
   LEDGER,
   NOTE,
@@ -236,7 +236,7 @@ export const ROWS: readonly (readonly [Table, readonly Row[]])[] = [
     [1, 2, 5, 9].map((n) => ({ job: 5, n, line: { at: NOW, channel: "out", text: `line ${n} \u0000 \ud800` } })),
   ],
   [
-    JOB_SAID,
+    JOB_LINE_COUNTS,
     [
       { job: 5, last: 9, lines: 4, key: ODD[0], since: 0, taken: 2 },
       { job: 6, last: 0, lines: 0, key: null, since: 0, taken: 0 },

@@ -64,7 +64,7 @@ describePostgres("sessions of rules on Postgres", () => {
     return [waiting, has_more, is_cancelled];
   }
 
-  test("D5 the row of a session counts what waits, and says what its open turn has", async () => {
+  test("D5 the row of a session counts the waiting inputs, and has the state of its open turn", async () => {
     const opened = engines.open();
     const { engine, rows } = opened;
     const { n } = (await newSessions(engine, alice))[0]!;

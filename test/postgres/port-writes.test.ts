@@ -115,7 +115,7 @@ describePostgres("writes of rules on Postgres", () => {
 
   // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  test("J1 a job has a number in the order of changes for each write that tells more of it", async () => {
+  test("J1 a job has a number in the order of changes for each write that adds to it", async () => {
     const { engine, rows } = engines.open();
     const changes = () => rows("SELECT h.n::int, j.id FROM @job_change h JOIN @job j ON j.n = h.job ORDER BY h.n");
     const change = (id: string, ...seqs: readonly number[]) =>

@@ -138,7 +138,7 @@ describePostgres("the tables of rules on Postgres", () => {
     expect(await scan(engine, NOTE, "turn", [1])).toHaveLength(keys.length);
   });
 
-  test("D5 a text that is no JSON is corrupt, or is left out where the reader asks for that", async () => {
+  test("D5 a text that is not JSON is corrupt, or is left out if the reader asks for that", async () => {
     const { engine, rows } = engines.open();
     await put(engine, JOB_EVENT, rowsOf(JOB_EVENT));
     await rows("UPDATE @job_event SET event = '{' WHERE seq = 2");

@@ -9,7 +9,7 @@ describePostgres("a server without room", () => {
     expect(await fewConnections(sample(8, 40))).toMatchObject({ told: {}, wrong: [] });
   });
 
-  test.concurrent("E7 D1 when the server has no connection left, callers are told, and all goes on when it has", async () => {
+  test.concurrent("E7 D1 when the server has no connection left, callers get an error, and all work continues when it has one", async () => {
     const found = await noConnections(4, sample(1, 5));
     console.log(rowOf("no connections", found));
     expect(found.wrong).toEqual([]);

@@ -50,7 +50,7 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
   const END = "UPDATE @session SET turn = NULL WHERE n = $1";
   const NAME = "INSERT INTO @profile (session, created_at, config) VALUES ($1, 0, $2)";
 
-  test("D9 postgres: a sweep removes old blobs that nothing names, counts them, and goes on where it stopped", async () => {
+  test("D9 postgres: a sweep removes old blobs that nothing names, counts them, and continues where it stopped", async () => {
     now = 0;
     for (let n = 0; n < 25; n++) await put(one, `blob ${n}`);
     await one.db.rows(NAME, 1, JSON.stringify({ at: `blob:${named("blob 7")}/x` }));
@@ -65,7 +65,7 @@ describePostgres("sweeps of blobs on Postgres, while others write", () => {
     expect([await has("blob 7"), await has("fresh"), await has("blob 8")]).toEqual([true, true, false]);
   });
 
-  test("D9 postgres: sweeps that are called at once go on with one search", async () => {
+  test("D9 postgres: sweeps that are called at once continue one search", async () => {
     now = 0;
     await put(one, "named");
     await put(one, "not named");

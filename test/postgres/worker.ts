@@ -45,8 +45,8 @@ const { url, folder, worker, sessions, turns, leaseMs, retryMs, statementTimeout
 
 // Synchronous: what a process has handed to the system survives its death, and the lines of all are in one order.
 const ledger = openSync(`${folder}/ledger.jsonl`, "a");
-type Told = ClusterLine extends infer L ? (L extends ClusterLine ? Omit<L, "worker" | "life"> : never) : never;
-const tell = (told: Told): void =>
+type LedgerLine = ClusterLine extends infer L ? (L extends ClusterLine ? Omit<L, "worker" | "life"> : never) : never;
+const tell = (told: LedgerLine): void =>
   void writeSync(ledger, `${JSON.stringify({ worker, life: process.pid, ...told })}\n`);
 
 const own = `${folder}/worker-${worker}`;

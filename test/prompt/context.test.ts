@@ -153,7 +153,7 @@ test("K7 what is shown stands in every round of the turn, with what the turn add
   expect(kept).toEqual(["user: Earlier.", "assistant: Before.", "user: Go.", ...round, ...round, "assistant: Done."]);
 });
 
-test("K7 an error of a transform fails the turn before any model call, by its plugin, and the session goes on", async () => {
+test("K7 an error of a transform fails the turn before any model call, by its plugin, and the session continues", async () => {
   let isSick = true;
   const sick = definePlugin({
     id: "b/sick",

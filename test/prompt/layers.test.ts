@@ -175,7 +175,7 @@ test.each<readonly [string, unknown]>([
   ["no text", [{ slot: "guidance" }]],
   ["replaces: false", [{ slot: "guidance", text: "x", replaces: false }]],
   ["isVolatile: 1", [{ slot: "guidance", text: "x", isVolatile: 1 }]],
-  ["a priority that is no number", [{ slot: "guidance", text: "x", priority: Number.NaN }]],
+  ["a priority that is not a number", [{ slot: "guidance", text: "x", priority: Number.NaN }]],
 ])("K9 a layer with %s is options.invalid in every layer, and nothing is begun", async (_, prompt) => {
   const wrong = prompt as readonly PromptPart[];
   const model = scripted(says("Yes."));
@@ -277,7 +277,7 @@ test("K9 what is volatile is never kept: neither read nor seen by plugins, nor b
   expect(outline((await (await other.session("s")).read()).messages)).toEqual(whole);
 });
 
-test("K9 without volatile parts the prompt hook runs once a turn, and no request says what is stable", async () => {
+test("K9 without volatile parts the prompt hook runs once a turn, and no request marks the stable part", async () => {
   let asked = 0;
   const plugin = definePlugin({ id: "a/a", setup: () => ({ prompt: () => part(`Asked ${++asked}.`) }) });
   const model = scripted(calls("ping"), calls("ping"), says("Done."), says("Done."));

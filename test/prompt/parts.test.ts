@@ -169,7 +169,7 @@ test("K9 equal inputs give the identical prompt: in every round, turn, session a
   expect(new Set(systems)).toEqual(new Set(["Be kind.\n\nB\n\nA\n\n## T\n\nC"]));
 });
 
-test("K9 equal prompts are stored once, for all turns and sessions of a runtime; another text is stored anew, and an old one not again", async () => {
+test("K9 equal prompts are stored once, for all turns and sessions of a runtime; another text is stored once more, and an old one not again", async () => {
   const puts: string[] = [];
   const store = around(memory(), {
     "blobs.put": (act, _, data) => {
@@ -219,9 +219,9 @@ test("K9 with nothing to say there is no prompt", async () => {
 });
 
 test.each([
-  ["tools that are no list", { slot: "guidance", text: "x", tools: "ping" }],
-  ["tools that are no names", { slot: "guidance", text: "x", tools: [1] }],
-  ["a priority that is no number", { slot: "guidance", text: "x", priority: "high" }],
+  ["tools that are not a list", { slot: "guidance", text: "x", tools: "ping" }],
+  ["tools that are not names", { slot: "guidance", text: "x", tools: [1] }],
+  ["a priority that is not a number", { slot: "guidance", text: "x", priority: "high" }],
 ])("K9 a part with %s fails the turn by its plugin", async (_, part) => {
   const plugin = definePlugin({ id: "b/sick", setup: () => ({ prompt: () => part as unknown as PromptPart }) });
   await using runtime = await running({ plugins: [plugin], tools: [ping] });

@@ -61,7 +61,7 @@ test("P3 a preamble is made from the tools, points, triggers, and the prompt of 
   expect(world.model.requests[0]?.system).toContain(JSON.stringify(made));
 });
 
-test("P3 a preamble that looks at the prompt is made anew when the prompt changed, and not in later rounds", async () => {
+test("P3 a preamble that reads the prompt is made again when the prompt changed, and not in later rounds", async () => {
   let text = "One.";
   const { looks, protocol } = looking(texts);
   await using world = await opened({ tools: [named("ping")], plugins: [protocol, adds(() => text)] });
@@ -116,7 +116,7 @@ test("P3 a protocol cannot change the prompt parts that it is shown", async () =
   expect((await did(world.session)).outcome.kind).toBe("failed");
 });
 
-test("P3 a turn that another process left goes on with a preamble made from the recorded prompt", async () => {
+test("P3 a turn that another process left resumes with a preamble made from the recorded prompt", async () => {
   const life = lives(durable(memory()));
   const struck = signalOf();
   const { looks, protocol } = looking(texts);

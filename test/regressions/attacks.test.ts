@@ -10,7 +10,7 @@ const revoked = (): unknown => {
   return proxy;
 };
 
-test("a tool that rejects with what cannot even be looked at fails its call, and the turn goes on", async () => {
+test("a tool that rejects with an unreadable value fails its call, and the turn continues", async () => {
   for (const thrown of [revoked(), Object.assign(new Error("x"), { message: { odd: true } }), Symbol("s")]) {
     const act = defineTool({
       name: "act",

@@ -18,7 +18,7 @@ const waiting = (runtime: Runtime, count: number) =>
     return found.length === count ? found : undefined;
   }, 5_000);
 
-test("T8 one deferral that two calls hand out is two waits, each with a key of its own", async () => {
+test("T8 one deferral that two calls return is two waits, each with a unique key", async () => {
   const later = defer({ schema: z.number() });
   const keys: string[] = [];
   const hand = defineTool({

@@ -216,7 +216,7 @@ describe.each([
 
 // ── Turns, and those who wait for them ──────────────────────────────────────────────────────────────────────────────
 
-test("D2 K3 a turn that an operation finishes is the current one, and its end is told after its observers", async () => {
+test("D2 K3 a turn that an operation finishes is the current one, and its end is reported after its observers", async () => {
   const path = file();
   const world = simulatedWorld();
   const told: string[] = [];
@@ -396,7 +396,7 @@ test("K18 services that a hook keeps trace and read in its own turn, whatever tu
   expect(read).toEqual([2]); // What was said and answered in the first, and not what the second was told.
 });
 
-test("K18 services that a hook keeps append nothing, also when its turn is over", async () => {
+test("K18 services that a hook keeps append nothing, also when its turn has ended", async () => {
   let append: (() => Promise<unknown>) | undefined;
   const keeping = definePlugin({
     id: "a/keeps",
@@ -490,7 +490,7 @@ test("S14 a tree's budget is looked at while a turn of the tree is being opened"
 
 // ── A turn goes on in another process ───────────────────────────────────────────────────────────────────────────────
 
-test("S5 a call that goes on after a restart is shown when it begins, not when it is over", async () => {
+test("S5 a call that resumes after a restart is shown when it begins, not when it ends", async () => {
   const path = file();
   const world = simulatedWorld();
   const model = () => listener();

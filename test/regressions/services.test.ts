@@ -9,9 +9,9 @@ import { codeOf, nodesOf, within } from "../kit/reading.ts";
 import { around, file, lives } from "../kit/stores.ts";
 import { running, runningQuickly } from "../kit/worlds.ts";
 
-type Kept = Pick<Services, "graph" | "jobs">;
+type LentServices = Pick<Services, "graph" | "jobs">;
 /** A plugin whose command hands its services to the test. */
-const lending = (use: (services: Kept) => void) =>
+const lending = (use: (services: LentServices) => void) =>
   definePlugin({
     id: "a/lends",
     setup: ({ command }) => ({
@@ -43,7 +43,7 @@ test("K13 S6 an append with attachments that a command does not await is refused
 });
 
 test("K13 J1 a job that is begun with the services of a command that has ended is refused", async () => {
-  let kept: Kept | undefined;
+  let kept: LentServices | undefined;
   const plugin = lending((services) => {
     kept = services;
   });

@@ -66,7 +66,7 @@ test("S6 an operation that is sent twice at once, or by two runtimes, is done on
   expect(await nodesOf(store, here)).toEqual(["user: Once."]);
 });
 
-test("S6 one operation id in two sessions is two operations, and their nodes are told apart", async () => {
+test("S6 one operation id in two sessions is two operations, and their nodes have different ids", async () => {
   const store = memory();
   await using runtime = await running({ store });
   const [one, two] = [await runtime.session("one"), await runtime.session("two")];

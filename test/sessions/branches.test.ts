@@ -32,7 +32,7 @@ const hasOpenCall = (messages: readonly Message[]): boolean =>
   messages.at(-1)?.parts.some(({ kind }) => kind === "toolCall") ?? false;
 
 /** A history with calls, several in one reply, notes, commands that add no node, two kinds of frames, and appended words. */
-async function makeHistory(session: Session): Promise<Told> {
+async function makeHistory(session: Session): Promise<BranchRun> {
   const counts: [string | undefined, number][] = [[undefined, 0]];
   const keep = async () => void counts.push([(await session.read()).head, await countOf(session)]);
   const acts: readonly (() => Promise<unknown>)[] = [
@@ -61,7 +61,7 @@ async function makeHistory(session: Session): Promise<Told> {
   }
   return { counts };
 }
-interface Told {
+interface BranchRun {
   /** The head after each commit, and the state then. */
   readonly counts: readonly (readonly [string | undefined, number])[];
 }
@@ -78,7 +78,7 @@ const options = {
 };
 
 /** The state that a fork at this node begins with: of the last commit that ends there, or of the one before. */
-function countAt({ counts }: Told, nodes: readonly Node[], index: number): number {
+function countAt({ counts }: BranchRun, nodes: readonly Node[], index: number): number {
   const at = nodes[index]!.id;
   const there = counts.findLast(([head]) => head === at);
   if (there !== undefined) return there[1];
@@ -89,7 +89,7 @@ function countAt({ counts }: Told, nodes: readonly Node[], index: number): numbe
 // ── At every node ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Forks this session at every node, and looks at all that a fork must be. */
-async function forkEverywhere(runtime: Runtime, source: Session, history: Told): Promise<void> {
+async function forkEverywhere(runtime: Runtime, source: Session, history: BranchRun): Promise<void> {
   const nodes = await allOf(source);
   const before = await source.read();
   for (const [index, { id: at }] of nodes.entries()) {
@@ -158,7 +158,7 @@ test("S7 so does a fork that another process makes", async () => {
 }, 20_000);
 
 test.each(KEPT)(
-  "S7 in a fork the states of its own commits count, before and after the node that it shares, %s",
+  "S7 in a fork the states of its commits count, before and after the shared node, %s",
   async (_, store) => {
     await using runtime = await runningQuickly({ ...options, store: store() });
     const source = await runtime.session("source");
@@ -419,7 +419,7 @@ test.each(KEPT)("S7 a session without any node can be forked too, with its state
   expect((await runtime.sessions.compare(source.id, fork.id)).common).toBe(undefined);
 });
 
-test("S7 several may fork at one node at once, and go on at once", async () => {
+test("S7 several callers can fork at one node at once, and continue at once", async () => {
   await using runtime = await runningQuickly();
   const source = await runtime.session();
   await source.turn("1").result();

@@ -76,7 +76,7 @@ describe.each(STORES)("on %s", (_, make) => {
     },
   );
 
-  test("S14 a turn that ends within one call is not stopped by what that call cost, and each turn begins anew", async () => {
+  test("S14 a turn that ends within one call is not stopped by the cost of that call, and each turn counts from zero", async () => {
     await using runtime = await open(make(), scripted(says("One."), says("Two.")), { budget: { turn: { tokens: 1 } } });
     const session = await runtime.session();
     expect((await session.turn("1").result()).outcome).toMatchObject({ kind: "answered", text: "One." });
@@ -110,7 +110,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await session.read()).cost).toBeCloseTo(3 * COST, 12);
   });
 
-  test("S14 money for which there is no price is not spent: the turn fails before the first call and says which model", async () => {
+  test("S14 money without a price is not spent: the turn fails before the first call and names the model", async () => {
     const model = worker();
     await using runtime = await open(make(), model, {
       budget: { turn: { cost: 1 } },
@@ -131,7 +131,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(codeOf(await session.turn("Go.").result())).toBe("limit.tokens");
   });
 
-  test("S14 names that objects have by themselves are no prices", async () => {
+  test("S14 names that every object has are not prices", async () => {
     for (const name of ["constructor", "__proto__", "toString"]) {
       await using runtime = await running({
         store: make(),
@@ -169,7 +169,7 @@ describe.each(STORES)("on %s", (_, make) => {
     }
   });
 
-  test("S10 without a price for every model there is no cost, and each row that has one says its own", async () => {
+  test("S10 without a price for every model there is no cost, and each row with a price has its cost", async () => {
     const redirect = definePlugin({
       id: "a/redirect",
       setup: () => ({
@@ -379,7 +379,7 @@ describe.each(STORES)("on %s", (_, make) => {
 
   // ── Whose budget ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  test("S14 a session's own budget stands in the place of the runtime's, and is given back", async () => {
+  test("S14 a session's budget replaces the runtime's budget, and can be removed again", async () => {
     const model = worker();
     await using runtime = await open(make(), model, { budget: { turn: { tokens: 1 } } });
     const session = await runtime.session("s", { config: { budget: { turn: { tokens: 31 } } } });
@@ -437,7 +437,7 @@ describe.each(STORES)("on %s", (_, make) => {
     ["tokens of null", { turn: { tokens: null } }],
     ["no money", { tree: { cost: 0 } }],
     ["negative money", { tree: { cost: -0.1 } }],
-    ["a keepsAnswer that is no boolean", { keepsAnswer: 1 }],
+    ["a keepsAnswer that is not a boolean", { keepsAnswer: 1 }],
     ["an unknown that is none", { unknown: "ignore" }],
   ];
   test.each(WRONG)("S14 a wrong budget is refused wherever it is given, with its type: %s", async (_what, budget) => {
@@ -483,7 +483,7 @@ describe.each(STORES)("on %s", (_, make) => {
       ),
     );
 
-  test("S14 the last round is kept for an answer: the model is told so, has no choice of tools, and answers", async () => {
+  test("S14 the last round is kept for an answer: the model reads it, has no choice of tools, and answers", async () => {
     const model = obedient();
     await using runtime = await open(make(), model, { limits: { roundsMax: 3 }, budget: { keepsAnswer: true } });
     const session = await runtime.session();
@@ -521,7 +521,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(wordsOf(model.requests[1]?.messages.at(-1))).toContain("submit_output"); // And not only that no tool may be called.
   });
 
-  test("S14 an output that does not fit, handed in in the last round, is told as what it is", async () => {
+  test("S14 an invalid output that is handed in in the last round is reported as invalid", async () => {
     const model = obedient(() => calls("submit_output", { kinds: "nine" }));
     await using runtime = await open(make(), model, { limits: { roundsMax: 2 }, budget: { keepsAnswer: true } });
     const { outcome } = await (await runtime.session())
@@ -695,7 +695,7 @@ describe.each(STORES)("on %s", (_, make) => {
     ]);
   });
 
-  test("S14 a child is stopped by what its tree has spent, and its parent is told", async () => {
+  test("S14 a child is stopped by the spending of its tree, and its parent is notified", async () => {
     const model = tree({ parent: ["delegate"], child: 9 });
     await using runtime = await running({
       store: make(),
@@ -727,7 +727,7 @@ describe.each(STORES)("on %s", (_, make) => {
     });
   });
 
-  test("S14 a child with a budget of its own is still held to its tree's", async () => {
+  test("S14 a child with a separate budget is still bound by its tree's budget", async () => {
     const model = tree({ parent: ["delegate"], child: 9 });
     const plugins = [household({ config: { budget: { turn: { tokens: 1_000 } } } })];
     await using runtime = await running({ store: make(), model, tools: [work], plugins });
@@ -779,7 +779,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(model.asked.filter((who) => who === "child-1")).toHaveLength(3);
   });
 
-  test("S14 a root with a budget of its own is not held to the runtime's, nor are its children", async () => {
+  test("S14 a root with a separate budget is not bound by the runtime's budget, nor are its children", async () => {
     const model = tree({ parent: ["delegate"], child: 3 });
     const budget = { tree: { tokens: 16 } };
     await using runtime = await running({ store: make(), model, tools: [work], plugins: [household()], budget });
@@ -856,7 +856,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(outcome).toMatchObject({ kind: "answered" }); // 15 and 15 are spent, not 45.
   });
 
-  test("S14 a tree's money has a limit, and a model without a price anywhere in it is told", async () => {
+  test("S14 a tree's money has a limit, and a model without a price anywhere in it is reported", async () => {
     const model = tree({ parent: ["delegate", "delegate"], child: 3 });
     const base = { tools: [work], plugins: [household()], budget: { tree: { cost: 3.5 * COST } } };
     await using runtime = await running({
@@ -1099,7 +1099,7 @@ describe("S14 S10 D2 in the next process", () => {
     },
   );
 
-  test("S14 a turn is gone on with by the budget it was begun with, not by that of the next process", async () => {
+  test("S14 a resumed turn has the budget that it began with, not the budget of the next process", async () => {
     const lives = lifetimes();
     const stop = hanging(2);
     const first = await lives.next({ tools: [work], budget: { turn: { tokens: 40 } }, model: tireless(stop.at) });

@@ -49,7 +49,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await session.read()).turns).toBe(2);
   });
 
-  test("S3 whoever follows a turn is shown what it shows, from its beginning, and one fact at the end", async () => {
+  test("S3 a follower of a turn sees its output from the beginning, and one fact at the end", async () => {
     const go = signalOf();
     const model = plays(async function* () {
       yield text("One ");
@@ -71,7 +71,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(only(part, "committed")).toEqual(only(whole, "committed"));
   });
 
-  test("S3 whoever follows a turn that is over is told the same fact as those who were there", async () => {
+  test("S3 a follower of an ended turn receives the same fact as the earlier followers", async () => {
     await using runtime = await running({ store: make(), model: listener() });
     const session = await runtime.session();
     const turn = session.turn("Hi.");
@@ -97,7 +97,7 @@ describe.each(STORES)("on %s", (_, make) => {
     ["a long one", "x".repeat(100_000)],
     ["one with a null in it", "nul\0l"],
     ["half a character", "\ud800"],
-  ])("S3 a turn that nobody knows is told as such at once, idle or not: %s", async (_what, id) => {
+  ])("S3 following an unknown turn throws at once, idle or not: %s", async (_what, id) => {
     await using world = await busy(make());
     const idle = await world.runtime.session("idle");
     for (const session of [idle, world.session]) {
@@ -116,7 +116,7 @@ describe.each(STORES)("on %s", (_, make) => {
     ["an object", {}],
     ["a list", ["trn_1"]],
     ["a symbol", Symbol("trn")],
-  ])("S3 %s is no turn: a typed error or unknown, never anything else", async (_what, id) => {
+  ])("S3 %s is not a turn: a typed error or unknown, never anything else", async (_what, id) => {
     await using world = await busy(make());
     const outcomes = await within(
       Promise.all([
@@ -223,7 +223,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await world.runtime.session("fresh")).current()).toBeUndefined();
   });
 
-  test("S3 what is followed by nobody to its end is no unhandled rejection", async () => {
+  test("S3 a follower that nobody awaits causes no unhandled rejection", async () => {
     const found = await unheard(async () => {
       await using world = await busy(make());
       world.session.follow("trn_never");
@@ -410,7 +410,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await session.read()).turns).toBe(4);
   });
 
-  test("S3 a cancel addressed to an input that the running turn has taken stops that turn, or says that it cannot", async () => {
+  test("S3 a cancel addressed to an input that the running turn has taken stops that turn, or returns that it cannot", async () => {
     const go = signalOf();
     const asked = signalOf();
     const model = listener(async ({ messages }, signal) => {
@@ -489,14 +489,14 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 
   test.each([
-    ["a reason that is no text", { reason: 7 }],
+    ["a reason that is not a text", { reason: 7 }],
     ["a reason of null", { reason: null }],
     ["a number as request id", { requestId: 7 }],
     ["an object as request id", { requestId: {} }],
     ["an empty request id", { requestId: "" }],
     ["options of null", null],
     ["a megabyte of reason", { reason: "x".repeat(1_000_000) }],
-  ])("S3 a cancel with %s is a typed error, and the turn goes on", async (_what, options) => {
+  ])("S3 a cancel with %s is a typed error, and the turn continues", async (_what, options) => {
     await using world = await busy(make());
     const error = await world.session.cancel(world.turnId, options as never).catch((thrown: unknown) => thrown);
     expect((error as { code?: string }).code).toMatch(/^(input\.invalid|options\.invalid|limit\.bytes)$/);
@@ -504,7 +504,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(textOf(await within(world.turn.result()))).toBe("Done.");
   });
 
-  test("S3 a cancelled turn's children are cancelled by whoever made them, and acknowledge it before its commit", async () => {
+  test("S3 the creator of a cancelled turn's children cancels them, and they acknowledge it before the turn's commit", async () => {
     const childBegan = signalOf();
     const parent = definePlugin({
       id: "a/parent",
@@ -562,7 +562,7 @@ describe.each(STORES)("on %s", (_, make) => {
     ]);
   });
 
-  test("S3 S4 a turn that merges inputs is cancelled at any instant: each input is kept once, with it or in a turn of its own", async () => {
+  test("S3 S4 a turn that merges inputs is cancelled at any instant: each input is kept once, with it or in a separate turn", async () => {
     for (let instant = 0; instant < 40; instant += sample(4, 1)) {
       const work = held();
       await using runtime = await running({ store: slowly(make(), 1), model: listener(), tools: [work.tool] });
@@ -605,7 +605,7 @@ async function settled(session: Session): Promise<void> {
 // ── From any process ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe.concurrent("from any process", () => {
-  test("S3 a second runtime on the same file follows, cancels and is told, before, while and after", async () => {
+  test("S3 a second runtime on the same file follows, cancels and is notified, before, while and after", async () => {
     const path = file();
     const work = held();
     await using one = await runningOn(path, { model: listener(), tools: [work.tool] });
@@ -628,7 +628,7 @@ describe.concurrent("from any process", () => {
     await expect(within(there.follow("trn_never").result())).rejects.toMatchObject({ code: "turn.unknown" });
   }, 15_000);
 
-  test("S3 a turn that is nobody's is told so at once to a second runtime, although the first is busy", async () => {
+  test("S3 a second runtime gets an error at once for a turn that does not exist, although the first is busy", async () => {
     const path = file();
     const work = held();
     await using one = await runningOn(path, { model: listener(), tools: [work.tool] });
@@ -734,7 +734,7 @@ describe.concurrent("from any process", () => {
     ]);
   }, 20_000);
 
-  test("S3 D2 whoever follows a turn whose process is killed goes on with it, and is given its end", async () => {
+  test("S3 D2 a follower of a turn whose process is killed continues to follow it, and receives its end", async () => {
     const path = file();
     const other = elsewhere(
       `const work = defineTool({ name: "work", description: "Works.", input: { type: "object" }, execute: () => { say("began"); return new Promise(() => {}); } });
@@ -763,7 +763,7 @@ describe.concurrent("from any process", () => {
     ]);
   }, 20_000);
 
-  test("S3 a turn that waits for a person is cancelled by a second runtime, and the wait is over", async () => {
+  test("S3 a second runtime cancels a turn that waits for a person, and the wait has ended", async () => {
     const path = file();
     const careful = definePlugin({ id: "a/careful", setup: () => ({ beforeToolCall: () => ask("May I?") }) });
     const options = { model: listener(), tools: [work], plugins: [careful] };
@@ -805,7 +805,7 @@ describe("S3 D2 one process after the other", () => {
     await second.runtime.close();
   });
 
-  test("S3 a turn that was left is followed, found as the current one, and cancelled where it goes on", async () => {
+  test("S3 an orphaned turn is followed, found as the current one, and cancelled where it resumes", async () => {
     const times = lifetimes();
     const work = held();
     const first = await times.next({ model: listener(), tools: [work.tool] });
@@ -848,7 +848,7 @@ test("S3 closing a runtime that only follows a turn of another one does not wait
   expect(textOf(await within(turn.result()))).toBe("Done.");
 }, 15_000);
 
-test("S3 two runtimes in one process: the second's follower of a queued turn is given its end, whoever runs it", async () => {
+test("S3 two runtimes in one process: the second's follower of a queued turn receives its end, whichever runtime runs it", async () => {
   const store = STORES[0]![1]();
   const work = held();
   await using both2 = await twoOn(store, { model: listener(), tools: [work.tool] });

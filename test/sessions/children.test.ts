@@ -164,7 +164,7 @@ test("K15 a fork of a session with a running turn has what was committed before"
   expect(await said(source)).toEqual(["1", "2"]);
 });
 
-test("K15 a fork is of the session as it is, also when another runtime went on with it", async () => {
+test("K15 a fork copies the current session, also when another runtime has continued it", async () => {
   await using world = await twoOn(memory(), { plugins: [maker] });
   const [here, there] = [await world.one.session("s"), await world.two.session("s")];
   await here.turn("1").result();
@@ -197,7 +197,7 @@ test("K15 a plugin makes sessions: fresh, a child, a child with a copy of the st
   expect((await runtime.sessions.list()).find(({ id }) => id === "b")).toMatchObject({ parentId: "parent" });
 });
 
-test("K15 a plugin in a child knows whose child it is, and the root that it is one", async () => {
+test("K15 a plugin in a child can read its parent, and a plugin in the root that it is the root", async () => {
   const told: unknown[] = [];
   const looks = definePlugin({
     id: "a/looks",
@@ -216,7 +216,7 @@ test("K15 a plugin in a child knows whose child it is, and the root that it is o
   ]);
 });
 
-test("K15 a plugin is told at its setup which permissions the session has, in every process that opens it", async () => {
+test("K15 at its setup a plugin receives the permissions of the session, in every process that opens it", async () => {
   const told: unknown[] = [];
   const looks = definePlugin({
     id: "a/looks",
@@ -342,9 +342,9 @@ test.each<readonly [string, object, string]>([
 
 test.each<readonly [string, object]>([
   ["a kind that is none", { id: "x", kind: "cousin" }],
-  ["hidden tools that are no list", { id: "x", kind: "child", permissions: { hiddenTools: "ping" } }],
-  ["an access that is no list", { id: "x", kind: "child", permissions: { toolAccess: "ping" } }],
-  ["a first input that is no text", { id: "x", kind: "child", firstInput: 42 }],
+  ["hidden tools that are not a list", { id: "x", kind: "child", permissions: { hiddenTools: "ping" } }],
+  ["an access that is not a list", { id: "x", kind: "child", permissions: { toolAccess: "ping" } }],
+  ["a first input that is not a text", { id: "x", kind: "child", firstInput: 42 }],
   ["a first input that is empty", { id: "x", kind: "child", firstInput: " " }],
   ["a parent other than its own session", { id: "x", kind: "child", from: "other" }],
   ["a node, and no fork", { id: "x", kind: "child", at: "n" }],
@@ -673,7 +673,7 @@ test("K20 a bundle of tools, prompt, hooks, operations and state works alike at 
   }
 });
 
-test("K20 in a child that may not use its tool the rest of a bundle works", async () => {
+test("K20 in a child that cannot use its tool the rest of a bundle works", async () => {
   const model = scripted(calls("note", { text: "x" }), says("Done."));
   await using runtime = await running({ model, plugins: [bundle, maker] });
   const base = await runtime.session("base");
@@ -685,7 +685,7 @@ test("K20 in a child that may not use its tool the rest of a bundle works", asyn
   expect((await child.command(bundle, "clear")).events).toEqual([{ name: "cleared", payload: 0 }]);
 });
 
-test("K20 a fork of a session goes on with the bundle's state and does not share it", async () => {
+test("K20 a fork of a session continues with the bundle's state and does not share it", async () => {
   const model = scripted(calls("note", { text: "x" }), says("1"), calls("note", { text: "fork" }), says("2"));
   await using runtime = await running({ model, plugins: [bundle] });
   const source = await runtime.session("source");

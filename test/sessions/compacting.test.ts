@@ -1,7 +1,7 @@
 import { compactHistory, definePlugin } from "bowline/plugin";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
-import type { CompactionSees } from "../../src/kernel/hooks.ts";
+import type { CompactionSees } from "../../src/kernel/hook-values.ts";
 import { echo } from "../kit/models.ts";
 import { codeOf, outline, within, wordsOf } from "../kit/reading.ts";
 import { lifetimes, open, ping } from "../kit/worlds.ts";
@@ -166,7 +166,7 @@ test("K8 the next compactor is asked in the same round, and those after the one 
   expect(outline((await world.session.read()).messages)).toEqual(["user: In short.", "assistant: Done."]);
 });
 
-test("K8 where none makes it smaller nothing happens, the turn goes on, and its result has the issue", async () => {
+test("K8 if no compactor makes it smaller nothing happens, the turn continues, and its result has the issue", async () => {
   const asked: string[] = [];
   await using world = await open(scripted(says(LONG), says("Done.")), {
     plugins: [...several(asked, () => undefined), wants("acme/wants", "beforeTurn")],

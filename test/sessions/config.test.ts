@@ -105,7 +105,7 @@ test("K4 nothing fires when nothing changed", async () => {
   expect(heard).toEqual(["config", "changed"]);
 });
 
-test("K4 a change that a mutator takes back is no change: nobody is told and nothing is written", async () => {
+test("K4 a change that a mutator takes back is not a change: nobody is notified and nothing is written", async () => {
   const heard: string[] = [];
   const keeper = definePlugin({
     id: "a/keeper",
@@ -123,7 +123,7 @@ test("K4 a change that a mutator takes back is no change: nobody is told and not
   expect((await store.load(world.session.id))?.revision).toBe(0);
 });
 
-test("K4 observers are told of the change with what was and what is, after it is kept; one that fails is traced", async () => {
+test("K4 observers receive a stored change with the old and the new configuration; an observer that fails is traced", async () => {
   const heard: { previous: SessionConfig; current: SessionConfig; read: SessionConfig }[] = [];
   const traces: TelemetryEvent[] = [];
   const watcher = definePlugin({
@@ -152,7 +152,7 @@ test("K4 observers are told of the change with what was and what is, after it is
   expect(traces.filter(({ name }) => name === "hook.issue").map(({ about }) => about.plugin)).toEqual(["b/sick"]);
 });
 
-test("K4 a mutator sees the session, its tools and its state, and may not write there", async () => {
+test("K4 a mutator sees the session, its tools and its state, and cannot write there", async () => {
   const seen: unknown[] = [];
   const plugin = definePlugin({
     id: "a/looks",

@@ -203,7 +203,7 @@ const careful = definePlugin({
 });
 const pay = defineTool({ name: "pay", description: "Pays.", input: z.looseObject({}), execute: () => "Paid." });
 
-test("S2 D4 a wait of a deleted session is revoked, for whoever has its key", async () => {
+test("S2 D4 a wait of a deleted session is revoked, for every holder of its key", async () => {
   await using file = new SharedFile();
   const options = () => ({ model: scripted(calls("pay"), says("Done.")), tools: [pay], plugins: [careful] });
   const [here, there] = [await file.open(options()), await file.open(options())];
@@ -292,7 +292,7 @@ test.each(KEPT)(
   60_000,
 );
 
-test.each(KEPT)("S2 S11 who observes a session is told of its end, %s", async (_, store) => {
+test.each(KEPT)("S2 S11 an observer of a session receives its end, %s", async (_, store) => {
   await using runtime = await runningQuickly({ store: store() });
   const session = await runtime.session("s");
   const watchers = [watch(session), watch(session)];
@@ -410,7 +410,7 @@ test.each(KEPT)(
 );
 
 test.each(KEPT)(
-  "S2 a parent goes on when its child is deleted, and a tree is watched and counted without it, %s",
+  "S2 a parent continues when its child is deleted, and a tree is watched and counted without it, %s",
   async (_, store) => {
     await using runtime = await runningQuickly({ ...family, store: store() });
     const root = await runtime.session("root");

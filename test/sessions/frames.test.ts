@@ -13,7 +13,7 @@ import { both, calls, says, scripted } from "bowline/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Compaction, CompactionSees } from "../../src/kernel/hooks.ts";
+import type { Compaction, CompactionSees } from "../../src/kernel/hook-values.ts";
 import { follows, overflow } from "../kit/models.ts";
 import { codeOf, outline, within, wordsOf } from "../kit/reading.ts";
 import { KEPT } from "../kit/stores.ts";
@@ -80,7 +80,7 @@ async function talk(session: Session): Promise<void> {
 
 // ── On demand ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(KEPT)("S8 compact goes on in a fresh frame; the old one stays readable, %s", async (_, store) => {
+test.each(KEPT)("S8 compact continues in a fresh frame; the old one stays readable, %s", async (_, store) => {
   const { told, heard, plugin } = asTold();
   const requests: (readonly Message[])[] = [];
   const model = follows({
@@ -179,9 +179,9 @@ test.each<readonly [string, unknown, string]>([
   ["gives no list", () => "short", "hook.answer"],
   ["gives no seed", () => ({ tail: "x" }), "hook.answer"],
   ["speaks for the assistant", () => [{ role: "assistant", parts: [{ kind: "text", text: "I." }] }], "hook.answer"],
-  ["gives a tail that is no text", () => ({ seed: [], tail: 5 }), "hook.answer"],
+  ["gives a tail that is not a text", () => ({ seed: [], tail: 5 }), "hook.answer"],
   ["gives a tail that is not there", () => ({ seed: [draft("S")], tail: "trn_x.0" }), "hook.answer"],
-])("S8 a compactor that %s fails typed, and the session is as before and goes on", async (_, compact, code) => {
+])("S8 a compactor that %s fails typed, and the session is as before and continues", async (_, compact, code) => {
   const plugin = definePlugin({ id: "test/wrong", setup: () => ({ compact: compact as never }) });
   await using runtime = await runningQuickly({ plugins: [plugin] });
   const session = await runtime.session();
@@ -478,7 +478,7 @@ test("S8 a compaction that is under way when the runtime closes is kept whole or
 
 // ── Inside of turns ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(KEPT)("S8 frames that a turn opens are told with its commit, %s", async (_, store) => {
+test.each(KEPT)("S8 frames that a turn opens are reported with its commit, %s", async (_, store) => {
   const { told, plugin } = asTold();
   told.how = () => ({ seed: [draft("In short.")] });
   const before = definePlugin({

@@ -83,7 +83,7 @@ async function startOn(
   };
 }
 
-test("S11 a hint of a fact: whoever observes the session is told of it at once, and of a tree too", async () => {
+test("S11 a hint of a fact: observers of the session are notified at once, and of a tree too", async () => {
   const path = file();
   await using one = await startOn(path);
   await using two = await startOn(path);
@@ -210,7 +210,7 @@ test("S11 hints that come together cause one look", async () => {
   expect(two.calls.get("changes")).toBeLessThan(5);
 });
 
-test("S11 what this process did itself is not looked for when a hint tells of it", async () => {
+test("S11 a hint about a fact of this process causes no search", async () => {
   const path = file();
   await using one = await startOn(path);
   const session = await one.runtime.session("alice");
@@ -233,14 +233,14 @@ test("S11 a hint of anything makes everybody look, and is harmless when there is
   await watcher.until(isEnd());
 });
 
-test("D5 a runtime that is closed hears no hints any more", async () => {
+test("D5 a runtime that is closed receives no more hints", async () => {
   const one = await startOn(file());
   expect(one.listeners.size).toBe(1);
   await one.runtime.close();
   expect(one.listeners.size).toBe(0);
 });
 
-test("E7 a store that cannot be used is told of by createRuntime, and not by the first turn", async () => {
+test("E7 createRuntime reports an unusable store, not the first turn", async () => {
   const refused = Object.assign(new Error("The server refuses."), { code: "ECONNREFUSED" });
   const store = Object.assign(sqlite(":memory:"), { ready: () => Promise.reject(refused) });
   expect(await codeOf(() => createRuntime({ store, model: echo() }))).toBe("ECONNREFUSED");

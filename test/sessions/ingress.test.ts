@@ -217,7 +217,7 @@ describe.each(STORES)("on %s", (kind, make) => {
     expect(await saidIn(session)).toEqual(["Work.", "C.", "Last."]);
   });
 
-  test("S5 what was taken back is told again as such, and what is not there is nobody", async () => {
+  test("S5 cancelling a withdrawn input again returns the same, and a missing input is unknown", async () => {
     await using world = await busy(make());
     const { session } = world;
     await session.send("A.", { at: "next-turn", key: "a" });
@@ -237,7 +237,7 @@ describe.each(STORES)("on %s", (kind, make) => {
     await quiet(session);
   });
 
-  test("S5 what has its turn, or had it, cannot be taken back, and is told apart", async () => {
+  test("S5 an input with a running or ended turn cannot be withdrawn, and the answers differ", async () => {
     await using world = await busy(make());
     const { session, turn, work } = world;
     const facts: string[] = [];
@@ -308,7 +308,7 @@ describe.each(STORES)("on %s", (kind, make) => {
     ]);
   });
 
-  test("S5 whoever waits for an input that is taken back is told so, and the running turn is not touched", async () => {
+  test("S5 a caller that waits for a withdrawn input gets an error, and the running turn is not touched", async () => {
     await using world = await busy(make());
     const { session } = world;
     const queued = session.turn("A turn.", { key: "t" });
@@ -325,7 +325,7 @@ describe.each(STORES)("on %s", (kind, make) => {
     expect((await world.turn.result()).outcome).toMatchObject({ kind: "answered", text: "Done." });
   });
 
-  test("S5 what was taken back stays so for whoever asks later, also while another turn runs", async () => {
+  test("S5 a withdrawn input stays withdrawn for later callers, also while another turn runs", async () => {
     await using world = await busy(make());
     const { session } = world;
     const { turnId } = await session.send("Sent.", { at: "next-turn", key: "k" });
@@ -540,7 +540,7 @@ describe.each(STORES)("on %s", (kind, make) => {
 
   // ── Merged ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  test("S4 by policy, inputs that wait for turns of their own are taken into one, in order, and each has its result", async () => {
+  test("S4 by policy, inputs that wait for separate turns are merged into one, in order, and each has its result", async () => {
     await using world = await busy(make(), {}, { mergesInputs: true });
     const { session } = world;
     const sent = [];
@@ -1133,7 +1133,7 @@ describe("D2 S4 merged inputs in the next process", () => {
     }
   });
 
-  test("S4 the policy of the next process does not change a turn that was begun: what it did not take has turns of its own", async () => {
+  test("S4 the policy of the next process does not change a turn that has begun: inputs outside it have separate turns", async () => {
     const times = lifetimes();
     const work = held();
     const first = await times.next(options(listener(), work));
@@ -1153,7 +1153,7 @@ describe("D2 S4 merged inputs in the next process", () => {
   });
 });
 
-test("S4 D2 a runtime that is closed leaves what waits to the next one, and whoever waits for it is told", async () => {
+test("S4 D2 a runtime that is closed leaves waiting inputs to the next one, and their callers get an error", async () => {
   const store = durable(memory());
   const world = quickWorld();
   const work = held();

@@ -174,7 +174,7 @@ test("S2 what is wrong with it is said, and nothing is kept", async () => {
   expect(await codeOf(runtime.sessions.inject("s", "Hello."))).toBe("runtime.closed");
 });
 
-test("S2 observers are told of it, `input` hooks are not asked, and a deleted session forgets it", async () => {
+test("S2 observers receive it, `input` hooks are not asked, and a deleted session forgets it", async () => {
   const asked: string[] = [];
   const plugin = definePlugin({
     id: "a/asks",

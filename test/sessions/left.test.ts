@@ -25,7 +25,7 @@ async function left(path: string, model: Provider, session: string, words: strin
 
 const named = (model: Provider, modelId: string): Provider => ({ ...model, modelId });
 
-test("D3 a turn that is gone on with and takes long keeps nothing else from being taken up", async () => {
+test("D3 a resumed turn that takes long does not stop other work from being resumed", async () => {
   const path = file();
   await Promise.all([left(path, listener(), "a", "Work."), left(path, listener(), "b", "Work.")]);
   const [first, second] = [held(), held()];
@@ -101,7 +101,7 @@ test("D3 D8 opening a session without the model of its open turn leaves the turn
   expect(work.calls).toBe(1);
 });
 
-test("S3 D8 a runtime without the model of an open turn cancels it, and the session goes on with the model of the runtime", async () => {
+test("S3 D8 a runtime without the model of an open turn cancels it, and the session continues with the model of the runtime", async () => {
   const path = file();
   const turnId = await left(path, listener(), "a", "Work.");
   const skipped = Promise.withResolvers<void>();
@@ -203,7 +203,7 @@ test("D4 D8 operations run in a parked turn whose model is missing, and the turn
   expect(outcome).toMatchObject({ kind: "answered", text: "Done." });
 });
 
-test('S3 with `recover: "manual"` whoever follows a turn does not go on with it', async () => {
+test('S3 with `recover: "manual"` a follower of a turn does not resume it', async () => {
   const path = file();
   const watcher = await createRuntime({ store: sqlite(path), model: listener(), recover: "manual" });
   const session = await watcher.session("a");
@@ -217,7 +217,7 @@ test('S3 with `recover: "manual"` whoever follows a turn does not go on with it'
   await watcher.close();
 });
 
-test("S11 a turn that was left is shown from its beginning to whoever follows it where it is gone on with", async () => {
+test("S11 a follower sees an orphaned turn from its beginning in the process that resumes it", async () => {
   const path = file();
   const [once, again] = [held(), held()];
   const ping = defineTool({ name: "ping", description: "Pings.", input: { type: "object" }, execute: () => "Pong." });

@@ -75,7 +75,7 @@ const isCommitOf = (event: SessionEvent, id: string): boolean => event.kind === 
 const opened = (runtime: Runtime): Promise<Session> => runtime.session("s");
 const saying = (words: string) => (events: readonly SessionEvent[]) => said(events) === words;
 
-test.concurrent("S11 what a turn says in one process is shown to those who observe the session in another, before it ends", async () => {
+test.concurrent("S11 observers in another process see a turn's output before it ends", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -97,7 +97,7 @@ test.concurrent("S11 what a turn says in one process is shown to those who obser
   expect(screenOf(events).showing).toEqual([]);
 });
 
-test.concurrent("S11 a handle of a turn that runs in another process tells what it says, from the beginning, and how it ended", async () => {
+test.concurrent("S11 a handle of a turn that runs in another process shows its output, from the beginning, and its end", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -115,7 +115,7 @@ test.concurrent("S11 a handle of a turn that runs in another process tells what 
   expect(watcher.events.at(-1)).toMatchObject({ kind: "committed", turnId });
 });
 
-test.concurrent("S11 whoever joins in another process, at whatever time, is shown the turn from its beginning, and nothing twice", async () => {
+test.concurrent("S11 an observer that joins in another process, at any time, sees the turn from its beginning, and nothing twice", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model);
@@ -166,7 +166,7 @@ test.concurrent("S11 what an attempt showed that is made again is retracted in o
   await turn.result();
 });
 
-test.concurrent("S11 after a takeover what the new process shows stands in the place of what the old one did", async () => {
+test.concurrent("S11 after a takeover the output of the new process replaces the output of the old one", async () => {
   const path = file();
   const old = elsewhere(
     `
@@ -197,7 +197,7 @@ test.concurrent("S11 after a takeover what the new process shows stands in the p
   expect(said(await watcher.until(isEnd()))).toBe("Old words.New words.");
 }, 20_000);
 
-test.concurrent("S11 a turn that nobody elsewhere follows writes nothing for others, whoever observes it in its own process", async () => {
+test.concurrent("S11 a turn that no other process follows writes nothing for others, even if its own process observes it", async () => {
   const path = file();
   const calls: string[] = [];
   const noted = (name: string) => (act: () => unknown) => {
@@ -223,7 +223,7 @@ test.concurrent("S11 a turn that nobody elsewhere follows writes nothing for oth
   expect(calls).toEqual([]);
 });
 
-test.concurrent("S11 a flood of deltas stays within its bounds, and whoever follows has all of it, or a gap", async () => {
+test.concurrent("S11 a flood of deltas stays within its bounds, and a follower has all of it, or a gap", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   let [parts, longest] = [0, 0];
@@ -289,7 +289,7 @@ test.concurrent("S11 a long turn is shown again as a whole from time to time: wh
   await watcher.until(isEnd());
 }, 15_000);
 
-test.concurrent("S11 of a turn that says more than is kept for others, its end is shown after a gap", {
+test.concurrent("S11 of a turn with more output than is kept for others, the end is shown after a gap", {
   timeout: 20_000,
 }, async () => {
   const path = file();
@@ -311,7 +311,7 @@ test.concurrent("S11 of a turn that says more than is kept for others, its end i
   await turn.result();
 });
 
-test.concurrent("S11 a tree is observed across processes: what a child says is shown, and is not shown twice", async () => {
+test.concurrent("S11 a tree is observed across processes: the output of a child is shown, and is not shown twice", async () => {
   const path = file();
   const { model, say, finish } = speaker();
   await using one = await startOn(path, model, { tools: [delegate] });

@@ -44,7 +44,7 @@ const compactor = compacting((messages) => ({
 
 // ── Facts and previews ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(KEPT)("S11 one stream tells everything that is kept and shown, in order, %s", async (_, store) => {
+test.each(KEPT)("S11 one stream has everything that is kept and shown, in order, %s", async (_, store) => {
   const model = scripted(thinks("Hm. ", calls("ping")), says("Do", "ne."), says("Again."));
   await using runtime = await runningQuickly({ store: store(), model, tools: [ping], plugins: [counter, compactor] });
   const session = await runtime.session("s");
@@ -187,7 +187,7 @@ test("S12 an attempt that is tried again takes back exactly what it had shown", 
 
 // ── Coming late ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test.each(KEPT)("S11 who comes in the middle of a turn is told what it has shown so far, %s", async (_, store) => {
+test.each(KEPT)("S11 an observer that joins in the middle of a turn sees its output so far, %s", async (_, store) => {
   const stop = new Stop();
   const model = scripted(says("Old."), both(says("Wa", "it ", "for it. "), calls("slow")), says("Done."));
   await using runtime = await runningQuickly({ store: store(), model, tools: [stopping(stop)] });
@@ -244,7 +244,7 @@ const JOINS = Array.from(
 );
 
 test.each(KEPT)(
-  "S11 whoever joins, at whatever tick, is told the same facts and shown nothing that is void, %s",
+  "S11 an observer that joins, at any tick, receives the same facts and sees nothing that is void, %s",
   async (_, store) => {
     const wrong: unknown[] = [];
     await Promise.all(
@@ -430,7 +430,7 @@ test.each(KEPT)(
   },
 );
 
-test("S11 a fact that comes while the store is being read is told too", async () => {
+test("S11 the stream also has a fact that comes while the store is being read", async () => {
   const store = memory();
   const changes = store.changes.bind(store);
   let stop: Stop | undefined;
@@ -470,7 +470,7 @@ test.each(KEPT)("S11 of many facts that come at once none is overlooked, %s", as
   }
 });
 
-test("S11 who reads slowly is shown longer deltas, and what is over by then is not shown at all", async () => {
+test("S11 a slow reader sees longer deltas, and no output of turns that have ended by then", async () => {
   const deltas = Array.from({ length: 50 }, (_, index) => `${index} `);
   await using runtime = await runningQuickly({ model: scripted(says(...deltas)) });
   const session = await runtime.session();
@@ -515,7 +515,7 @@ test.each(KEPT)("S11 cursors of a stream only rise, whatever happens in other se
   }
 });
 
-test("S11 a view of a session where nothing happened has no cursor, and what follows is told from the start", async () => {
+test("S11 a view of a session where nothing happened has no cursor, and its reader receives everything from the start", async () => {
   await using runtime = await runningQuickly();
   const session = await runtime.session();
   const view = await session.read();
@@ -570,7 +570,7 @@ test.each(KEPT)(
   },
 );
 
-test.each(KEPT)("S11 S7 a fork has a stream of its own, from where it began, %s", async (_, store) => {
+test.each(KEPT)("S11 S7 a fork has a separate stream, from where it began, %s", async (_, store) => {
   await using runtime = await runningQuickly({ store: store() });
   const source = await runtime.session();
   await source.turn("1").result();
@@ -588,7 +588,7 @@ test.each(KEPT)("S11 S7 a fork has a stream of its own, from where it began, %s"
   expect(rest.map(inShort)).toEqual(["committed configure"]);
 });
 
-test("S11 a stream that failed is over: it does not fail again, and nothing is kept for it", async () => {
+test("S11 a stream that failed has ended: it does not fail again, and nothing is kept for it", async () => {
   await using runtime = await runningQuickly();
   const session = await runtime.session();
   const aborter = new AbortController();
@@ -619,7 +619,7 @@ const noisy = (count: number) =>
   });
 
 test.each([1, 2, 3, 4, 5, 7, 8, 16, 100])(
-  "S11 who does not read is given a view in the place of previews, and all facts after it (unreadEventsMax %i)",
+  "S11 a slow reader receives a view instead of previews, and all facts after it (unreadEventsMax %i)",
   async (unreadEventsMax) => {
     const stop = new Stop();
     const model = scripted(calls("ping"), says("One."), both(calls("ping"), calls("slow")), says("Two."));
@@ -669,7 +669,7 @@ test("S11 previews of a turn that a gap's view has already are not shown after i
 });
 
 test.each([1, 4, 50])(
-  "S11 a gap stands for previews alone: who lags is told of every fact, once (unreadEventsMax %i)",
+  "S11 a gap replaces previews only: a slow reader receives every fact, once (unreadEventsMax %i)",
   async (max) => {
     const replies = [1, 2, 3].flatMap((turn) => [calls("ping"), says(`${turn}`)]);
     const limits = { unreadEventsMax: max };
@@ -697,7 +697,7 @@ test.each([1, 4, 50])(
 );
 
 test.each([false, true])(
-  "S11 after a gap what the running turn shows comes anew, whatever handle it runs on (tree: %s)",
+  "S11 after a gap the output of the running turn comes again, on every handle (tree: %s)",
   async (tree) => {
     const stop = new Stop();
     const model = scripted(
@@ -727,7 +727,7 @@ test.each([false, true])(
   },
 );
 
-test("S11 a cursor of a gap goes on where its view ends", async () => {
+test("S11 a cursor of a gap continues where its view ends", async () => {
   const model = scripted(calls("ping"), says("One."), says("Two."));
   await using runtime = await runningQuickly({
     model,
@@ -765,7 +765,7 @@ test("S11 one who never reads holds up nobody, and another one misses nothing", 
   await never.return?.();
 });
 
-test("S11 who comes too late for all that a long turn has shown is told so, with a view", async () => {
+test("S11 an observer that joins too late for all output of a long turn receives a gap, with a view", async () => {
   const stop = new Stop();
   const model = scripted(both(calls("ping"), calls("slow")), says("Done."));
   await using runtime = await runningQuickly({ model, tools: [ping, stopping(stop)], plugins: [noisy(3_000)] });
@@ -803,7 +803,7 @@ test("S11 leaving ends the stream and not the turn", async () => {
   expect((await turn.result()).outcome).toMatchObject({ text: "Done." });
 });
 
-test("S11 a signal ends the stream: before it begins, while it waits, and after it is over nothing listens", async () => {
+test("S11 a signal ends the stream: before it begins, while it waits, and after it has ended nothing listens", async () => {
   await using runtime = await runningQuickly();
   const session = await runtime.session();
   const aborter = new AbortController();
@@ -1115,7 +1115,7 @@ test("S11 a session that joins the tree later is in its stream from its first fa
   expect(events.filter(({ sessionId, kind }) => sessionId === "grandchild" && kind === "text")).toHaveLength(3);
 });
 
-test("S11 a fork is no part of the tree, unless a plugin made it as a child", async () => {
+test("S11 a fork is not in the tree, except as a plugin's child", async () => {
   const forks = defineTool({
     name: "branch",
     description: "Forks another session.",
@@ -1159,7 +1159,7 @@ test("S11 a tree is followed over two processes", async () => {
 
 // ── Another process ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("S11 what another process keeps is told here, and what it shows is not", async () => {
+test("S11 facts of another process are received here, and its output is not", async () => {
   await using file = new SharedFile();
   const [here, there] = [await file.open({ plugins: [counter] }), await file.open({ plugins: [counter] })];
   const [mine, theirs] = [await here.session("s"), await there.session("s")];
@@ -1207,7 +1207,7 @@ test("S11 a view has all facts up to its cursor, also while an operation holds t
   expect(view.turns + ends.length).toBe(1);
 });
 
-test("S11 D2 a turn that another process left is shown from where it goes on here, and told once", async () => {
+test("S11 D2 a turn that another process left is shown from where it resumes here, and reported once", async () => {
   await using file = new SharedFile();
   const stop = new Stop();
   const replies = { "#go": [both(says("I look. "), calls("slow")), says("It ", "is ", "there.")] };
@@ -1240,7 +1240,7 @@ test("S11 D2 a turn that another process left is shown from where it goes on her
   stop.go();
 });
 
-test("S11 a turn that two processes know of is told once in each", async () => {
+test("S11 a turn that two processes follow is reported once in each", async () => {
   await using file = new SharedFile();
   const [here, there] = [await file.open(), await file.open()];
   const [mine, theirs] = [await here.session("s"), await there.session("s")];
@@ -1255,13 +1255,13 @@ test("S11 a turn that two processes know of is told once in each", async () => {
 
 type Join = "all" | "tree" | "after a view" | "after a fact";
 type Step = "say" | "think" | "compare" | "steer" | { readonly join: Join } | { readonly leave: number };
-interface Told {
+interface ScriptedTurn {
   readonly steps: readonly Step[];
   readonly isRetried: boolean;
   readonly calls: readonly ("ping" | "delegate")[];
 }
 type Op =
-  | { readonly op: "turns"; readonly turns: readonly (readonly Told[])[] }
+  | { readonly op: "turns"; readonly turns: readonly (readonly ScriptedTurn[])[] }
   | { readonly op: "command" | "note" | "append" | "compact" | "label" | "fork" | "delete fork" | "close handle" }
   | { readonly op: "step"; readonly step: Step };
 
@@ -1423,7 +1423,7 @@ class Telling {
   }
 
   /** The input of a turn whose replies are these; an answer ends it. */
-  #script(replies: readonly Told[]): string {
+  #script(replies: readonly ScriptedTurn[]): string {
     const input = `#${++this.#count}`;
     const plays = replies.map(({ steps, isRetried, calls: names }, index) => {
       let attempts = 0;

@@ -159,7 +159,7 @@ test.concurrent("S11 D4 who comes to a parked turn late sees what one saw who wa
   expect(toldIn(first.events)).toBe("Let me see.I pay.");
 });
 
-test.concurrent("S11 D4 when the turn goes on, all have the same view again, wherever it runs and whoever looked on", async () => {
+test.concurrent("S11 D4 when the turn resumes, all observers have the same view again, wherever it runs", async () => {
   const path = file();
   await using one = await start(path, { model: buying() });
   await using two = await start(path, { model: buying() });
@@ -195,7 +195,7 @@ const hasPaid =
   (events: readonly SessionEvent[]): boolean =>
     JSON.stringify(inShort(events)) === JSON.stringify(paid(times));
 
-test.concurrent("S11 D4 a turn that goes on in one process after the other is the same on all screens at every stop", async () => {
+test.concurrent("S11 D4 a turn that resumes in one process after the other is the same on all screens at every stop", async () => {
   const path = file();
   const model = paying(4);
   await using one = await start(path, { model });
@@ -215,7 +215,7 @@ test.concurrent("S11 D4 a turn that goes on in one process after the other is th
   for (const each of watchers) await each.until(isEnd());
 });
 
-test.concurrent("S11 D4 one who comes when the turn has gone on before sees it go on, though an older screen stands elsewhere", async () => {
+test.concurrent("S11 D4 an observer that joins after an earlier resume sees the turn continue, though an older screen is behind", async () => {
   const path = file();
   const gate = Promise.withResolvers<void>();
   const model = recited(
@@ -245,7 +245,7 @@ describe.each(PROTOCOLS)("D1 D4 $name", ({ plugins, saysAndActs }) => {
   const model = () => recited(saysAndActs("Let me see.", "look"), saysAndActs("I pay.", "look", "pay"), says("Done."));
   const options = { plugins: [...plugins, ...shop.plugins] };
 
-  test("after a restart a parked turn is shown as before it, and goes on without being told again", async () => {
+  test("after a restart a parked turn is shown as before it, and resumes without being shown again", async () => {
     const path = file();
     const one = await start(path, { model: model(), ...options });
     const first = watch(await on(one));
@@ -299,7 +299,7 @@ test.concurrent("S11 S12 what an attempt said that was made again is not shown t
   expect(inShort(late.events)).toEqual(FIRST);
 });
 
-test.concurrent("S11 D4 a parked turn that is cancelled is over for those who came late too", async () => {
+test.concurrent("S11 D4 a parked turn that is cancelled has ended for late observers too", async () => {
   const path = file();
   await using one = await start(path, { model: buying() });
   await using two = await start(path, { model: buying() });
@@ -317,7 +317,7 @@ test.concurrent("S11 D4 a parked turn that is cancelled is over for those who ca
   expect((await session.read()).openTurn).toBeUndefined();
 });
 
-test.concurrent("S11 D4 a handle that nobody has read tells all of it when the turn is parked", async () => {
+test.concurrent("S11 D4 a handle that nobody has read shows everything when the turn is parked", async () => {
   await using one = await start(file(), { model: buying() });
   const session = await on(one);
   const turn = session.turn("Go.");

@@ -171,7 +171,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(await Promise.all(children)).toEqual(["grave", "merry"]);
   });
 
-  test("K16 D3 a turn that was killed goes on with its own options, though others are stored; the next turn has those", async () => {
+  test("K16 D3 a killed turn resumes with the options it began with, though others are stored; the next turn has the stored options", async () => {
     const process = lives(make());
     const work = held();
     const options = { model: listener(), tools: [work.tool] };
@@ -212,7 +212,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(await toneOf(await runtime.session("s"))).toBe("volume 11");
   });
 
-  test("K16 D8 recovery ends a turn whose options no longer parse, names the plugin, and leaves inputs that wait to whoever replaces them", async () => {
+  test("K16 D8 recovery ends a turn whose options no longer parse, names the plugin, and leaves waiting inputs until the options are replaced", async () => {
     const process = lives(make());
     const work = held();
     const options = { model: listener(), tools: [work.tool] };
@@ -288,7 +288,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(told).toEqual([{ "acme/tone": { volume: 11 } }]);
   });
 
-  test("K16 D3 recovery goes on with a turn whose own options are right, though those that are stored no longer parse", async () => {
+  test("K16 D3 recovery resumes a turn whose options are valid, though the stored options no longer parse", async () => {
     const process = lives(make());
     const work = held();
     const options = { model: listener(), tools: [work.tool], plugins: [upgraded] };
@@ -325,7 +325,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(asked).toEqual(["ping"]);
   });
 
-  test("K16 P1 options can change the protocol: a turn that was killed goes on with that of its own options", async () => {
+  test("K16 P1 options can change the protocol: a killed turn resumes with the protocol of its options", async () => {
     const process = lives(make());
     const work = held();
     const options = { model: listener(), tools: [work.tool], plugins: [toolCalls()] };

@@ -18,7 +18,7 @@ describe("the laws of stores on a JSON file", () => {
     });
 });
 
-test("an agent runs on a JSON file, and a later process goes on with its session", async () => {
+test("an agent runs on a JSON file, and a later process continues its session", async () => {
   const path = file();
   const open = async (...replies: Parameters<typeof scripted>) => {
     const model = scripted(...replies);

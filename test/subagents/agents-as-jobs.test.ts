@@ -41,7 +41,7 @@ test("J8 J2 an agent with a notice that waits for its next turn is idle", async 
   expect(await session.jobs.get(agent)).toMatchObject({ state: "idle" });
 });
 
-test("J6 the message of a wake says that it comes from a job", async () => {
+test("J6 the message of a wake shows that it comes from a job", async () => {
   const model = cast({ '[Background job] "x" (one) is done.': [says("I see.")] });
   await using runtime = await running(model);
   const session = await runtime.session("chief");
@@ -71,7 +71,7 @@ test("J8 J2 an agent whose session was deleted is not running", async () => {
 });
 
 test.each([10, 5_000])(
-  "R5 a task that awaits an agent goes on when that is idle (parked after %s ms)",
+  "R5 a task that awaits an agent continues when the agent is idle (parked after %s ms)",
   async (parkAfterMs) => {
     const gate = Promise.withResolvers<void>();
     const model = cast({

@@ -245,7 +245,7 @@ test("J8 J2 after a restart the jobs of agents are there, and a cancel in the ne
   expect(jsonOf(list!)).toMatchObject({ agents: [{ agent: quick }], closed: [slow] });
 }, 20_000);
 
-test("J8 agents of a store that knows no jobs work as before", async () => {
+test("J8 agents of a store without jobs work as before", async () => {
   const model = cast({
     Go: [spawns("One."), lists, to("close_agent"), says("Done.")],
     "One.": [says("1")],

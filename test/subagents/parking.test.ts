@@ -146,7 +146,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     expect((await within(session.turn("And now?").result())).outcome).toMatchObject({ text: "Never." });
   });
 
-  test("T8 J8 an owner whose time is over ends the agent that waits, and goes on", async () => {
+  test("T8 J8 an owner that reaches its timeout ends the agent that waits, and continues", async () => {
     const model = cast({ Go: [spawns("Pay."), says("Too late.")], "Pay.": [looks("purse"), says("Never.")] });
     const { tool } = counted();
     const store = make();
@@ -165,7 +165,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     expect(await session.query(subagents, "agents")).toMatchObject([{ name: agent, status: "stopped" }]);
   }, 15_000);
 
-  test("T8 J8 an agent in the background is waited for as long as that says, and goes on", async () => {
+  test("T8 J8 a wait for an agent in the background ends at its timeout, and the turn continues", async () => {
     const model = cast({
       Go: [spawns("Pay.", { background: true }), awaits({ timeoutMs: 300 }), says("It is still asked.")],
       "Pay.": [looks("purse"), says("Paid.")],

@@ -67,7 +67,7 @@ async function checkEnd(runtime: Runtime, seen: readonly string[]): Promise<void
   expect((await session.query(subagents, "agents")).map(({ status }) => status)).toEqual(["finished", "finished"]);
 }
 
-test.concurrent("J8 D1 agents that a killed process left go on in the next one, and no call is made twice", async () => {
+test.concurrent("J8 D1 agents of a killed process continue in the next one, and no call is made twice", async () => {
   const here = world();
   const { next, kill } = lives(sqlite(file(), { durability: "process" }));
   const options = { tools: [here.tool] };
@@ -84,7 +84,7 @@ test.concurrent("J8 D1 agents that a killed process left go on in the next one, 
   await checkEnd(runtime, here.seen);
 });
 
-test.concurrent("J8 D1 agents of a runtime that was closed go on in the next one: closing is not cancelling", async () => {
+test.concurrent("J8 D1 agents of a runtime that was closed continue in the next one, because closing is not cancelling", async () => {
   const here = world();
   const path = file();
   const first = await running(here.model, { tools: [here.tool], store: sqlite(path) });
@@ -100,7 +100,7 @@ test.concurrent("J8 D1 agents of a runtime that was closed go on in the next one
   await checkEnd(runtime, here.seen);
 }, 30_000);
 
-test.concurrent("J8 I10 a turn that is cancelled while its process is dead stops its agents when it is taken up", async () => {
+test.concurrent("J8 I10 a turn that is cancelled while its process is dead stops its agents when it is resumed", async () => {
   const here = world();
   const kept = sqlite(file(), { durability: "process" });
   const { next, kill } = lives(kept);

@@ -43,7 +43,7 @@ test("T2 a catalog has the app's tools, then plugins', then providers', then the
   expect((await did(world.session, "near", "gift", "far", "now")).shown).toHaveLength(4);
 });
 
-test("T2 a tool of the turn stands in the place of another of its name, for this turn", async () => {
+test("T2 a tool of the turn replaces another of its name, for this turn", async () => {
   let tools: readonly Tool[] = [];
   await using world = await opened({
     tools: [named("ping", () => "base"), named("pong")],
@@ -147,7 +147,7 @@ test("T2 what one plugin hides no other brings back, in any order", async () => 
   }
 });
 
-test("T2 a hidden tool is told of in the same words whether or not the session has choices of its own", async () => {
+test("T2 a hidden tool is described in the same words whether or not the session has its choices", async () => {
   const plugins = [edits("acme/a", { tool: "ping", hide: true })];
   await using world = await opened({ tools: [named("ping"), named("pong")], plugins });
   const [before] = (await did(world.session, "ping")).shown;
@@ -184,8 +184,8 @@ test("T2 an edit of a tool that is not there, or of none, changes nothing", asyn
 
 const BAD: readonly (readonly [string, unknown])[] = [
   ["an availability that is none", { tool: "ping", availability: "sometimes" }],
-  ["a description that is no text", { tool: "ping", description: 5 }],
-  ["a note that is no text", { tool: "ping", note: {} }],
+  ["a description that is not a text", { tool: "ping", description: 5 }],
+  ["a note that is not a text", { tool: "ping", note: {} }],
 ];
 for (const [what, edit] of BAD) {
   test(`T2 ${what} is refused: in a plugin's edit the turn fails by its name, in a session's overlay at once`, async () => {
@@ -391,7 +391,7 @@ for (const [way, permissions] of PERMISSIONS) {
   });
 }
 
-test("T2 a session without any access has no tools at all, and a turn goes on", async () => {
+test("T2 a session without any access has no tools at all, and a turn continues", async () => {
   await using world = await opened({ tools: [named("ping")], plugins: [maker] });
   const session = await made(world.runtime, world.session, { kind: "child", permissions: { toolAccess: [] } });
   expect((await did(session, "ping")).outcome.kind).toBe("answered");
@@ -469,7 +469,7 @@ test("T3 a plugin's state counts where a plugin edits the catalog, and only ther
   expect(without.counts.preambles).toBe(1);
 });
 
-test("T3 a new generation, other tools of the turn, and the base flag each compose anew, once", async () => {
+test("T3 a new generation, other tools of the turn, and the base flag each compose again, once", async () => {
   const { counts, protocol, editor } = counting();
   let turn: readonly Tool[] = [];
   let hasBase = true;
@@ -637,7 +637,7 @@ test("K20 one bundle of tools, a provider, prompt, hooks, catalog edits, operati
   expect(await fork.query(bundle, "counted")).toEqual({ calls: 4, notes: 2 });
 });
 
-test("K20 a bundle's tools work in a session that one of its own hooks made", async () => {
+test("K20 a bundle's tools work in a session that a hook of the bundle made", async () => {
   const spawns = definePlugin({
     id: "acme/spawns",
     setup: ({ session }) => ({

@@ -38,7 +38,7 @@ test("T4 one tool or many are set at once, from the next turn on", async () => {
   expect((await did(world.session, "a", "b", "c")).shown).toHaveLength(3);
 });
 
-test("T4 a tool that is off or can only be found is not called, and the model is told which it is", async () => {
+test("T4 a tool that is off or can only be found is not called, and the model reads which it is", async () => {
   await using world = await opened({ tools: abc() });
   await world.session.tools.set("a", "off");
   await world.session.tools.set("b", "searchable");
@@ -51,7 +51,7 @@ test("T4 a tool that is off or can only be found is not called, and the model is
   expect(outcome.kind).toBe("answered");
 });
 
-test("T4 it is told so too where the tool itself says that it is off, or to be found", async () => {
+test("T4 the model reads it too if the tool itself declares that it is off, or searchable", async () => {
   const tools = [named("a", undefined, { availability: "off" }), named("b", undefined, { availability: "searchable" })];
   await using world = await opened({ tools });
   const { shown } = await did(world.session, "a", "b");
@@ -199,7 +199,7 @@ test("T4 what is set while a turn runs counts from the next turn on", async () =
   expect(world.offered()).toEqual(["slow"]);
 });
 
-test("T4 a tool that changes what was chosen for its own session is refused by code, may look and add, and its turn goes on", async () => {
+test("T4 a tool cannot change the choices of its session in code, can read and add, and its turn continues", async () => {
   const world = await opened({
     tools: [
       named("a"),
@@ -326,7 +326,7 @@ const NO_STATES: readonly unknown[] = [
   { generation: 0, tools: { a: { source: 5, availability: "off" } } },
   { generation: 0, tools: { a: { source: "app", availability: "sometimes" } } },
 ];
-test("T4 what is no tool state is neither applied nor restored", async () => {
+test("T4 an invalid tool state is neither applied nor restored", async () => {
   await using world = await opened({ tools: abc() });
   for (const state of NO_STATES) {
     expect(await codeOf(world.session.tools.apply(state as never)), JSON.stringify(state)).toBe("input.invalid");
@@ -334,7 +334,7 @@ test("T4 what is no tool state is neither applied nor restored", async () => {
   }
 });
 
-test("T4 a state from elsewhere is restored: what is missing is an orphan, what is new is as it says itself", async () => {
+test("T4 a state of another session is restored: a missing tool is an orphan, a new tool has its declared availability", async () => {
   await using world = await opened({ tools: abc() });
   const { state, orphans } = await world.session.tools.restore({
     generation: 40,

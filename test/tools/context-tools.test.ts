@@ -34,7 +34,7 @@ const told = ({ requests }: { readonly requests: readonly ModelRequest[] }): rea
 const answersOf = (messages: readonly Message[]): readonly string[] =>
   outline(messages).filter((line) => / (ok|failed|denied): /.test(line));
 
-test("K7 a turn may have tools of its own: declared, called, and gone in the next turn", async () => {
+test("K7 a turn can have separate tools: declared, called, and gone in the next turn", async () => {
   const extra = made("extra", "More.");
   const model = scripted(calls("extra"), says("1"), calls("extra"), says("2"));
   const plugin = adds((turn) => (turn === 1 ? { tools: [extra] } : {}));
@@ -49,7 +49,7 @@ test("K7 a turn may have tools of its own: declared, called, and gone in the nex
   expect(second).toContain("extra failed: Error (tool.unknown)");
 });
 
-test("K7 a turn's tool stands in the place of the app's and of a plugin's with the same name", async () => {
+test("K7 a turn's tool replaces the app's and a plugin's tool with the same name", async () => {
   const owner = definePlugin({ id: "b/owner", setup: () => ({ tools: [made("theirs", "Old.")] }) });
   const model = scripted(calls("ping"), calls("theirs"), says("1"), calls("ping"), says("2"));
   const plugin = adds((turn) => (turn === 1 ? { tools: [made("ping", "New ping."), made("theirs", "New.")] } : {}));
@@ -214,7 +214,7 @@ test("K7 a provider that cannot be read fails no turn: its tools are not there, 
   expect(told(model)[2]).toEqual(["ping: Pong.", "more: More."]);
 });
 
-test("K7 a provider of the turn that says its list changed is read again before the next turn", async () => {
+test("K7 a provider of the turn that reports a changed list is read again before the next turn", async () => {
   const { promise: watched, resolve: watching } = Promise.withResolvers<() => void>();
   const list = [made("one", "1.")];
   const source = defineToolProvider({
@@ -281,7 +281,7 @@ test("K7 the tools of a turn are not there between turns", async () => {
   expect(await session.query(lists, "names")).toEqual(["ping"]);
 });
 
-test("K7 a plugin may give a turn a tool of its own that reads and writes its state", async () => {
+test("K7 a plugin can give a turn a separate tool that reads and writes its state", async () => {
   const counter = definePlugin({
     id: "a/counter",
     state: z.object({ n: z.number().default(0) }),
@@ -311,9 +311,9 @@ test("K7 a plugin may give a turn a tool of its own that reads and writes its st
 });
 
 test.each<readonly [string, object]>([
-  ["tools that are no list", { tools: base }],
+  ["tools that are not a list", { tools: base }],
   ["a tool that nobody made", { tools: [{ name: "ping", description: "Pings.", execute: () => 1 }] }],
-  ["includeBaseTools that is no boolean", { includeBaseTools: "no" }],
+  ["includeBaseTools that is not a boolean", { includeBaseTools: "no" }],
   ["messages that are none", { messages: ["Hello."] }],
   ["prompt parts that are none", { prompt: [{ slot: "end", text: "x" }] }],
 ])("K7 a context with %s fails the turn by its plugin, and later transforms are not asked", async (_, wrong) => {

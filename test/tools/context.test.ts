@@ -7,7 +7,7 @@ import { onEvent } from "../kit/telemetry.ts";
 import { named, open } from "../kit/worlds.ts";
 import { did, opened } from "./obedient.ts";
 
-test("T5 a tool knows its call, session, turn and attempt, and its key is another for each call and the same for its attempts", async () => {
+test("T5 a tool receives its call, session, turn and attempt, and its key differs for each call and is equal for its attempts", async () => {
   const seen: Pick<ToolContext, "callId" | "sessionId" | "turnId" | "attempt" | "idempotencyKey">[] = [];
   const tool = named(
     "look",

@@ -102,10 +102,10 @@ const WRONG: readonly (readonly [string, object, string])[] = [
   ["an unknown availability", { availability: "sometimes" }, "tool.invalid"],
   ["an unknown audience", { audience: "all" }, "tool.invalid"],
   ["bindings that are not JSON", { bindings: { f: () => 1 } }, "tool.invalid"],
-  ["bindings that are no object", { bindings: "text" }, "tool.invalid"],
-  ["examples that are no list", { examples: "none" }, "tool.invalid"],
+  ["bindings that are not an object", { bindings: "text" }, "tool.invalid"],
+  ["examples that are not a list", { examples: "none" }, "tool.invalid"],
   ["an onInterrupt that is none", { onInterrupt: "maybe" }, "tool.invalid"],
-  ["arguments that are no object", { input: z.string() }, "schema.invalid"],
+  ["arguments that are not an object", { input: z.string() }, "schema.invalid"],
   ["arguments that have no JSON form", { input: z.object({ at: z.date() }) }, "schema.invalid"],
 ];
 for (const [what, part, code] of WRONG) {
@@ -114,7 +114,7 @@ for (const [what, part, code] of WRONG) {
   });
 }
 
-test("T1 what is no tool, and two of one name, are refused when the runtime is made", async () => {
+test("T1 an invalid tool, and two tools of one name, are refused when the runtime is made", async () => {
   const made = (tools: readonly unknown[]) => createRuntime({ store: memory(), model: obeys(), tools: tools as never });
   await expect(made([{ name: "a" }])).rejects.toMatchObject({ code: "options.invalid" });
   await expect(made([undefined])).rejects.toMatchObject({ code: "options.invalid" });

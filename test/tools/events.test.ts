@@ -195,7 +195,7 @@ test.each([
   ["memory", () => memory()],
   ["sqlite", () => sqlite(":memory:")],
 ])(
-  "T13 %s: whoever is asked sees the arguments that the call is made with, also if a plugin has replaced them",
+  "T13 %s: the person who is asked sees the arguments that the call is made with, also if a plugin has replaced them",
   async (_, store) => {
     const asks = definePlugin({
       id: "acme/asks",
@@ -224,7 +224,7 @@ test("T13 the typed result of a turn starts and ends like a call", async () => {
   expect((await turn.result()).outcome).toMatchObject({ kind: "finished", value: { n: 1 } });
 });
 
-test("T13 an end tells how long it took, and what became of the call", async () => {
+test("T13 an end has its duration and the result of the call", async () => {
   await using world = await opened({ tools: [named("a", async () => ({ n: 1 }))] });
   const { events } = await did(world.session, "a");
   const [ended] = only(events, "toolEnded");
@@ -232,7 +232,7 @@ test("T13 an end tells how long it took, and what became of the call", async () 
   expect(ended?.ms).toBeGreaterThanOrEqual(0);
 });
 
-test("T13 what after-hooks made of a result is what is told of it", async () => {
+test("T13 a result event has what after-hooks made of the result", async () => {
   const redact = definePlugin({
     id: "acme/redact",
     setup: () => ({ afterToolCall: () => [{ kind: "replaceResult" as const, value: "***" }] }),

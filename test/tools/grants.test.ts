@@ -68,7 +68,7 @@ test("T12 a grant counts from the next round of the same turn on", async () => {
   expect(outline((await world.session.read()).messages)).toContain('door ok: {"own":1,"both":"grant","more":[1]}');
 });
 
-test("T12 a tool that is not said to write may neither grant nor set, and the model is told why", async () => {
+test("T12 a tool that is not declared to write can neither grant nor set, and the model reads the reason", async () => {
   const tries = definePlugin({
     id: "acme/tries",
     setup: ({ tool }) => ({
@@ -117,7 +117,7 @@ test("T12 what is not there cannot be granted, and a grant that is none is refus
   expect((await did(world.session, "door")).shown[0]).toMatch(/tool\.unknown/);
 });
 
-test("T12 a grant whose source goes away is not there, is told, fails no turn, and works when it is back", async () => {
+test("T12 a grant whose source goes away is not offered, is traced, fails no turn, and works when the source is back", async () => {
   await using world = await opened({ plugins: [maker] });
   const supply = supplies("acme/far", [shows("far", { availability: "off" })]);
   await world.session.tools.add(supply);

@@ -14,7 +14,7 @@ const printed = (events: readonly SessionEvent[]): string =>
     .map(({ delta }) => delta)
     .join("");
 
-test("T13 with an after-hook that does nothing, a call is told to have returned while its sibling still works", async () => {
+test("T13 with an after-hook that does nothing, a call is reported as returned while its sibling still works", async () => {
   const slow = held("slow");
   await using world = await open(scripted(both(calls("ping"), calls("slow")), says("Done.")), {
     plugins: [idle],
@@ -32,7 +32,7 @@ test("T13 with an after-hook that does nothing, a call is told to have returned 
   expect(only(events, "toolEnded").map(({ name }) => name)).toEqual(["ping", "slow"]);
 });
 
-test("T13 beside a call that waits for a person, a finished one is told to have returned", async () => {
+test("T13 beside a call that waits for a person, a finished one is reported as returned", async () => {
   const asks = definePlugin({
     id: "acme/asks",
     setup: () => ({ beforeToolCall: ({ call }) => (call.name === "pay" ? ask("May it pay?") : undefined) }),
@@ -53,7 +53,7 @@ test("T13 beside a call that waits for a person, a finished one is told to have 
   ]);
 });
 
-test("T13 an attempt that is tried again has not returned: the call is told to return once, with its last attempt", async () => {
+test("T13 an attempt that is tried again has not returned: the call is reported as returned once, with its last attempt", async () => {
   let tries = 0;
   const flaky = defineTool({
     name: "flaky",
@@ -70,7 +70,7 @@ test("T13 an attempt that is tried again has not returned: the call is told to r
   expect(only(events, "toolReturned").map(({ status }) => status)).toEqual(["ok"]);
 });
 
-test("T13 D1 a turn that is gone on with shows the settled output of a call, not the raw one", async () => {
+test("T13 D1 a resumed turn shows the settled output of a call, not the raw one", async () => {
   const path = file();
   const secret = defineTool({
     name: "secret",
@@ -100,7 +100,7 @@ test("T13 D1 a turn that is gone on with shows the settled output of a call, not
   ]);
 });
 
-test("T9 S3 a wait is told once to a reader of a turn that another process left", async () => {
+test("T9 S3 a reader of a turn that another process left receives a wait once", async () => {
   const path = file();
   const asks = definePlugin({ id: "acme/asks", setup: () => ({ beforeToolCall: () => ask("May it?") }) });
   const start = (model: ReturnType<typeof scripted>) =>
@@ -123,7 +123,7 @@ test("T9 S3 a wait is told once to a reader of a turn that another process left"
   await runtime.close();
 });
 
-test("T13 what a tool prints and how far it is reach whoever watches, while it runs; the model sees only the result", async () => {
+test("T13 observers receive a tool's output and progress while it runs; the model sees only the result", async () => {
   const went = signalOf();
   const build = defineTool({
     name: "build",
@@ -170,7 +170,7 @@ test("T13 a tool that prints without end becomes few events and bounded text", a
   expect(printed(events)).toContain("more was printed");
 });
 
-test("T13 what a tool shows after its attempt is over is shown to nobody, and harms nothing", async () => {
+test("T13 output of a tool after the end of its attempt is shown to nobody, and does no harm", async () => {
   let late: (() => void) | undefined;
   const leaks = defineTool({
     name: "leaks",
@@ -226,7 +226,7 @@ test("T13 a tool that returned at once and prints later is not heard, and what a
   );
 });
 
-test("T13 D1 a call of a round that was not over is told again without its output: a plugin of today may take something out", async () => {
+test("T13 D1 a call of an unfinished round is reported again without its output, because a plugin of today can take something out", async () => {
   const path = file();
   const secret = defineTool({ name: "secret", description: "Tells.", input: z.object({}), execute: () => "RAW" });
   const redacts = definePlugin({

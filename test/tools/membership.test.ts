@@ -117,7 +117,7 @@ test.each(["command", "task"] as const)("a tool that a %s opens is there in the 
   expect(await results(session)).toEqual(["found ok: found {}"]);
 });
 
-test("a tool that is switched off in a turn cannot be called in the next round, and the model is told why", async () => {
+test("a tool that is switched off in a turn cannot be called in the next round, and the model reads the reason", async () => {
   const off: Change = (membership) => membership.set(["ping", "plain"], "off");
   const model = scripted(both(calls("change"), calls("ping")), calls("ping"), says("1"));
   await using runtime = await running({ model, tools, plugins: [changes("tool", off)] });
@@ -138,7 +138,7 @@ test("a tool that is documented is described in the prompt, from the next round 
 });
 
 test.each(["before", "after"])(
-  "a tool that can only be found says so when it is called, %s anything was chosen in the session",
+  "a call of a tool that can only be found returns that fact, %s anything was chosen in the session",
   async (when) => {
     const model = scripted(calls("found"), says("1"));
     await using runtime = await running({ model, tools });
@@ -149,7 +149,7 @@ test.each(["before", "after"])(
   },
 );
 
-test("a turn that has no change prepares once: a change of the same tools to what they are is no new catalog", async () => {
+test("a turn that has no change prepares once: setting the same tools to their current state makes no new catalog", async () => {
   const model = scripted(calls("change"), says("1"));
   const same: Change = (membership) => membership.set("ping", "callable");
   await using runtime = await running({ model, tools, plugins: [changes("tool", same)] });
@@ -246,14 +246,17 @@ test.each<readonly [string, Change]>([
   ["set", opens],
   ["grant", grants],
   ["revoke", (membership) => membership.revoke("secret")],
-])("a tool that does not say that it writes is refused membership.%s, and the model is told", async (_, change) => {
-  const model = scripted(calls("plain"), says("1"));
-  await using runtime = await running({ model, tools, plugins: [changes("plain tool", change)] });
-  const session = await runtime.session();
-  await session.turn("1").result();
-  expect(await results(session)).toEqual([expect.stringContaining("plain failed: Error (state.parallel)")]);
-  expect(told(model)[1]).toEqual(told(model)[0]);
-});
+])(
+  "a tool that does not declare that it writes is refused membership.%s, and the model reads it",
+  async (_, change) => {
+    const model = scripted(calls("plain"), says("1"));
+    await using runtime = await running({ model, tools, plugins: [changes("plain tool", change)] });
+    const session = await runtime.session();
+    await session.turn("1").result();
+    expect(await results(session)).toEqual([expect.stringContaining("plain failed: Error (state.parallel)")]);
+    expect(told(model)[1]).toEqual(told(model)[0]);
+  },
+);
 
 test("places that read are given no membership at all", async () => {
   const seen: { [place: string]: boolean } = {};
@@ -464,7 +467,7 @@ test("changes are the session's: after a restart and in a fork they stand, in ot
   expect(await results(session)).toEqual(['secret ok: found {"room":7}']);
 });
 
-test("a turn that another process goes on with has the tools it had come to, and calls them", async () => {
+test("a turn that another process resumes has the tools it had come to, and calls them", async () => {
   const { next, kill } = lives(memory());
   const began = signalOf();
   const model = plays(
@@ -508,7 +511,7 @@ test("a tool may come and go several times in one turn: each round has those of 
 
 const MEGABYTE = 1_048_576;
 
-test("choices have a limit of their own: too many are refused, typed, and those before stand", async () => {
+test("choices have a separate limit: too many are refused, typed, and the earlier choices stay", async () => {
   const plugin = definePlugin({
     id: "a/many",
     setup: ({ command }) => ({

@@ -41,7 +41,7 @@ test("T5 a call is gated, then validated with its final arguments, tried, inspec
   expect(shown).toEqual(["add ok: The result is 42."]);
 });
 
-test("T5 an unknown tool is told with the names of those there are, and its gate is not asked", async () => {
+test("T5 the result of an unknown tool has the names of the existing tools, and its gate is not asked", async () => {
   let gates = 0;
   const guard = definePlugin({ id: "acme/guard", setup: () => ({ beforeToolCall: () => void gates++ }) });
   await using world = await opened({ tools: [named("a"), named("b")], plugins: [guard] });
@@ -75,7 +75,7 @@ const SCHEMAS: readonly (readonly [string, Tool])[] = [
   ["JSON Schema", defineTool({ name: "sum", description: "Sums.", input: NESTED, execute: () => "ran" })],
 ];
 for (const [kind, tool] of SCHEMAS) {
-  test(`T5 wrong arguments are told with the path of what is wrong (${kind}), and the tool does not run`, async () => {
+  test(`T5 wrong arguments are reported with the path of the error (${kind}), and the tool does not run`, async () => {
     await using world = await opened({ tools: [tool] });
     const { shown, outputs } = await did(
       world.session,
@@ -129,7 +129,7 @@ const HUGE: readonly (readonly [string, () => unknown])[] = [
   ["two thousand levels", () => deep(2_000)],
 ];
 for (const [what, input] of HUGE) {
-  test(`T5 arguments of ${what} cost their call at most, and the session goes on`, async () => {
+  test(`T5 arguments of ${what} cost their call at most, and the session continues`, async () => {
     const model = scripted(calls("ping", input() as never), says("Done."), says("Still here."));
     await using world = await open(model, { tools: [named("ping", () => "ran")] });
     const { outcome } = await within(world.session.turn("Go.").result(), 8_000);
@@ -157,7 +157,7 @@ test("T5 a schema that points elsewhere, is none, or is not of an object is refu
   expect(() => raw(cyclic)).toThrow(/contains itself|deep/);
 });
 
-test("T5 a schema that is not JSON Schema makes every call of its tool a result that says so", async () => {
+test("T5 a schema that is not JSON Schema makes every call of its tool fail with that reason", async () => {
   await using world = await opened({ tools: [raw({ type: "object", properties: { a: { type: "nonsense" } } })] });
   const { shown, outcome } = await did(world.session, "ping", "ping");
   for (const line of shown) expect(line).toMatch(/^ping failed: Error \(tool\.arguments\).*schema/i);
@@ -247,7 +247,7 @@ for (const [what, validate] of CHECKS) {
   });
 }
 
-test("T5 an output that does not fit its schema is a result that says where", async () => {
+test("T5 an output that does not fit its schema is a result with the path", async () => {
   const tool = defineTool({
     name: "weigh",
     description: "Weighs.",
@@ -495,7 +495,7 @@ for (const [what, make] of CONTROLS) {
   });
 }
 
-test("T5 more calls in one reply than are allowed: the first run, the others are told", async () => {
+test("T5 more calls in one reply than are allowed: the first run, the others fail with the limit", async () => {
   let runs = 0;
   await using world = await opened({ tools: [named("ping", () => ++runs)], limits: { callsPerRoundMax: 3 } });
   const { shown } = await did(world.session, ...Array.from({ length: 5 }, () => "ping"));

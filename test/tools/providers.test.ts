@@ -98,7 +98,7 @@ for (const [way, start] of WAYS) {
     expect(supply.seen).toMatchObject({ lists: 1, loads: ["ping"] });
   });
 
-  test(`T1 a provider given by ${way} that says it has changed is read again before the next turn`, async () => {
+  test(`T1 a provider given by ${way} that reports a change is read again before the next turn`, async () => {
     const supply = supplies("acme/one", [named("old")]);
     await using world = await start(supply);
     await did(world.session);
@@ -179,7 +179,7 @@ test("T1 two sources of one id are refused by name, wherever they meet, and the 
   );
 });
 
-test("T1 two plugins whose providers have one id are told by that id", async () => {
+test("T1 two plugins whose providers have one id get an error with that id", async () => {
   const gives = (id: string, source: string) =>
     definePlugin({ id, setup: () => ({ tools: [named(id.replace("/", "_")), supplies(source, [named("far")])] }) });
   const clash = await opened({ plugins: [gives("acme/a", "acme/same"), gives("acme/b", "acme/same")] }).then(
@@ -192,7 +192,7 @@ test("T1 two plugins whose providers have one id are told by that id", async () 
 
 // ── Changes and running turns ───────────────────────────────────────────────────────────────────────────────────────
 
-test("T1 a list that changes while a turn runs counts from the next turn, whoever reads it meanwhile", async () => {
+test("T1 a list that changes while a turn runs counts from the next turn, even if something reads it meanwhile", async () => {
   const supply = supplies("acme/one", [named("old")]);
   const volatile = definePlugin({
     id: "acme/clock",
@@ -255,7 +255,7 @@ test("T1 however a turn ends, the next one has the list of then", async () => {
   expect(world.offered(), "after a turn that was cancelled").toEqual(["d"]);
 });
 
-test("T1 a provider that edits its manifests in place changes nothing until it says so", async () => {
+test("T1 a provider that edits its manifests in place changes nothing until it reports a change", async () => {
   const manifest: { -readonly [K in keyof ToolManifest]: ToolManifest[K] } = { name: "ping", description: "First." };
   const ping = named("ping");
   const supply = supplies("acme/one", [], { list: () => [manifest], load: () => ping });
@@ -269,7 +269,7 @@ test("T1 a provider that edits its manifests in place changes nothing until it s
   expect(world.model.requests[2]?.tools[0]?.description).toBe("Second.");
 });
 
-test("T1 the same list again is no change: nothing is loaded anew", async () => {
+test("T1 the same list again is not a change: nothing is loaded again", async () => {
   const supply = supplies("acme/one", [named("ping")]);
   await using world = await opened({ tools: [supply] });
   await did(world.session);
@@ -278,7 +278,7 @@ test("T1 the same list again is no change: nothing is loaded anew", async () => 
   expect(supply.seen).toMatchObject({ lists: 2, loads: ["ping"] });
 });
 
-test("T4 a refresh lists a provider again that did not say it changed, and loads its tools anew, for every session", async () => {
+test("T4 a refresh lists a provider again that did not report a change, and loads its tools again, for every session", async () => {
   let tools = [named("ping", () => "old"), named("gone")];
   const supply = supplies("acme/quiet", [], {
     list: () => tools.map(({ name, description }) => ({ name, description })),
@@ -328,7 +328,7 @@ test("T4 a refresh while a turn runs counts from the next turn: the turn keeps i
   expect((await world.session.tools.export()).generation).toBeGreaterThan(generations[1] ?? 0);
 });
 
-test("T4 a refresh asks catalog hooks again, though nothing that the runtime knows of has changed", async () => {
+test("T4 a refresh asks catalog hooks again, though nothing that the runtime can see has changed", async () => {
   let description = "One.";
   const plugin = definePlugin({
     id: "acme/edits",
@@ -365,7 +365,7 @@ test("T4 a refresh reaches the providers that a plugin gives to each turn", asyn
   expect((await did(world.session, "lent")).shown).toEqual(["lent ok: new"]);
 });
 
-test("T4 a provider that fails when a refresh lists it keeps its tools, and is told; the next one tries again", async () => {
+test("T4 a provider that fails when a refresh lists it keeps its tools, and is reported; the next one tries again", async () => {
   let isBroken = false;
   const supply = supplies("acme/weak", [], {
     list: () => {
@@ -439,7 +439,7 @@ test("T1 a change that comes while the list is read is read again", async () => 
   expect(world.offered()).toEqual(["b"]);
 });
 
-test("T1 a provider that says it has changed whenever it is read holds no turn", async () => {
+test("T1 a provider that reports a change whenever it is read does not block a turn", async () => {
   let reads = 0;
   const supply: Supply = supplies("acme/restless", [], {
     list: async () => {
@@ -483,8 +483,8 @@ const ODD: readonly (readonly [string, unknown])[] = [
   ["an unknown audience", { name: "bad", description: "Bad.", audience: "all" }],
   ["the same name again", { name: "good", description: "Again." }],
   ["bindings that are not JSON", { name: "bad", description: "Bad.", bindings: { big: 1n } }],
-  ["bindings that are no object", { name: "bad", description: "Bad.", bindings: "text" }],
-  ["examples that are no list", { name: "bad", description: "Bad.", availability: "documented", examples: "none" }],
+  ["bindings that are not an object", { name: "bad", description: "Bad.", bindings: "text" }],
+  ["examples that are not a list", { name: "bad", description: "Bad.", availability: "documented", examples: "none" }],
 ];
 for (const [what, manifest] of ODD) {
   test(`T1 a manifest that is ${what} is left out and told; the others count`, async () => {
@@ -511,7 +511,7 @@ const LOADS: readonly (readonly [string, () => unknown])[] = [
   ["gives half a tool", () => ({ name: "bad", description: "Bad.", run: () => 1, check: () => ({ ok: true }) })],
 ];
 for (const [what, load] of LOADS) {
-  test(`T1 a tool whose loading ${what} is not offered, the turn goes on, and the next turn tries again`, async () => {
+  test(`T1 a tool whose loading ${what} is not offered, the turn continues, and the next turn tries again`, async () => {
     const [good, bad] = [named("good"), named("bad")];
     let isBroken = true;
     const supply = supplies("acme/odd", [good, bad], {
@@ -679,7 +679,7 @@ test("T1 a provider that a plugin makes for each session is let go with the sess
   expect(supply.map(({ seen }) => [seen.watches, seen.unwatched])).toEqual([[1, 1]]);
 });
 
-test("T1 providers that a context hook makes anew in every turn do not pile up", async () => {
+test("T1 providers that a context hook makes in every turn do not pile up", async () => {
   const supply: Supply[] = [];
   const gives = definePlugin({
     id: "acme/gives",

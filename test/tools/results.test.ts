@@ -185,7 +185,7 @@ for (const [way, make] of WAYS) {
     expect((await did(world.session)).outcome.kind).toBe("answered");
   });
 
-  test(`T11 switchFrame, ${way}: the turn goes on with the task in a fresh window`, async () => {
+  test(`T11 switchFrame, ${way}: the turn continues with the task in a fresh window`, async () => {
     await using world = await opened({ tools: [make(() => switchFrame("Go on with this."))] });
     const { outcome } = await did(world.session, "ends");
     expect(outcome.kind).toBe("answered");
@@ -232,7 +232,7 @@ test("T11 a decision of a call that a gate denied, or whose result was withheld,
   }
 });
 
-test("T11 finish with a value that is too large, or not JSON, is a result, and the turn goes on", async () => {
+test("T11 finish with a value that is too large, or not JSON, is a result, and the turn continues", async () => {
   const tools = [named("large", () => finish("x".repeat(2_000))), named("odd", () => finish((() => 1) as never))];
   await using world = await opened({ tools, limits: { resultBytesMax: 1_000 } });
   const { shown, outcome } = await did(world.session, "large", "odd");

@@ -39,7 +39,7 @@ test("T6 calls run beside each other, and their results come in call order", asy
   expect((await doing).shown).toEqual(["a ok: a!", "b ok: b!", "c ok: c!"]);
 });
 
-test("T6 as many run at once as the limit says, and the others follow", async () => {
+test("T6 as many calls run at once as the limit allows, and the others follow", async () => {
   const { member, most } = crowd();
   const names = Array.from({ length: 12 }, (_, index) => `t${index}`);
   await using world = await opened({ tools: names.map((name) => member(name)), limits: { parallelCallsMax: 3 } });
@@ -79,7 +79,7 @@ test("T6 in a batch too: the limit holds, serial tools run alone, and the result
   ).toEqual(["p1", "p2", "p3", "s"]);
 });
 
-test("T6 fifty calls at once pass a gate that counts five: exactly five run, and the state says so", async () => {
+test("T6 fifty calls at once pass a gate that counts five: exactly five run, and the state has five", async () => {
   let runs = 0;
   const counter = definePlugin({
     id: "acme/counter",
@@ -166,7 +166,7 @@ test("T6 what a tool that fails wrote is not kept, and the next one sees nothing
 
 // ── T7 Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("T7 a tool that does not finish in its time is told by its signal, the model by a result, and the turn goes on", async () => {
+test("T7 a tool that does not finish in its time is notified by its signal, the model by a result, and the turn continues", async () => {
   const reasons: unknown[] = [];
   const slow = named(
     "slow",
@@ -189,7 +189,7 @@ test("T7 a tool that does not finish in its time is told by its signal, the mode
   expect(outcome.kind).toBe("answered");
 });
 
-test("T7 a tool's own time goes before the runtime's, and one that says Infinity has no end", async () => {
+test("T7 a tool's timeout comes before the runtime's, and a timeout of Infinity never ends", async () => {
   const slow = (name: string, timeoutMs?: number): Tool =>
     named(
       name,
@@ -208,7 +208,7 @@ test("T7 a tool's own time goes before the runtime's, and one that says Infinity
   expect(shown.slice(1)).toEqual(["long ok: done", "endless ok: done"]);
 });
 
-test("T7 each word of progress starts the time anew", async () => {
+test("T7 each word of progress restarts the timeout", async () => {
   const steady = named(
     "steady",
     async (_, { progress }) => {

@@ -40,7 +40,7 @@ const opened = (session: Session): Promise<readonly string[]> =>
   });
 
 describe.each(STORES)("on %s", (_, store) => {
-  test("J7 an event starts a turn here and a job there, once for each key, and tells what it started", async () => {
+  test("J7 an event starts a turn here and a job there, once for each key, and returns what it started", async () => {
     const read: unknown[] = [];
     await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
     const { runtime, session } = world;
@@ -72,7 +72,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await saidIn(session)).toHaveLength(1);
   });
 
-  test("J7 without a key every event is one of its own; with a source only those who named it, or none, are told", async () => {
+  test("J7 without a key every event is separate; with a source only subscriptions to this source, or to none, are started", async () => {
     const read: unknown[] = [];
     await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
     const { triggers } = world.session;
@@ -128,7 +128,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect((await triggers.get("p0")).revision).toBe(6);
   });
 
-  test("J7 each commit of the session is told once, but for those of turns that the subscription started", async () => {
+  test("J7 each commit of the session is delivered once, except for commits of turns that the subscription started", async () => {
     const read: unknown[] = [];
     await using world = await open(listener(), { store: store(), plugins: [mailing(read)] });
     const { session } = world;
@@ -177,7 +177,7 @@ describe.each(STORES)("on %s", (_, store) => {
     await triggers.remove("time");
   });
 
-  test("J7 a key that is used again when its occurrence is not kept any more starts work anew", async () => {
+  test("J7 a key whose occurrence is no longer kept starts work again", async () => {
     await using world = await open(listener(), {
       store: store(),
       plugins: [mailing()],
@@ -252,7 +252,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(JSON.stringify(results)).toContain("mail.lost");
   });
 
-  test("J7 a session reads what was delivered to it, and nothing of what other sessions were told", async () => {
+  test("J7 a session reads its deliveries, and nothing of other sessions' deliveries", async () => {
     await using world = await open(listener(), { store: store(), plugins: [mailing()] });
     const { runtime, session } = world;
     const other = await runtime.session("other");
@@ -279,7 +279,7 @@ describe.each(STORES)("on %s", (_, store) => {
     expect(await codeOf(runtime.triggers.of("other").list())).toBe("session.unknown");
   });
 
-  test("J7 the newest occurrences are kept, with the jobs that they started; a full session loses deliveries and says so", async () => {
+  test("J7 the newest occurrences are kept, with the jobs that they started; a full session loses deliveries and reports it", async () => {
     const limits = { occurrencesMax: 3, jobsMax: 2 };
     await using world = await open(listener(), { store: store(), plugins: [mailing()], limits });
     const { session, runtime } = world;

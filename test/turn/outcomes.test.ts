@@ -96,7 +96,7 @@ test("S1 answered: the words of the last reply, and the message that holds them"
     },
   ));
 
-test("S1 answered: a model that says nothing more after its work is done has answered", () =>
+test("S1 answered: a model with no more text after its work is done has answered", () =>
   tell(
     [both(says("Saving."), calls("search")), [{ kind: "finish", reason: "stop" }]],
     { tools: [search] },
@@ -185,7 +185,7 @@ test("S1 a typed value is what the schema made of it: defaults are in", async ()
   expect(outcome).toEqual({ kind: "finished", by: "model", value: { coat: false, degrees: 20 } });
 });
 
-test("S1 a typed turn that answers in words is told how to hand in, and may then do so", async () => {
+test("S1 a typed turn that answers in words is asked to hand in, and can then do so", async () => {
   const model = scripted(says("Yes, a coat."), calls("submit_output", { coat: true }), says("Next."));
   await using world = await open(model);
   const { outcome } = await world.session.turn("Go.", { output: OUTPUTS.zod }).result();
@@ -271,7 +271,7 @@ test("S1 stopped by limit: the conversation outgrew the model and nothing compac
     expect(outcome).toMatchObject({ kind: "stopped", by: "limit", code: "limit.context", text: "So far." }),
   ));
 
-test("S1 with a compactor the turn goes on in a fresh frame, and only a second overflow in a row is final", async () => {
+test("S1 with a compactor the turn continues in a fresh frame, and only a second overflow in a row is final", async () => {
   const compactor = definePlugin({
     id: "test/compactor",
     setup: () => ({ compact: () => [{ role: "user", parts: [{ kind: "text", text: "Summary." }] }] }),
@@ -293,7 +293,7 @@ test("S1 with a compactor the turn goes on in a fresh frame, and only a second o
 test.each<readonly [string, () => unknown]>([
   ["throws", () => Promise.reject(new Error("No idea."))],
   ["has nothing", () => []],
-  ["answers what is no message", () => ["Summary."]],
+  ["answers an invalid message", () => ["Summary."]],
 ])("S1 a compactor that %s does not compact, and the limit stands", (_, compact) => {
   const plugin = definePlugin({ id: "test/compactor", setup: () => ({ compact }) as object });
   return tell(

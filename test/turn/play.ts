@@ -15,7 +15,7 @@ import { begin, step } from "../../src/turn/step.ts";
 import { BOOM, cellLoop } from "./drivers.ts";
 
 /** An answer without what every answer carries. */
-export type Said = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect"> : never) : never;
+export type AnswerContent = Answer extends infer A ? (A extends Answer ? Omit<A, "at" | "effect"> : never) : never;
 
 export const opening = (limits: Partial<Limits> = {}, more: Partial<Opened> = {}): Opened => ({
   kind: "opened",
@@ -174,13 +174,13 @@ export function tightLimits(answers: Uint8Array): Partial<Limits> {
 const CELL_CALLS_MAX = 8;
 const TOOLS = ["search", "fetch", "pay"] as const;
 
-export function answerTo(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): Said {
+export function answerTo(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): AnswerContent {
   if (dice.chance(effect.kind === "ask" ? 8 : 3)) return failing(effect, dice);
   const said = wellAnswered(effect, dice, driver, at);
   return dice.chance(10) ? { ...said, changes: { [dice.pick(["a", "b"])]: { state: effect.name } } } : said;
 }
 
-function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): Said {
+function wellAnswered(effect: Effect, dice: Dice, driver: ProtocolDriver, at: number): AnswerContent {
   switch (effect.kind) {
     case "prepare":
       return {
@@ -265,7 +265,7 @@ const PROVIDER_FAILURES: readonly [ProviderFailureClass, ...ProviderFailureClass
   "unknown",
 ];
 
-function failing(effect: Effect, dice: Dice): Said {
+function failing(effect: Effect, dice: Dice): AnswerContent {
   const kind =
     effect.kind !== "ask"
       ? dice.pick(["plugin", "runtime"] as const)
@@ -311,7 +311,7 @@ const callPart = (name: string, id: number): ToolCallPart => ({
 });
 
 /** Code mostly waits for the calls it has made, and makes some more; undefined when it is over. */
-function waiting({ phase, open }: TurnState, dice: Dice): Said | undefined {
+function waiting({ phase, open }: TurnState, dice: Dice): AnswerContent | undefined {
   if (phase.kind !== "working") return undefined;
   const { calls: made, cell } = phase.work;
   const from = made.length + (cell?.sleeps ?? 0);
@@ -365,7 +365,7 @@ function policyFrom(dice: Dice): CallPolicy {
   };
 }
 
-function callAnswer(effect: EffectOf<"call">, dice: Dice, at: number): Said {
+function callAnswer(effect: EffectOf<"call">, dice: Dice, at: number): AnswerContent {
   const kind = dice.roll(12);
   if (kind === 10) {
     const wait = { kind: "deferred", key: asWaitKey(`later-${effect.name}`), until: at + 1_000 } as const;

@@ -139,7 +139,7 @@ async function expectWhole({ session, reread }: Opened, events: readonly Session
   expect(await reread()).toEqual(await session.read());
 }
 
-test("S1 whatever the model, the tools and the caller do: one outcome, kept whole, and the session goes on", async () => {
+test("S1 whatever the model, the tools and the caller do: one outcome, kept whole, and the session continues", async () => {
   const storm = fc.record({
     rounds: fc.array(round, { minLength: 1, maxLength: 4 }),
     cancelAfter: fc.option(fc.nat(150), { nil: undefined }),
@@ -223,7 +223,7 @@ const wild = (id: string, deeds: { readonly [place: string]: readonly (typeof DE
     },
   });
 
-test("K2 whatever plugins do in their hooks: one outcome, kept whole, and the session goes on", async () => {
+test("K2 whatever plugins do in their hooks: one outcome, kept whole, and the session continues", async () => {
   const deeds = fc.dictionary(fc.constantFrom(...PLACES), fc.array(fc.constantFrom(...DEEDS), { maxLength: 3 }), {
     maxKeys: 4,
   });

@@ -13,7 +13,7 @@ import type { Answer, Applied, Failure, Opened, TurnEvent, Verdict } from "../..
 import { itemsOf } from "../../src/turn/log.ts";
 import { isEnded, type Step, type TurnState } from "../../src/turn/state.ts";
 import { begin, step } from "../../src/turn/step.ts";
-import { answerTo, Dice, opening, type Said } from "./play.ts";
+import { type AnswerContent, answerTo, Dice, opening } from "./play.ts";
 
 const PLAIN = new Dice(new Uint8Array());
 const STORY_ENDS = 2_000;
@@ -46,7 +46,7 @@ export class Telling {
     return this;
   }
 
-  answer(effect: string, said: Said): this {
+  answer(effect: string, said: AnswerContent): this {
     return this.happen({ ...said, at: this.at + 1, effect: name(effect) } as Answer);
   }
 
@@ -159,7 +159,10 @@ export const replyOf = (...parts: readonly (string | Part)[]): Reply => ({
   usage: { ...NO_USAGE, input: 10, output: 5 },
   route: "test/model",
 });
-export const replied = (...parts: readonly (string | Part)[]): Said => ({ kind: "replied", reply: replyOf(...parts) });
+export const replied = (...parts: readonly (string | Part)[]): AnswerContent => ({
+  kind: "replied",
+  reply: replyOf(...parts),
+});
 export const call = (tool: string, input: Json = {}): ToolCallPart => ({
   kind: "toolCall",
   callId: asCallId(`call_${tool}`),
@@ -167,7 +170,7 @@ export const call = (tool: string, input: Json = {}): ToolCallPart => ({
   input,
 });
 
-export const gated = (...verdicts: readonly Verdict[]): Said => ({ kind: "gated", verdicts });
+export const gated = (...verdicts: readonly Verdict[]): AnswerContent => ({ kind: "gated", verdicts });
 export const pass = (policy?: CallPolicy): Verdict => ({ kind: "pass", ...(policy === undefined ? {} : { policy }) });
 export const settledAs = (output: ToolOutput): Verdict => ({ kind: "settled", output });
 export const waits = (policy?: CallPolicy): Verdict => ({
@@ -177,28 +180,28 @@ export const waits = (policy?: CallPolicy): Verdict => ({
   ...(policy === undefined ? {} : { policy }),
 });
 
-export const returned = (value: Json): Said => ({ kind: "returned", output: { kind: "value", value } });
-export const broke = (failure: Partial<ToolFailure> = {}): Said => ({
+export const returned = (value: Json): AnswerContent => ({ kind: "returned", output: { kind: "value", value } });
+export const broke = (failure: Partial<ToolFailure> = {}): AnswerContent => ({
   kind: "returned",
   output: { kind: "failure", failure: { class: "failed", code: "tool.failed", message: "It broke.", ...failure } },
 });
-export const deferred: Said = { kind: "deferred", key: asWaitKey("key"), until: 9_999 };
-export const resolved = (value: Json, by?: string): Said => ({
+export const deferred: AnswerContent = { kind: "deferred", key: asWaitKey("key"), until: 9_999 };
+export const resolved = (value: Json, by?: string): AnswerContent => ({
   kind: "resolved",
   answer: { kind: "value", value, ...(by === undefined ? {} : { by }) },
 });
-export const approved: Said = resolved({ approved: true });
-export const edited = (args: Json, by?: string): Said => resolved({ approved: true, args }, by);
-export const settled = (count: number): Said => ({
+export const approved: AnswerContent = resolved({ approved: true });
+export const edited = (args: Json, by?: string): AnswerContent => resolved({ approved: true, args }, by);
+export const settled = (count: number): AnswerContent => ({
   kind: "settled",
   results: Array.from({ length: count }, () => null),
 });
-export const slept: Said = { kind: "slept" };
-export const executed = (words: string, finish?: Json): Said => ({
+export const slept: AnswerContent = { kind: "slept" };
+export const executed = (words: string, finish?: Json): AnswerContent => ({
   kind: "executed",
   output: { state: "done", parts: [text(words)], ...(finish === undefined ? {} : { finish }) },
 });
-export const failed = (kind: Failure["class"], message = "It failed."): Said => ({
+export const failed = (kind: Failure["class"], message = "It failed."): AnswerContent => ({
   kind: "failed",
   error: { class: kind, code: `${kind}.failed`, message },
 });

@@ -578,7 +578,7 @@ test("S3 a turn is cancelled by another runtime on the same store", async () => 
 
 // ── Two runtimes on one store ───────────────────────────────────────────────────────────────────────────────────────
 
-test("S3 a session that moved on elsewhere is gone on with where it is, not where it was", async () => {
+test("S3 a session that another runtime has continued is continued from its current state, not from an old one", async () => {
   const store = memory();
   await using here = await createRuntime({ store, model: echo() });
   const elsewhere = await createRuntime({ store, model: echo() });
@@ -641,7 +641,7 @@ test("S5 the same key with the same input joins the turn, while it runs and afte
   expect((await session.read()).turns).toBe(1);
 });
 
-test("S5 the same key with another input is a conflict, and the turn it belongs to goes on", async () => {
+test("S5 the same key with another input is a conflict, and the turn it belongs to continues", async () => {
   await using world = await open(echo());
   const first = world.session.turn("Go.", { key: "req-1" });
   const other = world.session.turn("Stop.", { key: "req-1" });

@@ -1,6 +1,6 @@
 import { Draft } from "../model/message.js";
 import { Json } from "../model/json.js";
-import { NewSessionRequest } from "./services.js";
+import { NewSessionRequest } from "./session-requests.js";
 /**
  * What a hook can request besides its answer. The hook table lists the directives of each hook; any other throws
  * `hook.directive`.

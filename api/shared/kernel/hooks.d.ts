@@ -1,19 +1,24 @@
-import { Any } from "../model/schema.js";
-import { AskedTrail, Draft, Message, Part } from "../model/message.js";
-import { Awaitable } from "../model/awaitable.js";
-import { CatalogOverlay, Permissions, Services } from "./services.js";
+import { AskedTrail, Draft, Message } from "../model/message.js";
+import { CatalogOverlay } from "./session-requests.js";
+import {
+  CatalogSees,
+  Chunk,
+  ChunkAnswer,
+  Compaction,
+  CompactionSees,
+  GivenInput,
+  LifecycleEvent,
+  ReplyAnswer,
+  StreamEnd,
+  TurnContext,
+  TurnReport,
+} from "./hook-values.js";
 import { CodeExecutor } from "./code.js";
-import { DirectiveKind, DirectiveOf } from "./directive.js";
-import { HandlerContext } from "./handler-context.js";
-import { Json } from "../model/json.js";
-import { MadeCall, ResultPart, StateCell, StateView, ToolCall, ToolManifest, ToolOutput } from "../model/tool.js";
-import { ModelRequest, Reply, ToolDeclaration } from "../model/request.js";
+import { ModelRequest, Reply } from "../model/request.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProseProjector, ProtocolDriverSlot, ProtocolSession } from "./slots.js";
+import { ResultPart, ToolCall, ToolOutput } from "../model/tool.js";
 import { SessionConfig } from "../model/config.js";
-import { SessionId } from "../model/ids.js";
-import { Tool, ToolProvider } from "./tool.js";
-import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
 /**
  * An object of types, because without `exactOptionalPropertyTypes` a field of type `never` would be read as
@@ -25,119 +30,6 @@ interface HookTypes<Sees, Answer> {
     readonly answer: Answer;
   };
 }
-/** An input of the session before it is stored. */
-interface GivenInput {
-  readonly parts: readonly ResultPart[];
-  /** Whether it opens a turn, or joins a running one at its next boundary. */
-  readonly at: "next-turn" | "boundary";
-  readonly key?: string;
-}
-/** What a turn starts with, before its first model call. */
-interface TurnContext {
-  /** The messages of the active frame, and this turn's input. */
-  readonly messages: readonly Message[];
-  readonly prompt: readonly PromptPart[];
-  /**
-   * More tools for this turn. A tool replaces the session's tool of the same name. Two with one name throw
-   * `tool.duplicate`.
-   */
-  readonly tools?: readonly (Tool<Any> | ToolProvider)[] | undefined;
-  /** False leaves out the session's own tools. Default: true. */
-  readonly includeBaseTools?: boolean | undefined;
-}
-/** What a `compact` hook sees. */
-interface CompactionSees {
-  /** The messages of the active frame, including what the turn has added. */
-  readonly messages: readonly Message[];
-  /**
-   * `overflow`: the window overflowed. `room`: a plugin wants room before an overflow. `asked`: the app called
-   * `compact`.
-   */
-  readonly reason: "overflow" | "room" | "asked";
-  /** What to keep, from the app or the plugin that requested the compaction. */
-  readonly instructions?: string;
-  /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
-  readonly attempt: number;
-}
-/** The beginning of a new frame. */
-interface Compaction {
-  readonly seed: readonly Draft[];
-  /**
-   * The id of a message: the conversation from this message on stays as it is. If the cut would separate a call from
-   * its result, it moves to the next place where it does not.
-   */
-  readonly tail?: string | undefined;
-}
-/** A complete turn, before or after its commit. Messages and calls are collected when they are first read. */
-interface TurnReport {
-  readonly outcome: TurnOutcome;
-  readonly usage: Usage;
-  readonly rounds: number;
-  /** The messages that the turn adds to the conversation. */
-  readonly messages: readonly Message[];
-  /** The calls that the turn has made, in the order in which rounds and code made them. */
-  readonly calls: readonly MadeCall[];
-}
-/** A piece of a streamed reply. */
-interface Chunk {
-  readonly kind: "text" | "reasoning";
-  readonly delta: string;
-  /** The text has ended: return now what was held back. Only handlers with `atEnd` get this. */
-  readonly isEnd?: true;
-}
-/** The answer of a `stream` handler to a piece. A field that is left out changes nothing. */
-interface ChunkAnswer {
-  /** Replaces the delta in previews and in the stored reply. */
-  readonly delta?: string | undefined;
-  /** Reasoning to show beside the text. */
-  readonly reasoning?: string | undefined;
-  readonly events?: readonly {
-    readonly name: string;
-    readonly payload?: Json | undefined;
-  }[] | undefined;
-  /** Ends the reply here, with the text so far. */
-  readonly abort?: true | undefined;
-}
-interface ReplyAnswer {
-  readonly parts: readonly Part[];
-  readonly events?: readonly {
-    readonly name: string;
-    readonly payload?: Json | undefined;
-  }[] | undefined;
-}
-/** What a `toolCatalog` hook sees. */
-interface CatalogSees {
-  readonly tools: readonly ToolManifest[];
-  /** Restrictions of the session; left out when there are none. */
-  readonly permissions?: Permissions;
-  /** One of the tools with its input schema; undefined for a provider's tool that is not loaded yet. */
-  contract(name: string): ToolDeclaration | undefined;
-}
-type StreamEnd = "complete" | "aborted" | "cancelled" | "provider-error" | "attempt-reset";
-type LifecycleEvent = {
-  readonly kind: "turnFinalized";
-  readonly report: TurnReport;
-} | {
-  readonly kind: "turnPersisted";
-  readonly report: TurnReport;
-  readonly revision: number;
-} | {
-  readonly kind: "sessionRestored";
-  readonly isNew: boolean;
-} |
-/** A fork of this session was made, by any caller. */
-{
-  readonly kind: "sessionForked";
-  readonly fork: SessionId;
-} |
-/** This process closes the session: all handles are closed, or the runtime closes. */
-{
-  readonly kind: "sessionClosed";
-} | {
-  readonly kind: "sessionConfigChanged";
-  readonly previous: SessionConfig;
-  readonly current: SessionConfig;
-};
 /** The rules of composition: when each hook fires, what it gets, what it can answer, and what a throw means. */
 declare const HOOKS: {
   readonly input: {
@@ -360,71 +252,4 @@ declare const HOOKS: {
 };
 type Rows = typeof HOOKS;
 type HookName = keyof Rows;
-type SeesOf<N extends HookName> = Rows[N] extends HookTypes<infer Sees, unknown> ? Sees : never;
-type AnswerOf<N extends HookName> = Rows[N] extends {
-  readonly directives: readonly (infer K extends DirectiveKind)[];
-} ? DirectiveOf<K> : Rows[N] extends HookTypes<unknown, infer Answer> ? Answer : never;
-/** Slots hold a value; every other hook is a handler. */
-type SlotName = { [N in HookName]: [SeesOf<N>] extends [never] ? N : never; }[HookName];
-type HandledName = Exclude<HookName, SlotName>;
-type StateFor<N extends HookName, S> = [S] extends [undefined] ? object : {
-  readonly state: Rows[N]["state"] extends "write" ? StateCell<S> : StateView<S>;
-};
-type Around<N extends HandledName, S> = HandlerContext & Pick<Services, Rows[N]["services"][number]> & StateFor<N, S>;
-type HookEvent<N extends HandledName, S = undefined> = SeesOf<N> & Around<N, S>;
-type Many<A> = A | readonly A[];
-type Maybe<A, Sync> = Sync extends true ? A | void : Awaitable<A | void | undefined>;
-type SyncOf<N extends HookName> = Rows[N] extends {
-  readonly isSync: true;
-} ? true : false;
-type HookAnswer<N extends HandledName> = Rows[N]["family"] extends "observe" ? Awaitable<void> : Rows[N]["family"] extends "collect" | "gate" ? Maybe<Many<AnswerOf<N>>, SyncOf<N>> : Rows[N]["family"] extends "single" ? Awaitable<AnswerOf<N>> : Maybe<AnswerOf<N>, SyncOf<N>>;
-/** A handler that returns nothing has no opinion, in every family except `single`. */
-type Handler<N extends HandledName, S = undefined> = (event: HookEvent<N, S>) => HookAnswer<N>;
-type Order = "early" | "normal" | "late";
-interface Placed<H> {
-  /** Overrides the plugin's own order. */
-  readonly order?: Order | undefined;
-  readonly deadlineMs?: number | undefined;
-  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to return what was held back. */
-  readonly atEnd?: true | undefined;
-  readonly run: H;
-}
-type Handlers<H> = H | Placed<H> | readonly (H | Placed<H>)[];
-/** The hooks before and after a tool call. Their handlers can be limited to some tools. */
-type GateName = "beforeToolCall" | "afterToolCall";
-/** A tool, or the name of one. */
-type ToolRef = Tool<Any> | string;
-/** A call of one of these tools. `call.name` is the tool. */
-type CallOf<T> = T extends Tool<Any, infer Name, infer In> ? Omit<ToolCall, "name" | "input"> & {
-  readonly name: Name;
-  readonly input: unknown extends In ? Json : In;
-} : Omit<ToolCall, "name"> & {
-  readonly name: T & string;
-};
-type GateEvent<N extends GateName, S, T> = Omit<SeesOf<N>, "call"> & {
-  readonly call: CallOf<T>;
-} & Around<N, S>;
-/** A handler of a gate, with its order and its tools. */
-interface Gate<N extends GateName, S = undefined, T extends ToolRef = ToolRef> {
-  /** Overrides the plugin's own order. */
-  readonly order?: Order | undefined;
-  readonly deadlineMs?: number | undefined;
-  /**
-   * Calls the handler only for these tools. A tool matches by its name, from any source, also when it is granted under
-   * another name. The input of the call has passed the tool's schema. A call with an invalid input is settled before,
-   * and later handlers do not see it. `call.input` is what the model sent, so its type is the input of the schema,
-   * without defaults and transforms. Default: all calls, also calls with an invalid input.
-   */
-  readonly tools?: readonly T[] | undefined;
-  run(event: GateEvent<N, S, T>): HookAnswer<N>;
-}
-type Gates<N extends GateName, S, T extends ToolRef> = Handler<N, S> | Gate<N, S, T> | readonly (Handler<N, S> | Gate<N, S>)[];
-/** The gates of a plugin, typed by their tools. */
-interface Gated<S, Before extends ToolRef, After extends ToolRef> {
-  readonly beforeToolCall?: Gates<"beforeToolCall", S, Before> | undefined;
-  readonly afterToolCall?: Gates<"afterToolCall", S, After> | undefined;
-}
-/** All hooks but the gates. */
-type Ungated<S> = { readonly [N in Exclude<HandledName, GateName>]?: Rows[N]["family"] extends "single" ? Handler<N, S> | Placed<Handler<N, S>> | undefined : Handlers<Handler<N, S>> | undefined; } & { readonly [N in SlotName]?: (N extends "codeExecutor" ? CodeExecutor<S> : AnswerOf<N>) | undefined; };
-type Hooks<S = undefined> = Ungated<S> & Gated<S, ToolRef, ToolRef>;
-export { Compaction, CompactionSees, Gate, GateName, Gated, HOOKS, HookName, Hooks, Order, ToolRef, Ungated };
+export { HOOKS, HookName, HookTypes, Rows };

@@ -1,10 +1,11 @@
 import { Any, InputOf, OutputOf, Schema } from "../model/schema.js";
 import { Awaitable } from "../model/awaitable.js";
-import { JobsView, Services, TaskJob } from "./services.js";
+import { JobsView, TaskJob } from "./job-options.js";
 import { Json } from "../model/json.js";
 import { MonitorsView } from "./monitor.js";
 import { Optional } from "../model/known.js";
 import { Point } from "./point.js";
+import { Services } from "./services.js";
 import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";

@@ -6,8 +6,9 @@ import { ModelRequest, ToolDeclaration } from "../model/request.js";
 import { Point } from "./point.js";
 import { PromptPart } from "../model/prompt.js";
 import { ProtocolDriver } from "../turn/driver.js";
-import { Services, SessionReading } from "./services.js";
+import { Services } from "./services.js";
 import { SessionId, TurnId } from "../model/ids.js";
+import { SessionReading } from "./session-requests.js";
 import { TriggerDeclaration } from "./trigger.js";
 import { Usage } from "../model/usage.js";
 /** The session for which the protocol is called. */

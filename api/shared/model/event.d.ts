@@ -87,6 +87,10 @@ type Preview = Previewed & ({
 {
   readonly kind: "child";
   readonly event: SessionEvent;
+  /** The call of this turn that waits for the child, such as `r1.call.0`. */
+  readonly call?: EffectName;
+  /** For a subagent: the capability that the model called. */
+  readonly capability?: string;
 });
 /** A fact: it is in the store, has a cursor, and is never taken back. */
 type FactEvent = Fact & ({

@@ -46,6 +46,12 @@ interface TurnDetails extends Omit<TurnRecord, "outcome" | "code"> {
   /** The fact of its end. */
   readonly endedAs?: Cursor;
   readonly parentId?: SessionId;
+  /** The turn or the job that sent its input. Omitted if the app sent it. */
+  readonly sentBy?: {
+    readonly turnId: TurnId;
+  } | {
+    readonly jobId: JobId;
+  };
   /** Sessions that were created as children of its session while the turn was open. */
   readonly children: readonly SessionId[];
   readonly waits: readonly RecordedWait[];

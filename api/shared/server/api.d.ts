@@ -1,7 +1,7 @@
 import { AnyWait, Approval, Delivery } from "../runtime/waits.js";
 import { Attachment, TextPart } from "../model/message.js";
 import { CancelAnswer } from "../model/outcome.js";
-import { CancelledInput, WaitingInput } from "../runtime/session/handle.js";
+import { CancelledInput, WaitingInput } from "../runtime/session/public-api.js";
 import { Comparison, Node } from "../graph/history.js";
 import { CreatedSession, SavedStates } from "../kernel/created.js";
 import { JobRecord } from "../model/job.js";
@@ -254,6 +254,14 @@ interface Api {
     output: JsonObject;
   };
 }
+type RouteName = keyof Api;
+type QueryOf<N extends RouteName> = Api[N] extends {
+  query: infer Q;
+} ? Q : Record<never, never>;
+type BodyOf<N extends RouteName> = Api[N] extends {
+  body: infer B;
+} ? B : undefined;
+type OutputOf<N extends RouteName> = Api[N]["output"];
 /** The body of an error: `application/problem+json`. */
 interface Problem {
   readonly type: string;
@@ -264,4 +272,4 @@ interface Problem {
   /** Whether trying again can help, as the errors of Bowline have it. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }
-export { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait };
+export { Accepted, Api, BodyOf, Health, InputBody, NewSessionBody, OutputOf, Problem, PublicWait, QueryOf, RouteName };

@@ -47,5 +47,9 @@ interface ServerLimits {
   readonly streamsInAll?: number | undefined;
   /** Requests of one caller in a minute that change something. Default: 600. */
   readonly writesPerMinute?: number | undefined;
+  /** How long a client may take to send a request, in milliseconds, with `listen()`. Default: 30,000. */
+  readonly requestMs?: number | undefined;
+  /** A comment in each event stream this often keeps the connection open, in milliseconds. Default: 15,000. */
+  readonly beatMs?: number | undefined;
 }
 export { Page, Principal, ServerLimits, ServerOptions };

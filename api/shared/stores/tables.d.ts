@@ -3,10 +3,10 @@ import { CancelRequest } from "../model/outcome.js";
 import { EffectName, InputId, JobId, SessionId, TurnId, WaitId, WaitKey } from "../model/ids.js";
 import { Ended } from "./rows/ended.js";
 import { Entry } from "../model/node.js";
+import { InputContent, KeptJournal } from "./rows/codec.js";
 import { JobEvent } from "../model/job.js";
 import { JobLine, NewInput, PluginSnapshot, SessionChange, SessionOptions } from "./store.js";
 import { Json } from "../model/json.js";
-import { KeptJournal } from "./rows/codec.js";
 import { SessionConfig } from "../model/config.js";
 import { SubscriptionBody } from "./rows/trigger.js";
 import { TurnEvent } from "../turn/event.js";
@@ -173,7 +173,6 @@ interface TurnRow {
    */
   readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }
-type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
 /** Without it, the fact of the acceptance would have another time once the input is settled. */
 type SettledInput = Pick<NewInput, "at" | "metadata">;
 declare const TURN: Table<TurnRow, "all" | "append" | "aside" | "boundary" | "claim" | "free" | "id" | "injected" | "input" | "inputKey" | "opens" | "ready" | "session" | "waiting" | "withdrawn">;
@@ -318,7 +317,7 @@ interface JobLineRow {
 }
 declare const JOB_LINE: Table<JobLineRow, "job">;
 /** The line counters of a job, and the latest call that took lines. */
-interface JobSaidRow {
+interface JobLineCountsRow {
   readonly job: number;
   /** The number of the last line, even if that was dropped. */
   readonly last: number;
@@ -329,7 +328,7 @@ interface JobSaidRow {
   readonly since: number;
   readonly taken: number;
 }
-declare const JOB_SAID: Table<JobSaidRow, never>;
+declare const JOB_LINE_COUNTS: Table<JobLineCountsRow, never>;
 /** The columns that find a subscription, and its position. */
 interface SubscriptionRow {
   readonly n: number;
@@ -388,15 +387,15 @@ export {
   JOB_AWAIT,
   JOB_EVENT,
   JOB_LINE,
+  JOB_LINE_COUNTS,
   JOB_OWNER,
-  JOB_SAID,
   JOURNAL,
   JobAwaitRow,
   JobEventRow,
+  JobLineCountsRow,
   JobLineRow,
   JobOwnerRow,
   JobRow,
-  JobSaidRow,
   JournalRow,
   Kind,
   LEDGER,

@@ -1,9 +1,9 @@
 import { Amounts, Trial } from "./crash/plan.js";
+import { CrashBackendName } from "./crash/backends.js";
 import { CrashReport, Violation } from "./crash/report.js";
 import { CrashWorld, Orders } from "./crash/life.js";
 import { Optional } from "../model/known.js";
 import { Picture } from "./crash/picture.js";
-import { PlaceName } from "./crash/places.js";
 /** An app to be killed. It must be the default export of a separate module, which runs in child processes. */
 interface Scenario {
   /**
@@ -34,16 +34,16 @@ interface CrashOptions extends Optional<Amounts> {
   /** Arguments for `node` before the program, for example a loader. */
   readonly execArgv?: readonly string[] | undefined;
   /** Called after each trial with its violations. */
-  readonly onTrial?: ((told: TrialTold) => void) | undefined;
-  /** Where the scenarios run: a place of the kit by name, or the URL of a module with one. Default: `sqlite`. */
-  readonly place?: PlaceName | URL | undefined;
+  readonly onTrial?: ((told: TrialResult) => void) | undefined;
+  /** Where the scenarios run: a crash backend of the kit by name, or the URL of a module with one. Default: `sqlite`. */
+  readonly place?: CrashBackendName | URL | undefined;
   /**
-   * A module that exports `store(store)` or `host(host)`, which wrap those of the place: to test the kit with broken
+   * A module that exports `store(store)` or `host(host)`, which wrap those of the backend: to test the kit with broken
    * ones.
    */
   readonly around?: URL | undefined;
 }
-interface TrialTold {
+interface TrialResult {
   readonly scenario: string;
   readonly trial: Trial;
   readonly violations: readonly Violation[];

@@ -119,11 +119,11 @@ export class LocalRun implements TurnRun {
     for (let index = 0; index < dropped.length; index++) this.#close(dropped[index] as EffectName)?.abort();
     let isGrace = false;
     for (let index = 0; index < effects.length; index++) {
-      const held = new OpenEffect(effects[index] as Effect, this.#openedAt);
-      if (this.#open.length === 0) this.#open = [held];
-      else this.#open.push(held);
-      if (held.effect.name === GRACE) isGrace = true;
-      this.begin(held);
+      const openEffect = new OpenEffect(effects[index] as Effect, this.#openedAt);
+      if (this.#open.length === 0) this.#open = [openEffect];
+      else this.#open.push(openEffect);
+      if (openEffect.effect.name === GRACE) isGrace = true;
+      this.begin(openEffect);
     }
     if (isGrace) this.#abortWork();
   }
@@ -149,11 +149,11 @@ export class LocalRun implements TurnRun {
   #close(name: EffectName): OpenEffect | undefined {
     const open = this.#open;
     for (let index = 0; index < open.length; index++) {
-      const held = open[index] as OpenEffect;
-      if (held.effect.name !== name) continue;
+      const openEffect = open[index] as OpenEffect;
+      if (openEffect.effect.name !== name) continue;
       const last = open.pop() as OpenEffect;
-      if (last !== held) open[index] = last;
-      return held;
+      if (last !== openEffect) open[index] = last;
+      return openEffect;
     }
     return undefined;
   }
@@ -215,7 +215,8 @@ export class LocalRun implements TurnRun {
   }
 
   #abortWork(): void {
-    for (const held of [...this.#open]) if (held.effect.kind !== "sleep" && held.effect.kind !== "wait") held.abort();
+    for (const openEffect of [...this.#open])
+      if (openEffect.effect.kind !== "sleep" && openEffect.effect.kind !== "wait") openEffect.abort();
   }
 
   protected arrive(event: TurnEvent): void {
@@ -238,9 +239,9 @@ export class LocalRun implements TurnRun {
   protected hand(event: TurnEvent): boolean {
     this.#openedAt = event.at;
     if (!("effect" in event)) return true;
-    const held = this.#close(event.effect);
-    if (held !== undefined) {
-      if (event.kind === "resolved") held.abort(); // Stops the timer of the timeout.
+    const openEffect = this.#close(event.effect);
+    if (openEffect !== undefined) {
+      if (event.kind === "resolved") openEffect.abort(); // Stops the timer of the timeout.
       if (event.spawns !== undefined) this.spawn(event);
       return true;
     }
@@ -424,7 +425,7 @@ export class LocalRun implements TurnRun {
   protected end(): void {
     this.isOver = true;
     this.#runs.delete(this);
-    if (this.#open.length > 0) for (const held of this.#open.splice(0)) held.abort(this.#lost);
+    if (this.#open.length > 0) for (const openEffect of this.#open.splice(0)) openEffect.abort(this.#lost);
   }
 
   async leave(): Promise<void> {

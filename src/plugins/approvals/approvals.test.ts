@@ -47,9 +47,13 @@ const refunding = (order: string, eur: number) => calls("refund", { order, eur }
 const MONEY = "It moves money.";
 const ASKS = { rules: [{ tool: "refund", verdict: "ask", reason: MONEY }] } as const;
 
-type Said = Parameters<Runtime["waits"]["resolve"]>[1];
+type Resolution = Parameters<Runtime["waits"]["resolve"]>[1];
 /** Answers what the turn asks, in order; what is left unanswered is asked in vain. Gives the questions. */
-async function answering(runtime: Runtime, turn: Turn<unknown>, ...said: readonly Said[]): Promise<readonly string[]> {
+async function answering(
+  runtime: Runtime,
+  turn: Turn<unknown>,
+  ...said: readonly Resolution[]
+): Promise<readonly string[]> {
   const asked: string[] = [];
   for await (const each of turn) {
     let event: typeof each = each;
@@ -77,7 +81,7 @@ async function playing(
   options: ApprovalsOptions,
   tools: readonly Tool[],
   replies: readonly ReturnType<typeof calls>[],
-  said: readonly Said[] = [],
+  said: readonly Resolution[] = [],
   plugins: readonly Plugin[] = [],
 ) {
   const model = scripted(...replies.flatMap((reply) => [reply, says("Done.")]));
@@ -426,7 +430,7 @@ test.each<readonly [string, ApprovalsOptions["decide"], string]>([
 
 // ── Of one session ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("T9 a session has rules of its own, also in the next process; the function of the runtime counts there too", async () => {
+test("T9 a session has separate rules, also in the next process; the function of the runtime counts there too", async () => {
   const path = file();
   const { refund, made } = refunds();
   const installed = approvals({
@@ -477,7 +481,7 @@ describe.each(STORES)("on %s", (_, make) => {
   });
 });
 
-test("T9 the history says who was asked, who answered, what was edited and what really ran, and a fresh process reads it", async () => {
+test("T9 the history shows who was asked, who answered, the edits and the call that really ran, and a fresh process reads it", async () => {
   const path = file();
   const { refund, made } = refunds();
   const rounds = definePlugin({
@@ -536,7 +540,7 @@ test("T9 the history says who was asked, who answered, what was edited and what 
 /** The calls that were asked about, when these are made one after the other and all answered the same way. */
 async function askedAbout(
   options: Omit<ApprovalsOptions, "rules">,
-  said: Said,
+  said: Resolution,
   ...made: readonly ReturnType<typeof calls>[]
 ) {
   const { refund } = refunds();
@@ -572,7 +576,7 @@ test("T9 with `remembers: tool` an answer reaches all calls of the tool, with `n
   expect((await askedAbout({ remembers: "nothing" }, APPROVED, ...same)).asked).toHaveLength(2);
 });
 
-test("T9 a rule has a reach of its own; an answer for one reason is none for another, and a rule that denies is not overruled", async () => {
+test("T9 a rule has a separate reach; an answer for one reason does not count for another, and a rule that denies is not overruled", async () => {
   const { refund, made } = refunds();
   const { asked, results } = await playing(
     {
@@ -616,7 +620,7 @@ test("T9 of an approval with other arguments, those are remembered and not the o
   expect(made).toEqual(["a 40", "a 40"]);
 });
 
-test("T9 an answer is remembered as long as it says, counted from when it was given", async () => {
+test("T9 an answer is remembered for the duration that it contains, counted from the time of the answer", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const { refund } = refunds();
   const turns = 3;
@@ -633,7 +637,7 @@ test("T9 an answer is remembered as long as it says, counted from when it was gi
   expect(await within(go())).toHaveLength(1);
 });
 
-test("T9 who looks on is told when a remembered answer was used, and by whom it was given", async () => {
+test("T9 an observer is notified when a remembered answer was used, with the person who gave it", async () => {
   const { refund } = refunds();
   const model = scripted(refunding("a", 5), says("Done."), refunding("a", 5), says("Done."));
   await using world = await open(model, { tools: [refund], plugins: [approvals(ASKS)] });
@@ -756,7 +760,7 @@ test("T9 the calls of a batch are asked about one by one; the batch itself is no
   ]);
 });
 
-test("T9 the policy holds with typed gates of other plugins: the strictest wins, whoever comes first", async () => {
+test("T9 the policy holds with typed gates of other plugins: the strictest wins, in any order", async () => {
   const { refund, made } = refunds();
   const typed = definePlugin({
     id: "a/typed",
@@ -819,7 +823,7 @@ test("T9 the calls of agents are asked about, by their own sessions, and the par
 
 // ── Time and restarts ───────────────────────────────────────────────────────────────────────────────────────────────
 
-test("T9 D4 nobody answers in time: the call is denied, and the history says so; what comes later is refused", async () => {
+test("T9 D4 if nobody answers in time, the call is denied and the history shows it; a later answer is refused", async () => {
   const { refund, made } = refunds();
   const model = scripted(refunding("a", 5), says("Done."));
   await using world = await open(model, { tools: [refund], plugins: [approvals({ ...ASKS, waitMs: 30 })] });

@@ -67,15 +67,15 @@ export async function bind(state: StateCell<CodeState>, values: Values): Promise
   const all = { ...state.get().bindings, ...added };
   const { length } = Object.keys(all);
   if (length > NAMES_MAX) throw new RangeError(`The session would have ${length} values, and may have ${NAMES_MAX}.`);
-  state.update((kept) => ({ ...kept, bindings: all }));
+  state.update((saved) => ({ ...saved, bindings: all }));
 }
 
 export function unbind(state: StateCell<CodeState>, names: readonly string[]): void {
   const { bindings: before = {} } = state.get();
   for (const name of names) if (Object.hasOwn(before, name)) state.blobs.remove(blobOf(name));
   const left = Object.entries(before).filter(([name]) => !names.includes(name));
-  state.update(({ bindings: _, ...kept }) =>
-    left.length === 0 ? kept : { ...kept, bindings: Object.fromEntries(left) },
+  state.update(({ bindings: _, ...saved }) =>
+    left.length === 0 ? saved : { ...saved, bindings: Object.fromEntries(left) },
   );
 }
 
@@ -117,8 +117,8 @@ function keptValue(value: Json, json: string): StoredValue {
 
 /** The code continues with another task: the seed of that task is kept for its first cell. */
 export async function keepSeed(state: StateCell<CodeState>, seed: Json | undefined): Promise<void> {
-  const kept = seed === undefined ? undefined : await put(state, SEED, seed);
-  setSeed(state, kept && { ...kept, isNew: true });
+  const saved = seed === undefined ? undefined : await put(state, SEED, seed);
+  setSeed(state, saved && { ...saved, isNew: true });
 }
 
 /**
@@ -140,7 +140,7 @@ export function hasAnotherTask(since: string | undefined, [first]: readonly Mess
 export function setSeed(state: StateCell<CodeState>, seed: CodeState["seed"]): void {
   if (JSON.stringify(seed) === JSON.stringify(state.get().seed)) return;
   if (seed === undefined && state.blobs.names().includes(SEED)) state.blobs.remove(SEED);
-  state.update(({ seed: _, ...kept }) => (seed === undefined ? kept : { ...kept, seed }));
+  state.update(({ seed: _, ...saved }) => (seed === undefined ? saved : { ...saved, seed }));
 }
 
 // ── What the code has ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,11 +193,11 @@ export class Bindings {
     const unbinds = Object.keys(heap).filter((name) => !Object.hasOwn(this.all, name));
     const binds: GuestValue[] = [];
     const digests: string[] = [];
-    for (const [name, kept] of Object.entries(this.all)) {
-      if (Object.hasOwn(heap, name) && heap[name] === kept.digest) continue;
-      const value = kept.isNear ? await this.read(name) : undefined;
-      binds.push(value === undefined ? { name, ...sizeOf(kept) } : { name, value }); // bindings-2
-      digests.push(kept.digest);
+    for (const [name, saved] of Object.entries(this.all)) {
+      if (Object.hasOwn(heap, name) && heap[name] === saved.digest) continue;
+      const value = saved.isNear ? await this.read(name) : undefined;
+      binds.push(value === undefined ? { name, ...sizeOf(saved) } : { name, value }); // bindings-2
+      digests.push(saved.digest);
     }
     return { ...(binds.length === 0 ? {} : { binds, digests }), ...(unbinds.length === 0 ? {} : { unbinds }) };
   }
@@ -210,6 +210,9 @@ export type Changes = Pick<Surroundings, "binds" | "unbinds"> & { readonly diges
 
 /** What a heap has after these changes. */
 export function boundAfter(heap: Digests, { binds = [], digests = [], unbinds = [] }: Changes): Digests {
-  const kept = Object.entries(heap).filter(([name]) => !unbinds.includes(name));
-  return { ...Object.fromEntries(kept), ...Object.fromEntries(binds.map(({ name }, at) => [name, digests[at] ?? ""])) };
+  const saved = Object.entries(heap).filter(([name]) => !unbinds.includes(name));
+  return {
+    ...Object.fromEntries(saved),
+    ...Object.fromEntries(binds.map(({ name }, at) => [name, digests[at] ?? ""])),
+  };
 }

@@ -231,7 +231,7 @@ async function noteEnd(progress: Progress, { state, messages }: Context): Promis
   const variables = { ...(since === undefined ? {} : { since }), list };
   const { variables: before = { list: [] } } = state.get();
   if (JSON.stringify(before.list) === JSON.stringify(list) && (list.length === 0 || before.since === since)) return;
-  state.update(({ variables: _, ...kept }) => (list.length === 0 ? kept : { ...kept, variables }));
+  state.update(({ variables: _, ...saved }) => (list.length === 0 ? saved : { ...saved, variables }));
 }
 
 /** The answer with what a replay needs: the tools that were meant, and what the segment was given. */

@@ -5,7 +5,7 @@ import { codeSignature, cutAt, toolIndexer } from "../../tools/search/index.ts";
 import { TEXTS } from "./texts.ts";
 import { CodeTools, isCallable } from "./tools.ts";
 
-type Place = Pick<CodeContext<unknown>, "catalog" | "membership">;
+type SearchContext = Pick<CodeContext<unknown>, "catalog" | "membership">;
 
 const FOUND_MAX = 8;
 const DESCRIPTION_CHARS_MAX = 600;
@@ -16,7 +16,7 @@ const indexOf = toolIndexer();
 /** `values`: names that are not modules for code, because they stand for something else. */
 export async function searchTools(
   words: string,
-  { catalog, membership }: Place,
+  { catalog, membership }: SearchContext,
   values: readonly string[],
 ): Promise<Json> {
   const all = catalog.list();
@@ -54,7 +54,7 @@ export async function searchTools(
 }
 
 /** False for a tool that is gone by now, or belongs to this turn only. */
-function isOpened(membership: Place["membership"], name: string): boolean {
+function isOpened(membership: SearchContext["membership"], name: string): boolean {
   try {
     membership.set(name, "callable");
     return true;

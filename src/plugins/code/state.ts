@@ -101,8 +101,8 @@ export async function keepImage(
   await state.blobs.put(nameOf(keeps), delta);
   for (let index = keeps + 1; index < deltas; index++) state.blobs.remove(nameOf(index));
   const isBound = Object.keys(bound).length > 0;
-  state.update((kept) => ({
-    ...kept,
+  state.update((saved) => ({
+    ...saved,
     cells,
     image: { engine, deltas: keeps + 1, ...(isBound ? { bound } : {}) },
   }));
@@ -111,5 +111,5 @@ export async function keepImage(
 /** What was given to the code stays: it is given to the next heap, too. */
 export function forgetImage(state: StateCell<CodeState>, cells: number, resets: number): void {
   for (const name of state.blobs.names()) if (name.startsWith(HEAP)) state.blobs.remove(name);
-  state.update(({ image: _, variables: __, ...kept }) => ({ ...kept, cells, resets }));
+  state.update(({ image: _, variables: __, ...saved }) => ({ ...saved, cells, resets }));
 }

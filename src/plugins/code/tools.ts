@@ -61,11 +61,11 @@ export const isCallable = ({ availability = "callable" }: ToolManifest): boolean
 
 /** Keeps what was made of the latest list: the same one comes with every segment. */
 export function toolsKeeper(): (tools: readonly ToolManifest[], values: readonly string[]) => CodeTools {
-  let kept: { readonly of: readonly ToolManifest[]; readonly values: string; readonly tools: CodeTools } | undefined;
+  let cached: { readonly of: readonly ToolManifest[]; readonly values: string; readonly tools: CodeTools } | undefined;
   return (tools, values) => {
     const key = values.join();
-    if (kept?.of !== tools || kept.values !== key)
-      kept = { of: tools, values: key, tools: new CodeTools(tools, values) };
-    return kept.tools;
+    if (cached?.of !== tools || cached.values !== key)
+      cached = { of: tools, values: key, tools: new CodeTools(tools, values) };
+    return cached.tools;
   };
 }

@@ -5,25 +5,25 @@ import { bindings, describedOf, hasAnotherTask } from "./bindings.ts";
 import type { CodeState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
-interface Place extends Pick<CodeContext<CodeState>, "extension"> {
+interface VariablesContext extends Pick<CodeContext<CodeState>, "extension"> {
   readonly state: StateView<CodeState>;
   readonly session: { read(): { readonly messages: readonly Message[] } };
 }
 
 /** Nothing where there is nothing to tell, so that a turn without code is prepared once. */
-export function variablesPart(place: Place): PromptPart | undefined {
-  const { variables, bindings: kept, seed } = place.state.get();
-  if (variables === undefined && kept === undefined && seed === undefined && place.extension(bindings) === undefined)
+export function variablesPart(place: VariablesContext): PromptPart | undefined {
+  const { variables, bindings: saved, seed } = place.state.get();
+  if (variables === undefined && saved === undefined && seed === undefined && place.extension(bindings) === undefined)
     return undefined;
   return { slot: "environment", title: TEXTS.variables, text: linesOf(place).join("\n"), isVolatile: true };
 }
 
-function linesOf({ state, session, extension }: Place): readonly string[] {
-  const { variables, bindings: kept, seed } = state.get();
+function linesOf({ state, session, extension }: VariablesContext): readonly string[] {
+  const { variables, bindings: saved, seed } = state.get();
   const turn = extension(bindings);
   const { messages } = session.read();
   const hasSeed = seed !== undefined && (seed.isNew === true || !hasAnotherTask(seed.since, messages));
-  const values = { ...kept, ...(turn === undefined ? {} : describedOf(turn)), ...(hasSeed ? { seed } : {}) };
+  const values = { ...saved, ...(turn === undefined ? {} : describedOf(turn)), ...(hasSeed ? { seed } : {}) };
   const given = Object.entries(values).map(([name, value]) =>
     value.isNear ? TEXTS.near(name, value.shown) : TEXTS.far(name, value.shown, value.length),
   );

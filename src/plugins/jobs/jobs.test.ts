@@ -55,7 +55,7 @@ const KEPT = [
 ] as const;
 
 describe.each(KEPT)("%s", (_, make, parks) => {
-  test("J2 J3 E3 a turn waits for jobs without holding anything, and goes on with what they came to", async () => {
+  test("J2 J3 E3 a turn waits for jobs without holding anything, and resumes with their results", async () => {
     const store = make();
     await using runtime = await running({
       store,
@@ -88,7 +88,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     expect(only(await events, "toolEnded")).toHaveLength(1);
   });
 
-  test("J2 a wait for any ends with the first, also with one that is idle, and the others go on", async () => {
+  test("J2 a wait for any ends with the first job, also with an idle one, and the other jobs continue", async () => {
     const store = make();
     await using runtime = await running({
       store,
@@ -108,7 +108,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     expect(await session.jobs.get("one")).toMatchObject({ state: "running" });
   });
 
-  test("J2 a wait whose time is over tells how things stand", async () => {
+  test("J2 a wait that reaches its timeout returns the current states", async () => {
     await using runtime = await running({
       store: make(),
       plugins,
@@ -149,7 +149,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
     ]);
   });
 
-  test("J2 a turn that is cancelled while it waits ends, and the jobs go on", async () => {
+  test("J2 a turn that is cancelled while it waits ends, and the jobs continue", async () => {
     const store = make();
     await using runtime = await running({
       store,
@@ -168,7 +168,7 @@ describe.each(KEPT)("%s", (_, make, parks) => {
   });
 });
 
-test("J2 J3 E3 a turn that waits for a job goes on in another process, where the job ends", async () => {
+test("J2 J3 E3 a turn that waits for a job resumes in another process, where the job ends", async () => {
   const path = file();
   const model = recited(waits(["one"]), says("Done."));
   const first = await runningOn(path, { plugins, model, limits: LIMITS });
@@ -220,7 +220,7 @@ test("J2 an id that is unknown, of another session, or of a hidden job is refuse
   for (const id of ["theirs", "secret"]) expect(await runtime.jobs.get(id)).toMatchObject({ state: "running" });
 });
 
-test("J2 jobs_stop ends a job for good, answers its record, and leaves one alone that is over", async () => {
+test("J2 jobs_stop ends a job for good, answers its record, and leaves an ended job alone", async () => {
   let reason: unknown;
   await using runtime = await running({
     plugins,
@@ -311,7 +311,7 @@ test("J2 of thousands of jobs a bounded part is listed and shown in the prompt, 
   expect(lines.at(-1)).toContain("jobs_list");
 }, 20_000);
 
-test("J2 the prompt tells which jobs run now, in every round", async () => {
+test("J2 the prompt lists the running jobs in every round", async () => {
   let runtime: Runtime;
   const model = cast({
     Go: [
@@ -344,7 +344,7 @@ test("J2 J8 an agent whose session is not there any more is not waited for", asy
 });
 
 describe.each(KEPT)("with agents, %s", (_, make) => {
-  test("J2 J3 J8 an agent is waited for until its turn is over, beside other jobs", async () => {
+  test("J2 J3 J8 a turn waits for an agent until the turn of the agent ends, beside other jobs", async () => {
     const gate = Promise.withResolvers<void>();
     const wait: Line = ({ messages }) =>
       waits([...(JSON.stringify(messages).match(/agt_[\w-]{16}/g) ?? []).slice(0, 1), "one"]);

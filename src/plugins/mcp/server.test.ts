@@ -122,7 +122,7 @@ describe.each(ways)("a server over %s", (_, start) => {
     expect(meta["bowline/idempotencyKey"]).toBe("key-1");
   });
 
-  test("E2: progress is told, and so is a cancel", async () => {
+  test("E2: the caller receives progress, and the server receives a cancel", async () => {
     const notes: unknown[] = [];
     expect(await call(server, "steps", { count: 3, everyMs: 20 }, { progress: (note) => notes.push(note) })).toBe(
       "3 steps",
@@ -139,7 +139,7 @@ describe.each(ways)("a server over %s", (_, start) => {
     await expect.poll(() => call(server, "cancelled")).toBe(String(before + 1));
   });
 
-  test("E2: a list that changed is told to who watches, and read", async () => {
+  test("E2: observers are notified of a changed list, and the list is read again", async () => {
     expect(await names(server)).not.toContain("mcp__s__grown");
     const told = changed(server);
     await call(server, "grow");
@@ -160,7 +160,7 @@ describe.each(ways)("a server over %s", (_, start) => {
     expect(await call(server, "echo", { text: "again" })).toBe("echo: again");
   });
 
-  test("E2: a call that takes too long in all fails, and the server is told", async () => {
+  test("E2: a call that exceeds its total time fails, and the server is notified", async () => {
     const before = Number(await call(server, "cancelled"));
     const { happened, tell } = signalled();
     stopTimers();
@@ -279,7 +279,7 @@ test("E2: a schema made to take for ever costs a quarter of a second", async () 
   expect(await (await tool(server, "nowhere")).check({})).toMatchObject({ ok: true });
 });
 
-test("E2: how a tool may be repeated follows what its server says of it", async () => {
+test("E2: the server's description of a tool decides how the tool can be repeated", async () => {
   const server = open({ url: shared.url, isSerial: true });
   expect((await tool(server, "echo")).policy).toEqual({ isSerial: true, onInterrupt: "fail" });
   expect((await tool(server, "count")).policy).toMatchObject({ retry: { policy: "idempotent" } });
@@ -289,7 +289,7 @@ test("E2: how a tool may be repeated follows what its server says of it", async 
 
 // ── Servers that are not there ──────────────────────────────────────────────────────────────────────────────────────
 
-test("E2: a command that does not exist offers nothing at once, and says why", async () => {
+test("E2: a command that does not exist offers nothing at once, and the status has the reason", async () => {
   const server = open({ command: "no-such-command-of-mine", connectMs: 60_000 });
   expect(await names(server)).toEqual([]);
   expect(server.status).toMatchObject({
@@ -303,7 +303,7 @@ test("E2: a command that does not exist offers nothing at once, and says why", a
   });
 });
 
-test("E2: a server that exits at once says its last words", async () => {
+test("E2: if a server exits at once, the status has its last words", async () => {
   const server = open({ command: process.execPath, args: ["-e", "console.error('No token.'); process.exit(7)"] });
   expect(await names(server)).toEqual([]);
   expect(server.status).toMatchObject({
@@ -322,7 +322,7 @@ test("E2: nobody listens at a url", async () => {
   expect(server.status).toMatchObject({ state: "down", problem: { code: "mcp.unreachable" } });
 });
 
-test("E2: a server that wants credentials says so in the status", async () => {
+test("E2: the status shows that a server wants credentials", async () => {
   const http = createServer((_, response) => response.writeHead(401).end("no token"));
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
@@ -384,7 +384,7 @@ test("E2: without its package the state is failed, with how to install it, and t
   ]);
 });
 
-test("E2: lines on stdout that are no messages are ignored and kept; so is the end of stderr", async () => {
+test("E2: lines on stdout that are not messages are ignored and kept; so is the end of stderr", async () => {
   const server = open(fixture("stdio", "chatty"));
   await call(server, "shout");
   await expect.poll(() => server.status.stderr).toContain("last words");
@@ -403,7 +403,7 @@ test("E2: a process is given little of the environment, and what it is meant to 
 
 // ── Servers that go ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("E2: a process killed during a call fails it and says so; the next call finds a new one", async () => {
+test("E2: a process that is killed during a call fails the call with its reason; the next call finds a new process", async () => {
   const server = open(fixture("stdio"));
   const before = await names(server);
   const pid = Number(await call(server, "pid"));
@@ -455,7 +455,7 @@ test("E2: an HTTP server that was restarted has forgotten the session: the call 
   expect(await call(server, "echo", { text: "two" })).toBe("echo: two");
 });
 
-test("E2: a call to a server that stays away fails after connectMs and says that nothing was done", async () => {
+test("E2: a call to a server that stays away fails after connectMs, and the error states that nothing was done", async () => {
   const remote = await serve("http");
   const server = open({ url: remote.url });
   const echo = await tool(server, "echo");
@@ -467,7 +467,7 @@ test("E2: a call to a server that stays away fails after connectMs and says that
   await failed;
 });
 
-test("E2: while a call over HTTP is silent the server is asked whether it still knows us", async () => {
+test("E2: while a call over HTTP is silent, a probe asks the server if the session still exists", async () => {
   const { happened: called, tell } = signalled();
   const http = createServer((request, response) => {
     let body = "";
@@ -499,7 +499,7 @@ test("E2: while a call over HTTP is silent the server is asked whether it still 
   http.close();
 });
 
-test("E2: a server that lets three calls run out and does not answer a probe is started anew", async () => {
+test("E2: a server that lets three calls time out and does not answer a probe is restarted", async () => {
   const server = open({ ...raw("deaf", [{ name: "wait", inputSchema: { type: "object" } }]), totalMs: 50 });
   await names(server);
   const { pid } = server.status;

@@ -169,7 +169,7 @@ test("J4 commands run where the options say, with what they add to the environme
     expect(await codeOf(() => running({ plugins: [monitors(options as never)] }))).toBe("plugin.options");
 });
 
-test("J4 the prompt tells which monitors run now, in every round", async () => {
+test("J4 the prompt lists the running monitors in every round", async () => {
   const model = cast({
     Go: [
       watches({ id: "log", label: "The\nlog", command: "sleep 600", isPersistent: true }),

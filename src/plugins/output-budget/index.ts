@@ -26,7 +26,7 @@ export interface OutputBudgetOptions {
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",
   options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
-  state: optionsSchema<unknown, Kept>((given) => ({ kept: given.texts("kept", []) })),
+  state: optionsSchema<unknown, BudgetState>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
     // Texts are kept here, because `projectResult` cannot change state; late, so that the kept result is the one that
     // other plugins leave.
@@ -45,9 +45,9 @@ export const outputBudget = definePlugin({
               isKept: () => true,
             });
             for (const [id, data] of cut) await state.blobs.put(id, data);
-            const kept = [...state.get().kept.filter((id) => !cut.has(id)), ...cut.keys()];
-            for (const id of kept.slice(0, -keptMax)) state.blobs.remove(id);
-            state.update(() => ({ kept: kept.slice(-keptMax) }));
+            const keptIds = [...state.get().kept.filter((id) => !cut.has(id)), ...cut.keys()];
+            for (const id of keptIds.slice(0, -keptMax)) state.blobs.remove(id);
+            state.update(() => ({ kept: keptIds.slice(-keptMax) }));
           } catch {
             // Failing to keep the tail must not fail the call: `projectResult` then reports that the rest is not kept.
           }
@@ -123,7 +123,7 @@ interface Settings extends Room {
   readonly keptMax: number;
   keepOf(tool: string): Keep;
 }
-interface Kept {
+interface BudgetState {
   /** Ids of the texts that can be read, oldest first. */
   readonly kept: readonly string[];
 }

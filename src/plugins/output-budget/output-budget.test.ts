@@ -124,7 +124,7 @@ describe("what is shown", () => {
     expect(failure).toContain("No.");
   });
 
-  test("T10 of a result with too many lines the head is shown, and a last line says what was left out", async () => {
+  test("T10 of a result with too many lines the model sees the head, and a last line states what was left out", async () => {
     const text = numbered(1_000);
     const model = scripted(calls("fetch"), says("Done."));
     await using world = await open(model, [gives(text)]);
@@ -475,7 +475,7 @@ describe("windows", () => {
   );
   const room = fc.record({ bytesMax: fc.integer({ min: 16, max: 200 }), linesMax: fc.integer({ min: 1, max: 20 }) });
 
-  test("T10 both windows fit their room, are whole characters, and are as long as the rule says", () => {
+  test("T10 both windows fit their room, are whole characters, and are as long as the rule requires", () => {
     fc.assert(
       fc.property(text, room, (pieces, { bytesMax, linesMax }) => {
         const whole = pieces.join("");

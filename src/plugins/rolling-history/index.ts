@@ -42,16 +42,16 @@ export const rollingHistory = definePlugin({
     const look = ({ session, state }: Looking) => {
       const { messages } = session.read();
       const frame = frameOf(messages);
-      const kept = meter.correct(state.get(), frame, window / 50);
-      const isFull = sizeOf(messages, kept) >= pruneAt * window && prune(messages, keepTurns) !== messages;
-      const isNew = isFull && shown(messages, kept) === messages;
-      const next = isNew ? { ...kept, frame, error: kept.frame === frame ? kept.error : 0, isPruned: true } : kept;
+      const saved = meter.correct(state.get(), frame, window / 50);
+      const isFull = sizeOf(messages, saved) >= pruneAt * window && prune(messages, keepTurns) !== messages;
+      const isNew = isFull && shown(messages, saved) === messages;
+      const next = isNew ? { ...saved, frame, error: saved.frame === frame ? saved.error : 0, isPruned: true } : saved;
       if (next !== state.get()) state.update(() => next);
       return auto && needsRoom(messages, next) ? compactHistory() : undefined;
     };
 
-    const needsRoom = (messages: readonly Message[], kept: HistoryState): boolean => {
-      if (sizeOf(shown(messages, kept), kept) <= window - reserve) {
+    const needsRoom = (messages: readonly Message[], saved: HistoryState): boolean => {
+      if (sizeOf(shown(messages, saved), saved) <= window - reserve) {
         tried = 0;
         return false;
       }
@@ -90,8 +90,8 @@ export const rollingHistory = definePlugin({
           description: "How much of the window the next request takes, about.",
           run: ({ session, state }): HistoryMeasure => {
             const { messages } = session.read();
-            const kept = meter.correct(state.get(), frameOf(messages), 0);
-            const tokens = Math.max(0, Math.round(sizeOf(shown(messages, kept), kept)));
+            const saved = meter.correct(state.get(), frameOf(messages), 0);
+            const tokens = Math.max(0, Math.round(sizeOf(shown(messages, saved), saved)));
             return { tokens, window, share: tokens / window };
           },
         }),

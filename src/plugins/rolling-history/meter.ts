@@ -41,14 +41,14 @@ export class Meter {
    * The state with newer measures. It is the same object when they differ by `littleTokens` at most, which saves a
    * write.
    */
-  correct(kept: HistoryState, frame: string | null, littleTokens: number): HistoryState {
+  correct(saved: HistoryState, frame: string | null, littleTokens: number): HistoryState {
     const better = (known: number | undefined, before: number): number =>
       known === undefined || Math.abs(known - before) <= littleTokens ? before : known;
-    const isSame = kept.frame === frame;
-    const around = better(this.#around, kept.around);
-    const error = better(this.#frame === frame ? this.#error : undefined, isSame ? kept.error : 0);
-    const isPruned = isSame && kept.isPruned;
-    if (around === kept.around && (isSame ? error === kept.error : error === 0)) return kept;
+    const isSame = saved.frame === frame;
+    const around = better(this.#around, saved.around);
+    const error = better(this.#frame === frame ? this.#error : undefined, isSame ? saved.error : 0);
+    const isPruned = isSame && saved.isPruned;
+    if (around === saved.around && (isSame ? error === saved.error : error === 0)) return saved;
     return { around, frame, error, isPruned };
   }
 }

@@ -19,9 +19,9 @@ const pruned = new WeakMap<Message, Message>();
  * are none.
  */
 export function prune(messages: readonly Message[], keepTurns: number): readonly Message[] {
-  const kept = beginningOf(messages, keepTurns);
-  if (!messages.slice(0, kept).some(hasAttachment)) return messages;
-  return messages.map((message, index) => (index < kept && hasAttachment(message) ? prunedOf(message) : message));
+  const firstKept = beginningOf(messages, keepTurns);
+  if (!messages.slice(0, firstKept).some(hasAttachment)) return messages;
+  return messages.map((message, index) => (index < firstKept && hasAttachment(message) ? prunedOf(message) : message));
 }
 
 /** The index where the user's latest `turns` turns begin. Messages that follow each other count as one turn. */

@@ -29,14 +29,14 @@ import { tokensIn, tokensOf, tokensOfRequest } from "./tokens.ts";
 
 // ── A model with a window ───────────────────────────────────────────────────────────────────────────────────────────
 
-type Said = readonly ModelPart[] | ProviderFailure;
+type ModelAnswer = readonly ModelPart[] | ProviderFailure;
 interface Playing {
   /** Tokens. A longer request fails with an overflow. */
   readonly window?: number;
   /** The window for summaries, in tokens. Default: the same. */
   readonly summariesMax?: number;
-  readonly reply?: (request: ModelRequest, asked: number) => Said;
-  readonly summary?: (prompt: string, asked: number) => Said;
+  readonly reply?: (request: ModelRequest, asked: number) => ModelAnswer;
+  readonly summary?: (prompt: string, asked: number) => ModelAnswer;
   /** The tokens that the model reports for a request. */
   readonly reports?: (tokens: number) => number;
 }
@@ -61,14 +61,14 @@ function windowed(playing: Playing = {}): Windowed {
   const { window = Infinity, summariesMax = window, reply, summary, reports = (tokens) => tokens } = playing;
   const turns: ModelRequest[] = [];
   const summaries: string[] = [];
-  const play = (request: ModelRequest): Said => {
+  const play = (request: ModelRequest): ModelAnswer => {
     const size = sizeOf(request);
     if (size > (isForSummary(request) ? summariesMax : window)) {
       if (!isForSummary(request)) model.overflows++;
       else model.summaryOverflows++;
       return new ProviderFailure({ class: "context-overflow", message: `${Math.ceil(size)} tokens are too long.` });
     }
-    let said: Said;
+    let said: ModelAnswer;
     if (isForSummary(request)) {
       summaries.push(wordsIn(request.messages.at(-1)));
       if (!/^Part (?!1 )\d+ of/m.test(summaries.at(-1) as string)) model.compactions++;
@@ -125,7 +125,7 @@ const read = defineTool({
 /** A model that reads one page after the other up to `pages`, then answers. */
 const reads =
   (pages: number) =>
-  ({ messages }: ModelRequest): Said => {
+  ({ messages }: ModelRequest): ModelAnswer => {
     const page = Math.max(0, ...messages.flatMap(({ parts }) => parts.flatMap(pageOf))) + 1;
     const text = wordsIn(messages[0]);
     const done = Math.max(page - 1, Number(/read up to page (\d+)/.exec(text)?.[1] ?? 0));
@@ -134,7 +134,7 @@ const reads =
 const pageOf = (part: Part): readonly number[] =>
   part.kind === "toolCall" ? [Number((part.input as { page: number }).page)] : [];
 /** A summary of the pages in the prompt and in the summary before. */
-const remembersPages = (prompt: string): Said => {
+const remembersPages = (prompt: string): ModelAnswer => {
   const pages = [...prompt.matchAll(/"page":(\d+)|read up to page (\d+)/g)].map(([, a, b]) => Number(a ?? b));
   return says(`The assistant has read up to page ${Math.max(0, ...pages)}.`);
 };
@@ -299,7 +299,7 @@ describe("attachments", () => {
 });
 
 describe("compaction", () => {
-  test("K8 S8 at the start of a turn a summary takes the place of all but the latest, in a frame of its own", async () => {
+  test("K8 S8 at the start of a turn a summary replaces all but the latest messages, in a new frame", async () => {
     const model = windowed({ window: 4_000 });
     await using world = await open(model, SMALL);
     const results = await ask(world.session, ...repeat(8, (n) => `${n}: ${long(500)}`));
@@ -318,7 +318,7 @@ describe("compaction", () => {
     expect(model.requests.filter(isForSummary).every(({ tools }) => tools.length === 0)).toBe(true);
   });
 
-  test("K8 in the middle of a tool loop no call is parted from its result, and the turn goes on and answers", async () => {
+  test("K8 in the middle of a tool loop no call is parted from its result, and the turn continues and answers", async () => {
     const model = windowed({ window: 4_000, reply: reads(40), summary: remembersPages });
     await using world = await open(model, SMALL, { tools: [read], limits: { roundsMax: 200 } });
     const [result] = await ask(world.session, "Read all pages, then say how many there were.");
@@ -350,7 +350,7 @@ describe("compaction", () => {
     expect(messages.map(({ role }) => role).slice(1, 4)).toEqual(["user", "assistant", "tool"]);
   });
 
-  test("S8 on demand: session.compact() makes a frame, says which, and the next turn goes on in it", async () => {
+  test("S8 on demand: session.compact() makes a frame, returns its id, and the next turn continues in it", async () => {
     const model = windowed();
     await using world = await open(model, { window: 4_000 });
     expect(await world.session.compact()).toEqual({ kind: "nothing" });
@@ -390,7 +390,7 @@ describe("compaction", () => {
     );
   });
 
-  test("K8 a provider's overflow triggers it once, and the turn goes on", async () => {
+  test("K8 a provider's overflow triggers it once, and the turn continues", async () => {
     const model = windowed({ window: 2_500 });
     await using world = await open(model, {}); // The plugin takes the window to be 128,000 tokens.
     const results = await ask(world.session, ...repeat(6, (n) => `${n}: ${long(450)}`));
@@ -461,7 +461,7 @@ describe("compaction", () => {
     expect(ledger.find(({ source }) => source === "turn")?.calls).toBe(8);
   });
 
-  test("K8 another model may summarise, with instructions of its own", async () => {
+  test("K8 another model can summarise, with separate instructions", async () => {
     const model = windowed();
     const other = windowed({ summary: () => says("By the other.") });
     const models = (name: string) => (name === "other" ? other : undefined);
@@ -490,7 +490,7 @@ describe("when it goes wrong", () => {
   const FAILS = new ProviderFailure({ class: "auth", message: "No key." });
 
   test("K8 a summary that does not shrink ends typed, after three tries with less each time", async () => {
-    const summary = (): Said => says(long(4_000, "blah"));
+    const summary = (): ModelAnswer => says(long(4_000, "blah"));
     const model = windowed({ window: 2_500, summariesMax: Infinity, summary });
     await using world = await open(model, {});
     const results = await ask(world.session, ...repeat(6, (n) => `${n}: ${long(450)}`));
@@ -506,7 +506,7 @@ describe("when it goes wrong", () => {
     expect(textsOf(messages).filter((text) => /^\d: /.test(text))).toHaveLength(6);
   });
 
-  test("K8 a summary that fails before the window is full is told of, and the turn goes on without it", async () => {
+  test("K8 a summary that fails before the window is full is reported, and the turn continues without it", async () => {
     const model = windowed({ summary: () => FAILS });
     await using world = await open(model, SMALL);
     const results = await ask(world.session, ...repeat(8, (n) => `${n}: ${long(500)}`));
@@ -539,8 +539,8 @@ describe("when it goes wrong", () => {
     await expect(world.session.compact()).rejects.toThrow(/No key/);
   });
 
-  test.each<readonly [string, Said]>([
-    ["says nothing", says("")],
+  test.each<readonly [string, ModelAnswer]>([
+    ["returns nothing", says("")],
     ["refuses", ends("refused", "I will not.")],
   ])("K8 a model that %s has made no summary", async (_, said) => {
     const model = windowed({ window: 2_500, summary: () => said });
@@ -550,7 +550,7 @@ describe("when it goes wrong", () => {
     expect(results.at(-1)?.issues?.[0]?.message).toContain("gave no summary");
   });
 
-  test("K8 one that was cut off counts, and says so", async () => {
+  test("K8 a summary that was cut off counts, and states that it was cut off", async () => {
     const model = windowed({ summary: () => ends("length", "So far the") });
     await using world = await open(model, SMALL);
     await ask(world.session, ...repeat(8, (n) => `${n}: ${long(500)}`));
@@ -616,7 +616,7 @@ describe("when it goes wrong", () => {
     expect([tiny.overflows, tiny.summaryOverflows]).toEqual([1, 4]);
   });
 
-  test("K8 one input that is too long by itself is told in excerpts beside its summary", async () => {
+  test("K8 of one input that is too long by itself the model sees excerpts beside its summary", async () => {
     const model = windowed({ window: 4_000 });
     await using world = await open(model, SMALL);
     const [result] = await ask(world.session, `First words. ${long(8_000)} Last words.`);
@@ -662,7 +662,7 @@ describe("when it goes wrong", () => {
 });
 
 describe("across restarts and forks", () => {
-  test("S8 a new process goes on in the frame, knows how long its requests are, and updates the summary", async () => {
+  test("S8 a new process continues in the frame, has the length of its requests, and updates the summary", async () => {
     const path = file();
     const model = windowed({ window: 4_000, reports: () => 0 });
     const instructions = long(1_000);
@@ -685,7 +685,7 @@ describe("across restarts and forks", () => {
     expect(model.overflows).toBe(0);
   });
 
-  test("S8 a turn that is left in the middle of a long loop is taken up in its frame by the next process", async () => {
+  test("S8 the next process resumes a turn that was left in the middle of a long loop, in its frame", async () => {
     const path = file();
     const left = Promise.withResolvers<void>();
     const stuck = windowed({

@@ -41,10 +41,10 @@ export function earlierIn(messages: readonly Message[]): Earlier | undefined {
 
 export function seedOf(summary: string, request: readonly Part[], tokensMax: number): Draft {
   const parts: readonly Part[] = [{ kind: "text", text: `${TEXTS.head}\n\n${summary}` }];
-  const kept = fitted(request, tokensMax);
+  const fitting = fitted(request, tokensMax);
   return {
     role: "user",
-    parts: kept.length === 0 ? parts : [...parts, { kind: "text", text: TEXTS.request }, ...kept],
+    parts: fitting.length === 0 ? parts : [...parts, { kind: "text", text: TEXTS.request }, ...fitting],
   };
 }
 

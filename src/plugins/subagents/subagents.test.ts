@@ -98,7 +98,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(model.of("Count tigers.")).toHaveLength(2);
   });
 
-  test("J8 an agent that fails, gives up or is stopped is a failed call that names it, and it can be gone on with", async () => {
+  test("J8 an agent that fails, submits an error or is stopped is a failed call that names it, and the model can continue the agent", async () => {
     const broken = new ProviderFailure({ class: "auth", message: "No key." });
     const model = cast({
       Go: [
@@ -203,7 +203,7 @@ describe.each(STORES)("on %s", (_, make) => {
     });
   });
 
-  test("J8 a follow-up goes on in the agent's own conversation; one to an agent at work comes after that", async () => {
+  test("J8 a follow-up continues the agent's conversation; a message to a busy agent waits until its work ends", async () => {
     const gate = Promise.withResolvers<void>();
     const model = cast({
       Go: [
@@ -236,7 +236,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(said).toEqual(["First.", "1", "Second.", "2", "Third.", "3"]);
   });
 
-  test("J8 closing an agent stops it and all below it, and says of each what became of it", async () => {
+  test("J8 closing an agent stops it and all below it, and reports what became of each", async () => {
     const model = cast({
       Go: [
         spawns("Lead.", { background: true }),
@@ -354,7 +354,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(spawn?.inputSchema).toMatchObject({ required: ["task", "capability"] });
   });
 
-  test("J8 an agent begins with its seed and its task, and knows nothing else; siblings share nothing", async () => {
+  test("J8 an agent begins with its seed and its task and nothing else; siblings share nothing", async () => {
     const model = cast({
       Go: [
         both(spawns("One.", { seed: ["Rome has hills.", "Seven."] }), spawns("Two.", { seed: "Oslo." })),
@@ -401,7 +401,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(Object.fromEntries(bySource)).toEqual({ turn: 2, "subagent/scout": 2, "subagent/clerk": 2 });
   });
 
-  test("J8 I10 what agents show is in the turn's stream, and whoever observes the tree is told of all", async () => {
+  test("J8 I10 the output of agents is in the turn's stream, and observers of the tree receive all of it", async () => {
     const model = cast({
       Go: [spawns("One."), says("Done.")],
       "One.": [spawns("Two."), says("1")],
@@ -529,7 +529,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(await session.query(subagents, "agents")).toMatchObject([{ task: "Alone.", status: "stopped" }]);
   });
 
-  test("J8 an agent that takes too long is stopped, and the call says so", async () => {
+  test("J8 an agent that takes too long is stopped, and the result of the call states it", async () => {
     const model = cast({
       Go: [spawns("Dawdle."), to("message_agent", 0, { message: "Hurry." }), says("Done.")],
       "Dawdle.": [(request, signal) => (request.messages.length > 1 ? says("Hurried.") : silent(request, signal))],
@@ -543,7 +543,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect(hurried?.text).toContain("Hurried.");
   });
 
-  test("J8 a fork of the session goes on with its agents as they were, and the original's are unchanged", async () => {
+  test("J8 a fork of the session continues with its agents as they were, and the original's are unchanged", async () => {
     const model = cast({
       Go: [spawns("Learn."), says("Learned."), to("message_agent", 0, { message: "In the original." }), says("Asked.")],
       "Learn.": [says("Known."), ({ messages }) => says(`Heard ${messages.length} messages.`), says("Again.")],
@@ -604,7 +604,7 @@ describe.each(STORES)("on %s", (_, make) => {
     expect((await runtime.sessions.get(first!.id)).messages).toHaveLength(4);
   });
 
-  test("J8 what a fork closes goes on in the original", async () => {
+  test("J8 an agent that a fork closes continues in the original", async () => {
     const gate = Promise.withResolvers<void>();
     const model = cast({
       Go: [spawns("Slow.", { background: true }), says("Started."), waits([0]), says("Done.")],
@@ -652,7 +652,7 @@ test("J8 closing a runtime that keeps nothing ends agents and turn as stopped", 
   expect(outcome).toMatchObject({ kind: "stopped", by: "cancel" });
 });
 
-test("J8 what another plugin makes of a result changes nothing of what the session knows of its agents", async () => {
+test("J8 another plugin's change to a result does not change the agents that the session has on record", async () => {
   const shorter = definePlugin({
     id: "test/shorter",
     order: "early",
@@ -669,7 +669,7 @@ test("J8 what another plugin makes of a result changes nothing of what the sessi
   expect(jsonOf(listed!)).toMatchObject({ agents: [{ task: "Work.", status: "finished" }] });
 });
 
-test("J8 of many agents the model is told the newest and those that run, in short", () => {
+test("J8 of many agents the model sees the newest and the running ones, in short", () => {
   const agents = Array.from({ length: 30 }, (_, n) => ({
     name: `agt_${n}`,
     session: `agt_${n}`,
@@ -691,7 +691,7 @@ test("J8 of many agents the model is told the newest and those that run, in shor
 
 // ── What is refused ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("J8 what a call cannot mean is told with a code that the model can act on, and starts nothing", async () => {
+test("J8 an impossible call returns a code that the model can act on, and starts nothing", async () => {
   const two = { capabilities: { scout: { description: "Looks." }, clerk: { description: "Writes." } } };
   const given: readonly (readonly [string, { readonly [field: string]: Json }])[] = [
     ["spawn_agent", { task: "Go.", capability: "cook" }],
@@ -847,6 +847,6 @@ test.each([
   [{ ...HELPER, childrenMax: 101 }, "childrenMax must be a whole number from 1 to 100"],
   [{ ...HELPER, timeoutMs: "1h" }, "timeoutMs must be a whole number"],
   [{ ...HELPER, depth: 3 }, "there is no field depth"],
-])("J8 wrong options are told where they are given: %j", (given, problem) => {
+])("J8 wrong options are reported where they are given: %j", (given, problem) => {
   expect(() => subagents(given as never)).toThrow(problem);
 });

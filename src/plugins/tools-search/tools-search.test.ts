@@ -99,7 +99,7 @@ describe("finding", () => {
     expect(answers(model).at(-1)).toBe("ok: mcp__billing__sendInvoice was called");
   });
 
-  test("T1 what was found is told with its arguments, bounded, and that it can be called from then on", async () => {
+  test("T1 a found tool is shown with its arguments, bounded, and with the note that it can be called from now on", async () => {
     const input = jsonSchema<object>({
       type: "object",
       properties: {
@@ -215,7 +215,7 @@ describe("finding", () => {
     ]);
   });
 
-  test("T1 tools are found by their names; what is not there is told with what is like it", async () => {
+  test("T1 tools are found by their names; for a missing name the result has similar names", async () => {
     const model = scripted(
       calls("tools_search", { query: "select: translate, resize_image,send_invoices" }),
       calls("tools_search", { query: "SELECT: translate" }),
@@ -253,7 +253,7 @@ describe("finding", () => {
     expect(found(model, 1).note).toContain("more fit less well");
   });
 
-  test("T1 the same search again opens nothing worse: it tells what is open already", async () => {
+  test("T1 the same search again opens nothing worse: it lists the tools that are open already", async () => {
     const model = scripted(
       calls("tools_search", { query: "invoice" }),
       calls("tools_search", { query: "invoice" }),
@@ -390,7 +390,7 @@ describe("not finding", () => {
     ["characters of regular expressions", ".*(?=[)+\\\\^$|{,", "No tool fits"],
     ["other signs", "🧶🪢 \ud800 \0", "No tool fits"],
     ["a name of objects", "__proto__ constructor", "No tool fits"],
-  ])("E3 a search for %s says what there is, and the turn goes on", async (_, query, note) => {
+  ])("E3 a search for %s returns a note, and the turn continues", async (_, query, note) => {
     const model = scripted(calls("tools_search", { query }), says("Done."));
     const provider = provides(THOUSAND);
     await using runtime = await running(memory(), model, [provider]);
@@ -436,7 +436,7 @@ describe("not finding", () => {
 });
 
 describe("the prompt", () => {
-  test("E3 it tells how many tools there are, and finding some does not change it", async () => {
+  test("E3 it has the number of tools, and finding some does not change it", async () => {
     const model = scripted(calls("tools_search", { query: "invoice" }), says("Found."), says("Hi."));
     await using runtime = await running(memory(), model, [provides(THOUSAND)]);
     const session = await runtime.session("s");

@@ -9,13 +9,13 @@ import { edited, editFile } from "./write.ts";
 const edit = (text: string, oldText: string, newText: string, all = false) =>
   edited(text, { path: "a", oldText, newText, all });
 
-test("E3: text that is there once is replaced, and the line is told", () => {
+test("E3: a text that occurs once is replaced, and the result has the line", () => {
   assert.deepEqual(edit("one\ntwo\nthree\n", "two", "2"), { text: "one\n2\nthree\n", replaced: 1, line: 2 });
   assert.equal(edit("a $& b", "$&", "$1 $$").text, "a $1 $$ b");
   assert.equal(edit("a.b", ".", "").text, "ab");
 });
 
-test("E3: text that is there twice is not replaced, and the model is told how often it is there", () => {
+test("E3: a text that occurs twice is not replaced, and the model reads how often it occurs", () => {
   assert.throws(() => edit("a b a c a", "a", "x"), {
     code: "workspace.edit",
     message: /^oldText is 3 times in "a", so nothing was changed\. Add lines/,

@@ -37,7 +37,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 // ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("E3: a file is read with line numbers, and the last line says what was shown", async () => {
+test("E3: a file is read with line numbers, and the last line states which part was shown", async () => {
   await put("a.txt", "one\ntwo\nthree\n");
   const hash = hashOf("one\ntwo\nthree\n");
   assert.equal(await shown("a.txt"), `1\tone\n2\ttwo\n3\tthree\n[lines 1-3 of 3; hash ${hash}]`);
@@ -65,7 +65,7 @@ test("E3: letters that are cut by the edge of a chunk stay whole", async () => {
   for (const [index, each] of lines.entries()) assert.equal(each, `${index + 1}\t${line}`);
 });
 
-test("E3: what one read returns is bounded, and says how to go on", async () => {
+test("E3: one read returns a bounded part, and states how to continue", async () => {
   await put("long", `${"x".repeat(99)}\n`.repeat(5_000));
   const first = await shown("long", { bytesMax: 10_000, limit: 5_000 });
   assert.ok(first.length < 10_200);
@@ -74,7 +74,7 @@ test("E3: what one read returns is bounded, and says how to go on", async () => 
   assert.match(await shown("long", { offset: next, limit: 1 }), /^98\tx{99}\n/);
 });
 
-test("E3: a line of a megabyte is cut, and the cut is told", async () => {
+test("E3: a line of a megabyte is cut, and the result states the cut", async () => {
   await put("wide", `${"x".repeat(1_000_000)}\nshort\n`);
   const text = await shown("wide");
   assert.ok(text.length < 3_000);
@@ -126,7 +126,7 @@ test.each([
   });
 });
 
-test("E3: a missing file, a folder, and one without permission are told apart", async () => {
+test("E3: a missing file, a folder, and a file without permission have different errors", async () => {
   await mkdir(join(root, "folder"));
   await assert.rejects(shown("none"), { code: "workspace.missing", message: /^There is no file "none"\./ });
   await assert.rejects(shown("no/such/file"), { code: "workspace.missing" });
@@ -208,7 +208,7 @@ test("E3: ifMatch keeps what somebody else wrote", async () => {
   assert.deepEqual((await readdir(root)).sort(), ["a", "b"]);
 });
 
-test("T7: a write that is made again after a crash is no conflict with itself", async () => {
+test("T7: a write that is repeated after a crash is not a conflict with itself", async () => {
   await put("a", "one");
   const write = { path: "a", content: "two", ifMatch: hashOf("one") };
   const first = await writeFile(write, options());
@@ -276,7 +276,7 @@ test("E3: a listing has folders, links and odd things, and leaves out .git and n
   await assert.rejects(listFiles({ path: "README.md" }, options(), signal), { code: "workspace.kind" });
 });
 
-test("E3: a hundred thousand files are listed to a bound, and the bound is told", async () => {
+test("E3: a list of a hundred thousand files has a bound, and the result states the bound", async () => {
   // In memory where possible: a disk takes half a minute to make this many files.
   const many = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bowline-many-"));
   try {

@@ -94,7 +94,7 @@ class Lines {
   readonly #offset: number;
   readonly #limit: number;
   readonly #bytesMax: number;
-  readonly #kept: string[] = [];
+  readonly #lines: string[] = [];
   #bytes = 0;
   /** Lines that have ended so far. */
   #count = 0;
@@ -121,15 +121,15 @@ class Lines {
   end(isWhole: boolean, hash: string | undefined): string {
     this.#take(this.#decoder.decode());
     if (this.#isOpen && isWhole) this.#close();
-    const last = this.#offset + this.#kept.length - 1;
+    const last = this.#offset + this.#lines.length - 1;
     const total = isWhole ? `${this.#count}` : TEXTS.manyLines;
     const facts = [
-      this.#kept.length === 0 ? TEXTS.noLines(this.#offset, total) : TEXTS.linesOf(this.#offset, last, total),
-      ...(this.#kept.length > 0 && (!isWhole || last < this.#count) ? [TEXTS.goOnAt(last + 1)] : []),
+      this.#lines.length === 0 ? TEXTS.noLines(this.#offset, total) : TEXTS.linesOf(this.#offset, last, total),
+      ...(this.#lines.length > 0 && (!isWhole || last < this.#count) ? [TEXTS.goOnAt(last + 1)] : []),
       ...(this.#hasCrlf ? [TEXTS.crlf] : []),
       ...(hash === undefined ? [] : [TEXTS.hash(hash)]),
     ];
-    return [...this.#kept, `[${facts.join("; ")}]`].join("\n");
+    return [...this.#lines, `[${facts.join("; ")}]`].join("\n");
   }
 
   #take(text: string): void {
@@ -162,8 +162,8 @@ class Lines {
     const line = `${this.#count}\t${text}`;
     this.#bytes += Buffer.byteLength(line) + 1;
     // The first line is shown even if it is too long; otherwise reading on from it would never get past it.
-    if (this.#kept.length > 0 && this.#bytes > this.#bytesMax) this.#isClosed = true;
-    else this.#kept.push(line);
-    if (this.#kept.length >= this.#limit) this.#isClosed = true;
+    if (this.#lines.length > 0 && this.#bytes > this.#bytesMax) this.#isClosed = true;
+    else this.#lines.push(line);
+    if (this.#lines.length >= this.#limit) this.#isClosed = true;
   }
 }

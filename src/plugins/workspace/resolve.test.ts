@@ -102,7 +102,7 @@ describe.each(Object.entries(tools))("E3: %s stays inside", (name, run) => {
     await unchanged();
   });
 
-  test("whether or not there is something outside: both are told the same", async () => {
+  test("whether or not a file exists outside: both errors are equal", async () => {
     await symlink(join(base, "outside"), join(root, "link"));
     const messages = await Promise.all(
       ["link/secret.txt", "link/missing"].map((path) => run(path).catch((error: Error) => error.message)),

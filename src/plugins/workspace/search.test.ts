@@ -35,7 +35,7 @@ test("E3: matches are file, line and text, in order of the paths", async () => {
   assert.equal(await search({ pattern: "nowhere" }), "[no match in 3 files]");
 });
 
-test("E3: a literal is not a pattern, and a broken pattern is told", async () => {
+test("E3: a literal is not a pattern, and a broken pattern is reported", async () => {
   await put("a", "f(x) [0] a.b* \\d\nfx\n");
   assert.equal(await search({ pattern: "f(x) [0] a.b* \\d", isLiteral: true }), "a:1: f(x) [0] a.b* \\d");
   assert.throws(() => search({ pattern: "f(x" }), {

@@ -203,7 +203,7 @@ test("E3: what is left in the background neither holds the call nor outlives it"
 test.skipIf(process.platform !== "linux").each([
   ["with job control", "set -m; sleep 1000 & echo $! > pid"],
   [
-    "as a session of its own",
+    "as a separate session",
     "setsid sh -c 'echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 1000' & while [ ! -e pid ]; do sleep 0.01; done",
   ],
   [

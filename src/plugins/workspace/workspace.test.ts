@@ -82,7 +82,7 @@ test("E3: without a shell there is none, and read-only there is nothing that wri
   assert.match(said(0), /no tool write_file/);
 });
 
-test("E3: the prompt says nothing of tools that are hidden", async () => {
+test("E3: the prompt does not mention hidden tools", async () => {
   const hides = definePlugin({
     id: "test/hides",
     setup: () => ({
@@ -93,7 +93,7 @@ test("E3: the prompt says nothing of tools that are hidden", async () => {
   assert.equal(model.requests[0]?.system ?? "", "");
 });
 
-test("T5: what is refused reaches the model in words, and the turn goes on", async () => {
+test("T5: a refusal reaches the model in words, and the turn continues", async () => {
   await symlink("/etc", join(root, "link"));
   const { outcome, ended, said } = await turn({}, [
     both(
@@ -236,7 +236,7 @@ test.each([
   );
 });
 
-test("E3: a root that is no folder is noticed when the runtime opens", async () => {
+test("E3: the runtime refuses a root that is not a folder when it opens", async () => {
   await writeFile(join(root, "file"), "");
   for (const name of ["file", "none"])
     await assert.rejects(
@@ -245,7 +245,7 @@ test("E3: a root that is no folder is noticed when the runtime opens", async () 
     );
 });
 
-test("E3: whoever watches the turn sees what the shell prints, before the call has ended; the model is shown the result only", async () => {
+test("E3: observers of the turn see what the shell prints before the call has ended; the model sees only the result", async () => {
   const { events, model, said } = await turn({ shell: true }, [
     calls("shell", { command: "echo first; echo then >&2" }),
   ]);

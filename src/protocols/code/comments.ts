@@ -54,17 +54,17 @@ const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).
  */
 export function commentOn({ description }: Schema, facts: readonly string[]): string {
   const isDefaultTold = facts.length > 0 && typeof description === "string" && /\bdefault/i.test(description);
-  let told = "";
+  let joinedFacts = "";
   for (const fact of facts) {
     if (isDefaultTold && fact.startsWith("default")) continue;
-    const more = told === "" ? fact : `${told}, ${fact}`;
-    if (more.length <= FACTS_CHARS_MAX) told = more;
+    const more = joinedFacts === "" ? fact : `${joinedFacts}, ${fact}`;
+    if (more.length <= FACTS_CHARS_MAX) joinedFacts = more;
   }
-  told = onOneLine(told, FACTS_CHARS_MAX);
-  const room = FIELD_CHARS_MAX - (told === "" ? 0 : told.length + 3);
+  joinedFacts = onOneLine(joinedFacts, FACTS_CHARS_MAX);
+  const room = FIELD_CHARS_MAX - (joinedFacts === "" ? 0 : joinedFacts.length + 3);
   const words = typeof description === "string" ? onOneLine(description, room) : "";
-  if (words === "" || told === "") return words === told ? "" : `/** ${words}${told} */ `;
-  return `/** ${words} (${told}) */ `;
+  if (words === "" || joinedFacts === "") return words === joinedFacts ? "" : `/** ${words}${joinedFacts} */ `;
+  return `/** ${words} (${joinedFacts}) */ `;
 }
 
 /** Returns short notes about what a type cannot express. */

@@ -153,7 +153,7 @@ const formsIn = (declared: string) => ({
   named: declared.match(/(?<=^\/\/ Also in m\d: .*)tool\d+/gm)?.length ?? 0,
 });
 
-test("P7: what does not fit is told in short, then by name, then counted", () => {
+test("P7: tools that do not fit are shown in short, then by name, then counted", () => {
   const tools = crowd(100);
   const total = declare(tools, { charsMax: 1e6 }).text.length;
   const forms = [total, 12_000, 6_000, 3_000, 600, 30].map((charsMax) => {
@@ -183,7 +183,7 @@ test("P7: a tool in short has its first sentence, and the others of its module a
   expect(text.match(/Also in m2/g)).toHaveLength(1);
 });
 
-test("P7: the first of the list are told in full, and documented ones before them", () => {
+test("P7: the first tools of the list are shown in full, and documented tools before them", () => {
   const tools = crowd(100).map((each, index) => (index >= 98 ? { ...each, isDocumented: true as const } : each));
   const { text } = declare(tools, { charsMax: 3_000 });
   for (const first of ["tool98", "tool99", "tool0", "tool1"]) expect(text).toContain(`  ${first}(input: { id`);

@@ -199,10 +199,10 @@ const hasSome = (value: unknown): boolean =>
 /** Returns the lines of a whole description. */
 function linesOf(description: string): readonly string[] {
   const lines = description.split("\n").map((line) => onOneLine(line, LINE_CHARS_MAX));
-  const told = lines.filter((line) => line !== "");
+  const nonEmpty = lines.filter((line) => line !== "");
   let left = DESCRIPTION_CHARS_MAX;
-  const fits = told.filter((line) => (left -= line.length) >= 0);
-  return fits.length === told.length ? told : [...fits, "…"];
+  const fits = nonEmpty.filter((line) => (left -= line.length) >= 0);
+  return fits.length === nonEmpty.length ? nonEmpty : [...fits, "…"];
 }
 
 const firstParagraph = (text: string): string =>

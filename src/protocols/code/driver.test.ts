@@ -80,7 +80,7 @@ describe("P7 what a reply means", () => {
       {},
       /\[POLICY\].*from code/,
     ],
-  ])("%s: the model is told what to do", (_, said, more, words) => {
+  ])("%s: the model reads what to do", (_, said, more, words) => {
     expect(wordsIn(driver.onReply(view(more), said).add)).toMatch(words);
   });
 
@@ -125,7 +125,7 @@ describe("P7 what the end of a cell means", () => {
     ["threw", "[ERROR] Oh.\nCorrect the code.\nCalls: a ok."],
     ["refused", "[ERROR] Oh.\nCorrect the code.\nCalls: a ok."],
     ["stopped", "[POLICY] Oh.\nCalls: a ok."],
-  ] as const)("one that %s is told as such, with all its calls", (state, words) => {
+  ] as const)("a cell that %s is reported as such, with all its calls", (state, words) => {
     expect(wordsIn(onExec({ state, parts: [text("Oh.")] }, [result("a", OK)]).add)).toBe(words);
   });
 

@@ -101,11 +101,11 @@ export class Scanner {
 
   /** Ends the reply, and returns held back text that turned out to be prose. */
   end(): string {
-    const held = this.#state === "prose" ? this.#gap + this.#line : "";
+    const remaining = this.#state === "prose" ? this.#gap + this.#line : "";
     if (this.#state === "code" && CLOSING.test(this.#line)) this.#state = "closed";
     this.#gap = "";
     this.#line = "";
-    return held;
+    return remaining;
   }
 
   #prose(piece: string): string {

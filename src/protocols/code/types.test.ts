@@ -138,7 +138,7 @@ test("P7: what is long has a line for each field", () => {
   }`);
 });
 
-test("P7: with less room a type says less, and begins with what is inside", () => {
+test("P7: with less room a type has less detail, and loses the inner parts first", () => {
   const leaf = object({ value: { ...text, description: "The value that is deep inside, at the very end of it all." } });
   const schema = object(
     { near: { ...text, description: "Close by." }, far: object({ a: object({ b: object({ c: leaf }) }) }) },
@@ -216,9 +216,9 @@ test.each([
       }),
     ),
   ],
-  ["with values that are no JSON", { enum: [1n, Symbol.iterator, () => {}, undefined, cyclic] }],
+  ["with values that are not JSON", { enum: [1n, Symbol.iterator, () => {}, undefined, cyclic] }],
   ["that is a list", [text]],
-  ["that is no schema", "string"],
+  ["that is not a schema", "string"],
   ["that is nothing", undefined],
 ])("P7: a schema %s is soon some type", (_, schema) => {
   const type = typed(schema);

@@ -67,7 +67,7 @@ test("T13 every call of a batch passes the gate, and one that is denied fails al
   expect(textsOf(result)).toEqual(["[1] add: ok", "2", "[2] add: denied", expect.stringContaining("Not two.")]);
 });
 
-test("T5 unknown tools and wrong arguments inside a batch are results of their own", async () => {
+test("T5 unknown tools and wrong arguments inside a batch have separate results", async () => {
   const { result } = await play({
     calls: [
       { tool: "nope", input: {} },
@@ -92,7 +92,7 @@ test.each([
   ["a batch in a batch", { calls: [{ tool: "batch", input: { calls: [] } }] }],
   ["no input", { calls: [{ tool: "add" }] }],
   ["a list of text", { calls: ["add"] }],
-])("T5 a batch of %s is refused with its path, and the turn goes on", async (_, input) => {
+])("T5 a batch of %s is refused with its path, and the turn continues", async (_, input) => {
   const { outcome, result } = await play(input);
   expect(outcome.kind).toBe("answered");
   expect(textsOf(result).join()).toMatch(/tool\.arguments.*\/calls/s);

@@ -184,7 +184,7 @@ describe("P4 a typed result", () => {
   const typed = (memo: Json = null): RoundView => view({ memo, output: SCHEMA });
   const handIn = said("calls", call(OUTPUT_TOOL));
 
-  test("P4 is handed in by a tool that the model is told of only then", () => {
+  test("P4 is handed in by a tool that only this request offers", () => {
     const search = { name: "search", description: "Looks things up.", inputSchema: {} };
     const plain = request({ tools: [search], settings: { temperature: 0 } });
     expect(driver.request(plain)).toEqual({
@@ -198,7 +198,7 @@ describe("P4 a typed result", () => {
     expect(settings).toBeUndefined();
   });
 
-  test("P4 is not given in words: the model is told twice, then the turn fails", () => {
+  test("P4 is not given in words: the model is asked twice, then the turn fails", () => {
     const words = expect.stringContaining(OUTPUT_TOOL);
     let memo: Json = null;
     for (const reply of [said("stop", text("Nine.")), said("stop")]) {
@@ -283,7 +283,7 @@ describe("P4 the laws notice", () => {
     ],
     ["makes up a decision", { onReply: () => ({ kind: "think" }) as unknown as Decision }],
     [
-      "keeps what is no JSON",
+      "keeps a value that is not JSON",
       { onReply: (...about) => ({ ...driver.onReply(...about), memo: new Map() as unknown as Json }) },
     ],
     ["puts two calls in one place", { onReply: (...about) => inOnePlace(driver.onReply(...about)) }],

@@ -20,11 +20,11 @@ test.each([
   "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
   "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
   "the request exceeds the available context size, try increasing it",
-])("E1 a 400 that says “%s” is a context overflow", (message) => {
+])("E1 a 400 with “%s” is a context overflow", (message) => {
   expect(toFailure(apiError(400, message))).toMatchObject({ class: "context-overflow", isRetryable: false });
 });
 
-test("a 400 says more in its body than in its message", () => {
+test("a 400 has more in its body than in its message", () => {
   const body = (error: object) => ({ responseBody: JSON.stringify({ error }) });
   const classOf = (error: object) => toFailure(apiError(400, "Bad request", body(error))).class;
   expect(classOf({ code: "context_length_exceeded" })).toBe("context-overflow");
@@ -142,7 +142,7 @@ test("a message is one line of readable length, and the request is nowhere in th
   expect(toFailure(apiError(502, "")).message).toBe("The provider answered with status 502.");
 });
 
-test("what nobody knows is unknown, with its cause", () => {
+test("an unrecognized error is unknown, with its cause", () => {
   const bug = new RangeError("Invalid array length");
   expect(toFailure(bug)).toMatchObject({
     class: "unknown",

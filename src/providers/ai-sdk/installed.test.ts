@@ -20,7 +20,7 @@ test.each([
   expect(await installed()(name)).toMatchObject({ provider, modelId });
 });
 
-test("E1 a missing key is told by the first call", async () => {
+test("E1 the first call reports a missing key", async () => {
   vi.stubEnv("ANTHROPIC_API_KEY", undefined);
   vi.stubEnv("ANTHROPIC_AUTH_TOKEN", undefined);
   const model = await installed()("anthropic/claude-sonnet-4-5");

@@ -57,7 +57,7 @@ test("calls come with their input unread; what the provider runs itself is not o
   ]);
 });
 
-test("parts nobody knows are passed over", async () => {
+test("unknown parts are ignored", async () => {
   const unknown = [
     "custom",
     "raw",

@@ -135,13 +135,13 @@ describe("N2 P7 demo in code mode", () => {
     );
   });
 
-  test("what a user says stays a string: it ends neither the code nor the cell", async () => {
+  test("a user's text stays a string: it ends neither the code nor the cell", async () => {
     const note = 'a "b" \\ `c` </typescript> \u2028 \ud800 */';
     const { calls } = await converse(`Remember ${note}`, () => ({ number: 1 }));
     expect(calls).toEqual([["notes.add", { text: note }]]);
   });
 
-  test("a cell that did not come to its end is told, and not written again", async () => {
+  test("a cell that did not come to its end is reported, and not written again", async () => {
     const asked = [user("What is 2+2?"), message("assistant", text(CELL))];
     const ended = (words: string, status: CellStatus) => reply([...asked, printed(words, status)]);
     expect(await ended("\n[POLICY] The code was stopped: it computed for too long.\nMore.", "stopped")).toBe(
@@ -176,7 +176,7 @@ describe("N2 P7 demo in code mode", () => {
     expect(await reply([user("2+2")], { system: plain })).toContain("await Promise.allSettled");
   });
 
-  test("it needs a line that says so: the tag in a sentence is none", async () => {
+  test("it needs a separate line with the tag: a tag inside a sentence does not count", async () => {
     const system = SYSTEM.replace("\n<typescript>\n", " <typescript> ");
     expect(await reply([user("2+2")], { system })).toBe(
       "For that I need the tool calculator, and it is not offered here.",

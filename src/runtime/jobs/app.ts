@@ -1,5 +1,6 @@
 // Jobs for apps: the jobs of all sessions, and the service of one session.
-import type { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kernel/services.ts";
+import type { AwaitJobsOptions, JobChanges, JobsFilter } from "../../kernel/job-options.ts";
+import type { Jobs } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId } from "../../model/ids.ts";
 import type { JobRecord } from "../../model/job.ts";

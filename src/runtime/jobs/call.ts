@@ -26,17 +26,11 @@ import {
 } from "../../model/tool.ts";
 import { type WaitAnswer, waitIdOf } from "../../model/wait.ts";
 import type { NewWait } from "../../stores/store.ts";
-import {
-  attempt,
-  type CallShow,
-  DEFERS_MAX,
-  type Deferred,
-  type Dispatch,
-  gate,
-  settle,
-  WEEK_MS,
-} from "../../tools/dispatch.ts";
+import { attempt } from "../../tools/attempt.ts";
+import { type CallShow, DEFERS_MAX, type Deferred, type Dispatch, WEEK_MS } from "../../tools/dispatch.ts";
+import { gate } from "../../tools/gate.ts";
 import { failure } from "../../tools/result.ts";
+import { settle } from "../../tools/settle.ts";
 import { askAbout, awaited, delivered, saidIn, verdictAt } from "../../turn/asked.ts";
 import type { EffectOf, GatedCall } from "../../turn/effect.ts";
 import type { Verdict } from "../../turn/event.ts";
@@ -60,7 +54,7 @@ const NO_SHOW: CallShow = {
 export async function callTool(
   job: TaskJobRun,
   session: LiveSession,
-  site: ServiceContext,
+  callContext: ServiceContext,
   tool: string,
   input: Json,
 ): Promise<Json> {
@@ -76,7 +70,7 @@ export async function callTool(
   if (begun !== hash) throw new RuntimeError("job.diverged", { id: job.id, step: place });
   const call: ToolCall = { id: asCallId(place), name: tool, input: found.json };
   const done = job.recorded(`${place}/done`) as unknown as ToolOutput | undefined;
-  return valueIn(tool, done ?? (await new Call(job, session, site, place).make(call)));
+  return valueIn(tool, done ?? (await new Call(job, session, callContext, place).make(call)));
 }
 
 /** Returns the value of an output to the task, or throws its failure. */
@@ -92,21 +86,21 @@ function valueIn(tool: string, output: ToolOutput): Json {
 class Call {
   readonly #job: TaskJobRun;
   readonly #session: LiveSession;
-  readonly #site: ServiceContext;
+  readonly #callContext: ServiceContext;
   readonly #place: string;
   #dispatch!: Dispatch;
 
-  constructor(job: TaskJobRun, session: LiveSession, site: ServiceContext, place: string) {
+  constructor(job: TaskJobRun, session: LiveSession, callContext: ServiceContext, place: string) {
     this.#job = job;
     this.#session = session;
-    this.#site = site;
+    this.#callContext = callContext;
     this.#place = place;
   }
 
   async make(asked: ToolCall): Promise<ToolOutput> {
     const { toolset, composition } = this.#session;
     await toolset.refresh();
-    const catalog = await toolset.catalog(() => this.#site);
+    const catalog = await toolset.catalog(() => this.#callContext);
     this.#dispatch = this.#dispatchWith(catalog);
     const { has } = composition.hooks;
     const { call, output: refused, policy } = await this.#gated(asked);
@@ -156,7 +150,7 @@ class Call {
   #verdict(placed: GatedCall, round: number, askNow: () => number): Promise<Verdict> {
     const dispatch = this.#dispatch;
     const run = async (): Promise<Verdict> => {
-      const { judged, abort } = await gate(dispatch, [placed], () => this.#siteOf(undefined));
+      const { judged, abort } = await gate(dispatch, [placed], () => this.#contextOf(undefined));
       if (abort !== undefined) return { kind: "settled", output: { kind: "cancelled", reason: abort.message } };
       const [found] = judged;
       if (found === undefined) return { kind: "settled", output: { kind: "cancelled", reason: TEXTS.notMade } };
@@ -234,12 +228,12 @@ class Call {
     const run = async (): Promise<ToolOutput | Deferred> => attempt(this.#dispatch, effect, scope);
     if (effect.writes !== true) return this.#job.active(run);
     let deferred: Deferred | undefined;
-    const kept = await this.#exclusively(`attempt/${nth}`, async () => {
+    const stored = await this.#exclusively(`attempt/${nth}`, async () => {
       const found = await run();
       if (found.kind === "deferred") deferred = found;
       return found.kind === "deferred" ? null : (found as unknown as Json);
     });
-    return deferred ?? (kept as unknown as ToolOutput);
+    return deferred ?? (stored as unknown as ToolOutput);
   }
 
   /** job-call-3: undefined if the attempt can run. */
@@ -323,7 +317,7 @@ class Call {
     const dispatch = this.#dispatch;
     const run = async (): Promise<Json> => {
       const given = { at: "0", call, output };
-      const { results, abort } = await settle(dispatch, [given], () => this.#siteOf(undefined));
+      const { results, abort } = await settle(dispatch, [given], () => this.#contextOf(undefined));
       if (abort !== undefined) return { kind: "cancelled", reason: abort.message };
       return (results[0]?.output ?? output) as unknown as Json;
     };
@@ -335,8 +329,8 @@ class Call {
   readonly #keeping: PromiseLike<unknown>[] = [];
   #keep({ data, mediaType, name }: Attachable): Attachment {
     const hash = hashOf(data);
-    const kept = this.#job.core.store.blobs.put(hash, data);
-    if (kept !== undefined) this.#keeping.push(kept);
+    const storing = this.#job.core.store.blobs.put(hash, data);
+    if (storing !== undefined) this.#keeping.push(storing);
     return { kind: "attachment", hash, mediaType, bytes: data.byteLength, ...defined({ name }) };
   }
 
@@ -357,7 +351,7 @@ class Call {
     return { name: effect, kind: "call", at: "0", call, attempt: nth, position, ...defined({ writes, onInterrupt }) };
   }
 
-  #siteOf(scope: LazyScope | undefined): ServiceContext {
+  #contextOf(scope: LazyScope | undefined): ServiceContext {
     return new ServiceContext(this.#session, undefined, scope ?? this.#job, undefined, undefined, this.#job);
   }
 
@@ -389,7 +383,7 @@ class Call {
       wasDeclared: () => false,
       isRepeated: ({ onInterrupt }, error) =>
         onInterrupt === undefined && passingFault(error, core.store) !== undefined,
-      siteOfCall: (scope) => this.#siteOf(scope as LazyScope),
+      contextOfCall: (scope) => this.#contextOf(scope as LazyScope),
       availability: (tool) => catalog.availability(tool),
       conflict: ({ hook, winner, loser }) => trace("hook.conflict", { hook, winner, loser }),
       observed: (issues) => {

@@ -110,7 +110,7 @@ class Context implements JobContext {
     this.#session = session;
     this.#siteCache = undefined;
   }
-  get #site(): ServiceContext {
+  get #callContext(): ServiceContext {
     this.#siteCache ??= new ServiceContext(this.#session, undefined, this.#job, undefined, undefined, {
       id: this.id,
       span: this.#job.span,
@@ -127,7 +127,7 @@ class Context implements JobContext {
       get: (_, method) => {
         if (typeof method === "symbol" || method === "then") return undefined;
         return (...given: readonly unknown[]): unknown =>
-          (this.#site.service(service, this.#plugin) as unknown as Methods)[method]?.(...given);
+          (this.#callContext.service(service, this.#plugin) as unknown as Methods)[method]?.(...given);
       },
     });
   }

@@ -1,66 +1,53 @@
-// The background work of one process: starts, claims, cancels and releases jobs, and notifies code that awaits jobs.
-// Not its job: a job while it runs (`running-job.ts`, `function.ts`, `task.ts`), the service (`service.ts`).
-// job-worker-1: Work starts only after the store has the row of its job, or a crash would lose running work. Jobs of an
-//    effect wait here until the host has written the effect's answer.
-// job-worker-2: All jobs of this process share one lease time. `renew` prolongs it and reads what others sent to the
+// The background work of one process: runs, claims, cancels and releases jobs, and notifies code that awaits jobs.
+// Not its job: how a job begins (`job-starts.ts`), a job while it runs (`running-job.ts`, `function.ts`, `task.ts`), the
+// service (`service.ts`).
+// job-worker-1: All jobs of this process share one lease time. `renew` prolongs it and reads what others sent to the
 //    jobs.
-// job-worker-3: One claim runs at a time, and at most `parallelJobsMax` tasks run at once. If all places are taken,
+// job-worker-2: One claim runs at a time, and at most `parallelJobsMax` tasks run at once. If all places are taken,
 //    tasks that only wait are parked.
-// job-worker-4: A task that cannot run here is parked for `RETRY_MS`. Then this process or another retries it.
-// job-worker-5: Code that awaits a job is notified when the job ends here. For jobs of other processes one read of the
+// job-worker-3: A task that cannot run here is parked for `RETRY_MS`. Then this process or another retries it.
+// job-worker-4: Code that awaits a job is notified when the job ends here. For jobs of other processes one read of the
 //    store's feed serves all waiting code.
 import type { Jobs } from "../../kernel/services.ts";
 import { unavailable } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import type { JobCursor, JobId, SessionId, TurnId } from "../../model/ids.ts";
-import { isOver, type JobRecord, type NewJob } from "../../model/job.ts";
+import type { JobCursor, JobId, SessionId } from "../../model/ids.ts";
 import { describeThrown } from "../../model/json.ts";
 import { TEXTS } from "../../model/texts.ts";
-import type { Agenda, ClaimedJob, JobSpawn, Store, StoredJob } from "../../stores/store.ts";
+import type { Agenda, ClaimedJob, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import { POLL_MS } from "../poller.ts";
 import type { CallerPlace } from "../services/session-service.ts";
 import { requestCancel } from "./cancel.ts";
 import { abandon, deliver, endOf } from "./ends.ts";
 import { JobFeed } from "./feed.ts";
-import { FunctionJob, outside, type Work } from "./function.ts";
-import { type OnCancel, Registered } from "./registered.ts";
+import { FunctionJob, outside } from "./function.ts";
+import { JobStarts } from "./job-starts.ts";
+import { Registered } from "./registered.ts";
 import { type BuiltIn, problemOf, type RunningJob } from "./running-job.ts";
 import { SessionJobs } from "./service.ts";
 import { JobSessions } from "./sessions.ts";
 import { TaskJobRun } from "./task.ts";
 
-/** A job that is about to start, and the work that this process runs for it. */
-export interface Spawning {
-  readonly job: NewJob;
-  readonly plugin: string;
-  /** The caller chose the id, so the job can already exist. */
-  readonly isNamed?: boolean;
-  readonly work?: Work;
-  /** Called here when a registered job is cancelled. */
-  readonly cancel?: OnCancel;
-}
-
 const PAGE = 256;
-/** job-worker-4 */
+/** job-worker-3 */
 const RETRY_MS = 10_000;
 
 export class JobWorker {
   readonly #core: () => Core;
   readonly #builtIn: BuiltIn;
-  /** job-worker-1 */
-  readonly unbegun = new Map<JobId, Spawning & { readonly turnId?: TurnId }>();
+  readonly starts: JobStarts;
   /** The jobs that run in this process. */
-  readonly held = new Map<JobId, RunningJob>();
+  readonly running = new Map<JobId, RunningJob>();
   /** The tasks among them. */
   readonly #tasks = new Set<Promise<void>>();
   readonly sessions: JobSessions;
   readonly #registered: Registered;
-  /** job-worker-5 */
+  /** job-worker-4 */
   readonly feed: JobFeed;
   /**
-   * job-worker-2: when the lease ends (by our clock before the request), when it was renewed, and the last event that
+   * job-worker-1: when the lease ends (by our clock before the request), when it was renewed, and the last event that
    * was read.
    */
   #until = 0;
@@ -76,6 +63,7 @@ export class JobWorker {
     this.sessions = new JobSessions(core);
     this.feed = new JobFeed(core);
     this.#registered = new Registered(core);
+    this.starts = new JobStarts(this, core, this.#registered);
   }
 
   /** Whether the runtime itself has this task, and not a plugin. Callers cannot start such a task by its name. */
@@ -85,7 +73,7 @@ export class JobWorker {
 
   /** Whether this process runs, awaits or registered a job, so that the watch must poll. */
   get isBusy(): boolean {
-    return this.held.size + this.feed.size + this.#registered.size > 0;
+    return this.running.size + this.feed.size + this.#registered.size > 0;
   }
   get isAwaited(): boolean {
     return this.feed.size > 0;
@@ -101,123 +89,14 @@ export class JobWorker {
   }
 
   find(id: JobId): RunningJob | undefined {
-    return this.held.get(id);
+    return this.running.get(id);
   }
 
-  // ── Beginning (job-worker-1) ───────────────────────────────────────────────────────────────────────────────────────
-
-  /** Keeps a job that an effect of this turn answers with. `begin` starts it when the answer is recorded. */
-  toBegin(turnId: TurnId, spawning: Spawning): void {
-    this.unbegun.set(spawning.job.id, { ...spawning, turnId });
-  }
-
-  /** The same in the form of the store. */
-  spawnsOf(spawning: readonly Spawning[]): readonly JobSpawn[] {
-    const { owner } = this.#core();
-    return spawning.map(({ job }) => (job.recovery === "owner-bound" ? { job, owner } : { job }));
-  }
-
-  /** Starts jobs that the change of an operation has written. */
-  beginAll(spawning: readonly Spawning[]): void {
-    for (const each of spawning) this.unbegun.set(each.job.id, each);
-    this.begin(spawning.map(({ job }) => job));
-  }
-
-  /** Writes and starts a job at once. Throws `session.unknown`, `job.conflict` and `job.full`. */
-  async spawn(spawning: Spawning): Promise<StoredJob> {
-    if (spawning.isNamed !== true) return this.#spawn(spawning, true);
-    const { id } = spawning.job;
-    const named = this.#spawnNamed(spawning, this.#namedSpawns.get(id));
-    this.#namedSpawns.set(id, named);
-    return named.finally(() => {
-      if (this.#namedSpawns.get(id) === named) this.#namedSpawns.delete(id);
-    });
-  }
-  /** Two calls with one id run one after the other, so that only the first runs the work. */
-  readonly #namedSpawns = new Map<JobId, Promise<StoredJob>>();
-
-  async #spawnNamed(spawning: Spawning, before: Promise<StoredJob> | undefined): Promise<StoredJob> {
-    await before?.catch(() => {});
-    const { job } = spawning;
-    const found = await this.#core().store.jobs.load(job.id);
-    const { parent } = found?.record ?? {};
-    // A task that was transferred finds the jobs that it started, because they stay in the old session.
-    const isChild = parent !== undefined && "jobId" in parent && JSON.stringify(parent) === JSON.stringify(job.parent);
-    return found !== undefined && isChild ? found : this.#spawn(spawning, found === undefined);
-  }
-
-  async #spawn(spawning: Spawning, isNew: boolean): Promise<StoredJob> {
-    const { store, limits } = this.#core();
-    const { job, isNamed } = spawning;
-    const [of] = this.spawnsOf([spawning]);
-    const stored = await store.jobs.spawn(of as JobSpawn, limits.jobsMax);
-    const isBound = isNamed === true && job.recovery === "owner-bound";
-    if (isNew && (!isBound || (await this.#isOurs(job.id)))) this.unbegun.set(job.id, spawning);
-    this.begin([job]);
-    return stored;
-  }
-
-  /** Whether this process owns the job: another process can have started one with the same id just before. */
-  async #isOurs(id: JobId): Promise<boolean> {
-    const { store, owner, world } = this.#core();
-    return (await store.jobs.renew(owner, world.now())).changed.some(({ jobId }) => jobId === id);
-  }
-
-  /** Starts jobs whose rows are in the store. */
-  begin(jobs: readonly NewJob[]): void {
-    for (const job of jobs) {
-      const spawning = this.unbegun.get(job.id);
-      this.unbegun.delete(job.id);
-      if (spawning?.cancel !== undefined) this.#registered.add(job.id, spawning.cancel);
-      if (spawning?.work !== undefined) this.#beginWork(job, spawning.plugin, spawning.work);
-      else if (job.recovery === "rerunnable") {
-        const { watcher, world } = this.#core();
-        const ms = (job.notBefore ?? 0) - world.now();
-        if (ms <= 0) this.kick();
-        watcher.attend(ms <= 0 ? undefined : ms);
-      }
-      this.jobChanged(job.id);
-    }
-  }
-
-  /** The turn has ended or was lost: its jobs that are not in the store never start. */
-  turnEnded(turnId: TurnId): void {
-    this.#dropUnstarted(turnId).catch((error: unknown) => this.#trace("job.begin", error, { turn: turnId }));
-  }
-
-  async #dropUnstarted(turnId: TurnId): Promise<void> {
-    const { store, owner, world } = this.#core();
-    for (const job of this.held.values()) {
-      const { parent, onParentEnd } = job.record;
-      if (onParentEnd === "cancel" && parent !== undefined && "turnId" in parent && parent.turnId === turnId)
-        await job.look(); // The commit has written a cancel for it.
-    }
-    const left = [...this.unbegun.values()].filter((each) => each.turnId === turnId);
-    if (left.length === 0) return;
-    // The store can have recorded the answer and then failed to confirm it. Or another process has the turn and its
-    // jobs. Or the jobs have ended with their turn.
-    const { changed } = await store.jobs.renew(owner, world.now());
-    const ours = new Set(changed.map(({ jobId }) => jobId));
-    for (const { job } of left) {
-      const stored = await store.jobs.load(job.id);
-      const isLive = stored !== undefined && !isOver(stored.record);
-      if (isLive && (job.recovery !== "owner-bound" || ours.has(job.id))) this.begin([job]);
-      else this.unbegun.delete(job.id);
-    }
-  }
-
-  #beginWork(job: NewJob, plugin: string, work: Work): void {
-    const core = this.#core();
-    const { at: createdAt, ...about } = job;
-    const lease = { jobId: job.id, generation: 1, owner: core.owner };
-    const record: JobRecord = { ...about, state: "running", createdAt, starts: 1, steps: 0, wakes: 0 };
-    this.#run(new FunctionJob(core, lease, record, 2, plugin, work));
-  }
-
-  #run(job: FunctionJob | TaskJobRun): void {
+  /** Runs a job whose row is in the store. */
+  run(job: FunctionJob | TaskJobRun): void {
     const core = this.#core();
     if (this.#isClosed) return;
-    this.held.set(job.id, job);
+    this.running.set(job.id, job);
     core.watcher.attend();
     if (job instanceof FunctionJob) return void outside(() => job.run());
     const done: Promise<void> = outside(() => job.run())
@@ -232,11 +111,11 @@ export class JobWorker {
 
   /** Removes a job that no longer runs here. */
   finished(job: RunningJob): void {
-    if (this.held.get(job.id) === job) this.held.delete(job.id);
+    if (this.running.get(job.id) === job) this.running.delete(job.id);
     this.jobChanged(job.id, true);
   }
 
-  // ── Claiming (job-worker-3) ────────────────────────────────────────────────────────────────────────────────────────
+  // ── Claiming (job-worker-2) ────────────────────────────────────────────────────────────────────────────────────────
 
   /** Claims jobs, if there are any. */
   kick(): void {
@@ -246,7 +125,7 @@ export class JobWorker {
       return;
     }
     this.#claiming = outside(() => this.#claim())
-      .catch((error: unknown) => this.#trace("jobs.claim", error))
+      .catch((error: unknown) => this.trace("jobs.claim", error))
       .finally(() => {
         this.#claiming = undefined;
         if (this.#claimsAgain) this.kick();
@@ -272,9 +151,9 @@ export class JobWorker {
     }
   }
 
-  /** job-worker-3 */
+  /** job-worker-2 */
   #makeRoom(): void {
-    for (const job of this.held.values()) if (job instanceof TaskJobRun) job.makeRoom();
+    for (const job of this.running.values()) if (job instanceof TaskJobRun) job.makeRoom();
   }
 
   /** Retries a failed write later, so that other claimed jobs need not wait for it. */
@@ -283,7 +162,7 @@ export class JobWorker {
       await write();
     } catch (error) {
       if (hasCode(error, "lease.lost")) return;
-      this.#trace("jobs.claim", error, { job: record.id });
+      this.trace("jobs.claim", error, { job: record.id });
       void this.#core()
         .world.rest(POLL_MS.failedJob)
         .then(() => this.#retryUntilWritten(record.id, write));
@@ -293,17 +172,17 @@ export class JobWorker {
   /** Runs a claimed job. An earlier run of the job in this process loses its lease first. */
   #runClaimed(claimed: ClaimedJob): void {
     const { jobId } = claimed.lease;
-    this.held.get(jobId)?.leaseLost();
+    this.running.get(jobId)?.leaseLost();
     const operation = claimed.record.operation ?? "";
-    if (!this.isBuiltIn(operation)) return this.#run(new TaskJobRun(this.#core(), claimed));
+    if (!this.isBuiltIn(operation)) return this.run(new TaskJobRun(this.#core(), claimed));
     const job = this.#builtIn[operation]!(this.#core(), claimed);
     if (this.#isClosed || job.isOver) return;
-    this.held.set(job.id, job);
+    this.running.set(job.id, job);
     this.#core().watcher.attend();
     void outside(() => job.run()).catch((error: unknown) => this.giveUp(job, error));
   }
 
-  // ── Looking (job-worker-2, job-worker-5) ───────────────────────────────────────────────────────────────────────────
+  // ── Looking (job-worker-1, job-worker-4) ───────────────────────────────────────────────────────────────────────────
 
   /** Whether the lease still holds. If not, no outward effect can start, because another process can have the job. */
   get isInTime(): boolean {
@@ -317,7 +196,7 @@ export class JobWorker {
     // After the lease has expired others can have claimed or deleted jobs without an event, so it asks for all its
     // jobs.
     const asksAll = mayBeGone || !this.isInTime;
-    const before = asksAll ? [...this.held.values()] : [];
+    const before = asksAll ? [...this.running.values()] : [];
     const { heldMs, changed, cursor } = await store.jobs.renew(owner, now, asksAll ? undefined : this.#mail);
     this.#until = now + heldMs;
     this.#renewed = now;
@@ -325,7 +204,7 @@ export class JobWorker {
     const ours = new Set(asksAll ? changed.map(({ jobId }) => jobId) : []);
     for (const job of before) if (!ours.has(job.id)) job.leaseLost();
     for (const { jobId, seq } of changed) {
-      const job = this.held.get(jobId);
+      const job = this.running.get(jobId);
       if (job !== undefined && job.seq < seq) await job.look();
     }
   }
@@ -337,7 +216,7 @@ export class JobWorker {
     const isMoved = this.feed.isBehind(agenda.jobs);
     const isDue = world.now() - this.#renewed >= (this.#until - this.#renewed) / 3;
     const hasDeletions = this.feed.hasDeletions(agenda.gone);
-    if (this.held.size > 0 && (isMoved || isDue || hasDeletions)) await this.renew(hasDeletions);
+    if (this.running.size > 0 && (isMoved || isDue || hasDeletions)) await this.renew(hasDeletions);
     if (this.feed.size + this.#registered.size === 0) this.feed.skipTo(agenda.jobs);
     else if (isMoved)
       await this.feed.read(agenda.jobs, this.#registered.ids, (record) => this.#registered.changed(record));
@@ -382,17 +261,17 @@ export class JobWorker {
   /** Called when a job was cancelled, in any process: passes the cancel on to its work in this process. */
   async cancelRequested(id: JobId, reason: string): Promise<void> {
     await this.#registered.call(id, reason);
-    const held = this.held.get(id);
-    if (held !== undefined) await held.look();
-    this.jobChanged(id, held === undefined);
+    const runningJob = this.running.get(id);
+    if (runningJob !== undefined) await runningJob.look();
+    this.jobChanged(id, runningJob === undefined);
   }
 
   // ── Giving up ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** job-worker-4: the job cannot run here: the store fails, the session cannot be opened, or the task is missing. */
+  /** job-worker-3: the job cannot run here: the store fails, the session cannot be opened, or the task is missing. */
   giveUp(job: RunningJob, error: unknown): void {
     if (job.isOver) return;
-    this.#trace("job.given-up", error, { job: job.id });
+    this.trace("job.given-up", error, { job: job.id });
     if (job.record.recovery === "rerunnable") return this.giveBack(job, RETRY_MS, error);
     job.release(error);
     this.#retryUntilWritten(job.id, () => endOf(this.#core(), job, "failed", problemOf(error)));
@@ -425,7 +304,7 @@ export class JobWorker {
         this.jobChanged(id, true);
       } catch (error) {
         if (this.#isClosed || hasCode(error, "lease.lost")) return;
-        this.#trace("job.given-up", error, { job: id });
+        this.trace("job.given-up", error, { job: id });
         await world.rest(POLL_MS.failedJob);
         await attempt();
       }
@@ -435,10 +314,10 @@ export class JobWorker {
 
   /** A session was deleted in this process, and its jobs with it. */
   sessionGone(id: SessionId): void {
-    for (const job of this.held.values())
+    for (const job of this.running.values())
       if (job.record.sessionId === id) job.release(new RuntimeError("session.deleted", { id }));
     this.feed.notifyAll();
-    this.#registered.sessionGone(id).catch((error: unknown) => this.#trace("job.cancel", error, { session: id }));
+    this.#registered.sessionGone(id).catch((error: unknown) => this.trace("job.cancel", error, { session: id }));
   }
 
   /** Releases tasks to other processes. Functions get a grace period and are then abandoned. */
@@ -448,16 +327,16 @@ export class JobWorker {
     this.feed.notifyAll();
     const isClaiming = this.#claiming !== undefined;
     await this.#claiming;
-    if (this.held.size === 0 && !isClaiming) return;
+    if (this.running.size === 0 && !isClaiming) return;
     const timer = new AbortController();
     const inGrace = (left: Promise<unknown>): Promise<unknown> =>
       Promise.race([left, world.sleep(graceMs, timer.signal)]);
-    const leaving = [...this.held.values()].map(async (job) => {
+    const leaving = [...this.running.values()].map(async (job) => {
       if (job.leave !== undefined) {
-        await inGrace(job.leave().catch((error: unknown) => this.#trace("jobs.leave", error)));
+        await inGrace(job.leave().catch((error: unknown) => this.trace("jobs.leave", error)));
         const isLeft = !job.isOver;
         job.release(new RuntimeError("runtime.closed", {}));
-        if (isLeft) await this.#park(job, 0).catch((error: unknown) => this.#trace("jobs.leave", error));
+        if (isLeft) await this.#park(job, 0).catch((error: unknown) => this.trace("jobs.leave", error));
         return;
       }
       job.stop(new RuntimeError("runtime.closed", {}));
@@ -467,10 +346,10 @@ export class JobWorker {
     });
     await Promise.all(leaving);
     timer.abort();
-    await Promise.resolve(store.jobs.leave(owner)).catch((error: unknown) => this.#trace("jobs.leave", error));
+    await Promise.resolve(store.jobs.leave(owner)).catch((error: unknown) => this.trace("jobs.leave", error));
   }
 
-  #trace(name: string, error: unknown, about: { readonly [key: string]: string } = {}): void {
+  trace(name: string, error: unknown, about: { readonly [key: string]: string } = {}): void {
     this.#core().trace(name, { problem: describeThrown(error), ...about });
   }
 }

@@ -1,7 +1,8 @@
 // What a job is made from, checked for callers without types.
 
+import type { JobCompletion, JobOptions, TaskJobOptions } from "../../kernel/job-options.ts";
 import { checkedInput, isWireName, wireName } from "../../kernel/operation.ts";
-import type { JobCompletion, JobContext, JobOptions, TaskJobOptions } from "../../kernel/services.ts";
+import type { JobContext } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId, asSessionId, type SessionId } from "../../model/ids.ts";
@@ -105,7 +106,7 @@ export function recordable(
 
 /** The job without its worker. In a turn and in a task its id is derived, so that a rerun finds the same job. */
 export function newJob(options: JobOptions, place: CallerPlace): Omit<NewJob, "recovery"> {
-  const { core, sessionId, site } = place;
+  const { core, sessionId, callContext } = place;
   const { label, kind = "task", visibility = "managed", wake = "none", onParentEnd = "keep" } = options;
   if (typeof label !== "string" || label.trim() === "" || label.length > LABEL_MAX)
     invalid(`its label must be a text of 1 to ${LABEL_MAX} characters`);
@@ -114,8 +115,8 @@ export function newJob(options: JobOptions, place: CallerPlace): Omit<NewJob, "r
   oneOf("its wake", wake, ["none", "notify", "wake"]);
   oneOf("onParentEnd", onParentEnd, ["cancel", "keep"]);
   if (options.id !== undefined) requireWords("id", options.id, ID_MAX);
-  const turnId = site?.turn?.live.turnId;
-  const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
+  const turnId = callContext?.turn?.live.turnId;
+  const parent = turnId === undefined ? callContext?.job && { jobId: callContext.job.id } : { turnId };
   const { about, childId, signals } = options;
   return {
     id: asJobId(options.id ?? freshId(place, "job", "job")),

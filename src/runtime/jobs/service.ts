@@ -8,12 +8,11 @@
 import type {
   AwaitJobsOptions,
   JobCompletion,
-  JobContext,
   JobOptions,
-  Jobs,
   JobsFilter,
   TaskJobOptions,
-} from "../../kernel/services.ts";
+} from "../../kernel/job-options.ts";
+import type { JobContext, Jobs } from "../../kernel/services.ts";
 import { type Awaitable, unwaited } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asJobCursor, asJobId, asSessionId, type JobId, type SessionId } from "../../model/ids.ts";
@@ -34,7 +33,7 @@ import { unlessClosed } from "../services/using.ts";
 import { awaitJobs, currentRecord, recordsOf } from "./await.ts";
 import { cancelJob, closeTree } from "./cancel.ts";
 import { requireWork } from "./function.ts";
-import type { Spawning } from "./job-worker.ts";
+import type { Spawning } from "./job-starts.ts";
 import {
   completionOf,
   ID_MAX,
@@ -63,10 +62,10 @@ export async function beginJob(place: CallerPlace, spawning: Spawning): Promise<
   const { core, sessionId } = place;
   const { job } = spawning;
   const carried = carriedAt(place);
-  const working = isOfOther(place) ? undefined : place.site?.working;
+  const working = isOfOther(place) ? undefined : place.callContext?.working;
   if (working !== undefined) requireOpen(working, place.plugin);
   if (carried === undefined) {
-    await core.background.jobs.spawn(spawning);
+    await core.background.jobs.starts.spawn(spawning);
     return false;
   }
   if (carried.some((each) => each.job.id === job.id)) throw new RuntimeError("job.conflict", { id: job.id });
@@ -86,7 +85,7 @@ export async function beginJob(place: CallerPlace, spawning: Spawning): Promise<
  * (job-service-1, job-service-3).
  */
 export function carriedAt(place: CallerPlace): Spawning[] | undefined {
-  const { turn, working } = place.site ?? {};
+  const { turn, working } = place.callContext ?? {};
   if (isOfOther(place)) return undefined;
   return turn === undefined ? working?.spawns : turn.live.draftOf(turn.effect).spawns;
 }
@@ -149,11 +148,11 @@ export class SessionJobs extends SessionService implements Jobs {
     more: Partial<NewJob> & Pick<NewJob, "recovery">,
     run: Pick<Spawning, "work" | "cancel">,
   ): Promise<{ readonly id: JobId }> {
-    const { plugin, site } = this.place;
+    const { plugin, callContext } = this.place;
     const job: NewJob = { ...newJob(options, this.place), ...more }; // First: the order of calls decides the id.
     const isOther = isOfOther(this.place);
     if (isOther) await requireAccess(this.place);
-    const isNamed = options.id !== undefined || isOther || site?.job?.steps !== undefined;
+    const isNamed = options.id !== undefined || isOther || callContext?.job?.steps !== undefined;
     await beginJob(this.place, { job, plugin, isNamed, ...run });
     return { id: job.id };
   }
@@ -181,14 +180,14 @@ export class SessionJobs extends SessionService implements Jobs {
     }
     const { sessionId, parent } = found.record;
     // A job can also access the jobs that it started, even after one of them moved to another session.
-    const isChild = parent !== undefined && "jobId" in parent && parent.jobId === this.place.site?.job?.id;
+    const isChild = parent !== undefined && "jobId" in parent && parent.jobId === this.place.callContext?.job?.id;
     if (sessionId !== this.session && !isChild) throw new RuntimeError("job.foreign", { id, session: this.session });
     return found;
   }
 
   /** Jobs that start with the answer of the current effect or operation. */
   get #carried(): readonly Spawning[] {
-    const { turn, working } = this.place.site ?? {};
+    const { turn, working } = this.place.callContext ?? {};
     if (isOfOther(this.place)) return [];
     return turn?.live.drafts?.get(turn.effect)?.spawns ?? working?.spawns ?? [];
   }
@@ -227,36 +226,36 @@ export class SessionJobs extends SessionService implements Jobs {
   }
 
   async #await(ids: readonly JobId[], options: AwaitJobsOptions): Promise<readonly JobRecord[]> {
-    const { need = "all", timeoutMs = AWAIT_MS, signal = this.place.site?.signal } = options;
+    const { need = "all", timeoutMs = AWAIT_MS, signal = this.place.callContext?.signal } = options;
     if (need !== "any" && need !== "all")
       throw new RuntimeError("options.invalid", { option: "need", problem: "it must be any or all" });
     if (!(typeof timeoutMs === "number" && timeoutMs >= 0))
       throw new RuntimeError("options.invalid", { option: "timeoutMs", problem: "it must be a number of 0 or more" });
     if (ids.length === 0) return [];
-    const { core, site } = this.place;
-    if (site?.job !== undefined && ids.includes(site.job.id)) invalid("a job cannot wait for itself");
-    const run = site?.job === undefined ? undefined : core.background.jobs.find(site.job.id);
+    const { core, callContext } = this.place;
+    if (callContext?.job !== undefined && ids.includes(callContext.job.id)) invalid("a job cannot wait for itself");
+    const run = callContext?.job === undefined ? undefined : core.background.jobs.find(callContext.job.id);
     const inTask = run?.awaitJobs?.(ids, need, timeoutMs, () => recordsOf(core, ids));
     if (inTask !== undefined) return inTask;
     const awaited = (): Promise<readonly JobRecord[]> => awaitJobs(core, ids, need, timeoutMs, signal);
     // If the runtime closes, an error would be recorded as the failure of the tool or hook, although another process
     // resumes the turn.
-    return site?.turn === undefined ? awaited() : unlessClosed(core, awaited);
+    return callContext?.turn === undefined ? awaited() : unlessClosed(core, awaited);
   }
 
   awaitHidden(options: Pick<AwaitJobsOptions, "timeoutMs" | "signal"> = {}): Promise<readonly JobRecord[]> {
     return this.call(async () => {
       requireOptions("jobs.awaitHidden", options, { timeoutMs: true, signal: true });
-      const { core, site } = this.place;
+      const { core, callContext } = this.place;
       for (const { job } of this.#carried)
         if (job.visibility === "hidden") throw new RuntimeError("job.unstarted", { id: job.id });
       const page = { session: this.session, visibility: "hidden", isLive: true, max: Infinity } as const;
       const hidden = await core.store.jobs.list(page);
       const all = hidden.map(({ record }) => record.id);
-      const self = all.indexOf(site?.job?.id as JobId);
+      const self = all.indexOf(callContext?.job?.id as JobId);
       const ids = self === -1 ? all : all.slice(0, self); // Two hidden jobs must not wait for each other.
       const records = ids.length === 0 ? [] : await this.#await(ids, options);
-      if (site?.turn !== undefined && !isOfOther(this.place)) await takeAppended(site);
+      if (callContext?.turn !== undefined && !isOfOther(this.place)) await takeAppended(callContext);
       return frozen(records);
     });
   }
@@ -280,16 +279,16 @@ export class SessionJobs extends SessionService implements Jobs {
 
   cancelUnreferenced(keep: readonly string[]): Promise<readonly JobRecord[]> {
     return this.call(async () => {
-      const kept = new Set(requireList(keep));
+      const referenced = new Set(requireList(keep));
       const live = await this.list({ isLive: true, visibility: "managed", max: Infinity });
-      return this.#cancelThese(live.filter(({ id }) => !kept.has(id)));
+      return this.#cancelThese(live.filter(({ id }) => !referenced.has(id)));
     });
   }
 
   async #cancelThese(jobs: readonly JobRecord[], reason?: string): Promise<readonly JobRecord[]> {
     const cancelled: JobRecord[] = [];
     for (const { id } of jobs) {
-      if (id === this.place.site?.job?.id) continue; // A job cannot cancel itself in this way.
+      if (id === this.place.callContext?.job?.id) continue; // A job cannot cancel itself in this way.
       try {
         cancelled.push(await this.cancel(id, reason));
       } catch (error) {
@@ -334,8 +333,8 @@ export class SessionJobs extends SessionService implements Jobs {
       oneOf("state", state, ["running", "idle"]);
       const { store, world, background } = this.core;
       if (record.state === state || isOver(record)) return;
-      const held = background.jobs.find(record.id);
-      if (held !== undefined) return held.transition(state);
+      const runningJob = background.jobs.find(record.id);
+      if (runningJob !== undefined) return runningJob.transition(state);
       const at = world.now();
       const event = { at, kind: "transitioned", state } as const;
       const { said } = await store.jobs.send(record.id, { key: world.id("tra"), event }, at);
@@ -408,9 +407,9 @@ export async function sendSignal(
   const { said, job } = await store.jobs.send(id, { key: `signal/${key ?? world.id("sig")}`, event }, at);
   if (said === "over") throw new RuntimeError("job.over", { id, state: job?.record.state ?? "over" });
   if (said === "unknown") throw new RuntimeError("job.unknown", { id });
-  const held = background.jobs.find(id);
-  if (held === undefined) background.jobs.kick();
-  else await held.look();
+  const runningJob = background.jobs.find(id);
+  if (runningJob === undefined) background.jobs.kick();
+  else await runningJob.look();
 }
 
 function requireMax(max: unknown): number {

@@ -1,6 +1,6 @@
 import type { SessionId } from "../../model/ids.ts";
 import type { Core } from "../core.ts";
-import type { Session } from "../session/handle.ts";
+import type { Session } from "../session/public-api.ts";
 import type { LiveSession } from "../session/session.ts";
 
 /** The open sessions of running functions: one handle for all jobs of a session. */

@@ -11,8 +11,8 @@
 // task-5: A job fails after more than `resumesMax` starts in a row without a new event, because it probably crashes its
 //    process.
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { TaskJob } from "../../kernel/job-options.ts";
 import { checkedInput, type OwnedOperation } from "../../kernel/operation.ts";
-import type { TaskJob } from "../../kernel/services.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import type { JobId, WaitId } from "../../model/ids.ts";
 import type { JobEvent, JobRecord } from "../../model/job.ts";
@@ -108,8 +108,8 @@ export class TaskJobRun extends RunningJob {
       const owned = this.#operation(session);
       if (owned === undefined) return;
       const input = checkedInput(owned, this.#inputFor(owned));
-      const site = new ServiceContext(session, undefined, this, undefined, undefined, this);
-      const ran = await runTask(session, owned, input, site, this.signal, this.#job(session, site));
+      const callContext = new ServiceContext(session, undefined, this, undefined, undefined, this);
+      const ran = await runTask(session, owned, input, callContext, this.signal, this.#job(session, callContext));
       while (!this.#isReady) await this.#ready();
       if (isChanging(ran))
         await this.step("kept", async () => {
@@ -216,8 +216,8 @@ export class TaskJobRun extends RunningJob {
       const event = { at: world.now(), kind: "stepped", name, value: found.json } as const;
       const rows = waits?.(found.json) ?? [];
       const { events } = await this.write([{ key: `step/${name}`, event }], rows.length === 0 ? {} : { waits: rows });
-      const kept = events[0]?.event;
-      const value = frozen(kept?.kind === "stepped" ? kept.value : found.json);
+      const recorded = events[0]?.event;
+      const value = frozen(recorded?.kind === "stepped" ? recorded.value : found.json);
       this.#steps.set(name, value);
       return value;
     } finally {
@@ -350,7 +350,7 @@ export class TaskJobRun extends RunningJob {
 
   // ── What the task is given ──────────────────────────────────────────────────────────────────────────────────────
 
-  #job(session: LiveSession, site: ServiceContext): TaskJob {
+  #job(session: LiveSession, callContext: ServiceContext): TaskJob {
     const { world } = this.core;
     return {
       id: this.id,
@@ -359,7 +359,7 @@ export class TaskJobRun extends RunningJob {
         const until = Number(await this.step(name, () => untilOf(time, world.now())));
         if (until > world.now()) await this.wait({ until }, () => undefined);
       },
-      call: (tool, input) => callTool(this, session, site, tool, input),
+      call: (tool, input) => callTool(this, session, callContext, tool, input),
       receive: async <T extends Json>(signal: string) => {
         if (this.#at !== undefined)
           // A rerun does not enter a recorded step, so the next receive would get the same signal again.

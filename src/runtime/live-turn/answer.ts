@@ -40,7 +40,7 @@ function record(
   },
 ): void {
   if (appends.length > 0) answer.appends = appends.map(({ from: _, ...added }) => added);
-  for (const spawning of spawns) live.core.background.jobs.toBegin(live.turnId, spawning);
+  for (const spawning of spawns) live.core.background.jobs.starts.toBegin(live.turnId, spawning);
   if (spawns.length > 0) answer.spawns = spawns.map(({ job }) => job);
   if (taken.length > 0) answer.taken = taken;
   if (spent.length > 0) answer.spent = [...(answer.spent ?? []), ...spent];

@@ -3,8 +3,8 @@
 // ask-1 The budget is checked before each attempt of the call, because every attempt costs.
 // ask-2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
 // ask-3 `respond` begins after the reply is recorded, so that a failing hook costs no second model call.
-import { type Bound, type Site, tracedIssue } from "../../kernel/hook-runner.ts";
-import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hooks.ts";
+import { type Bound, type HookCallContext, tracedIssue } from "../../kernel/hook-runner.ts";
+import type { Chunk, ChunkAnswer, ReplyAnswer } from "../../kernel/hook-values.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { describe, RuntimeError } from "../../model/errors.ts";
 import { type EffectName, nodeId } from "../../model/ids.ts";
@@ -63,9 +63,9 @@ export async function ask(live: LiveTurn, effect: EffectOf<"ask">, scope: Scope)
   if (scope.isResumed === true) call.wasAsked = true;
   if (hooks.has.stream) call.transform = streamTransform(live, effect.name, scope);
   if (hooks.has.streamFinished) {
-    const site = live.context(scope, effect.name);
+    const callContext = live.context(scope, effect.name);
     call.finished = async (reason) => {
-      for (const issue of await hooks.observe("streamFinished", { reason }, site))
+      for (const issue of await hooks.observe("streamFinished", { reason }, callContext))
         live.trace("hook.issue", tracedIssue(issue));
     };
   }
@@ -114,12 +114,12 @@ export function requestOf(live: LiveTurn): ModelRequest {
 }
 
 /** Gives hooks a copy of the messages, because a change in place must not reach the conversation. */
-function hookedRequest(live: LiveTurn, request: ModelRequest, site: Site): Awaitable<ModelRequest> {
+function hookedRequest(live: LiveTurn, request: ModelRequest, callContext: HookCallContext): Awaitable<ModelRequest> {
   const theirs: ModelRequest = { ...request, messages: [...request.messages] };
   return live.hooks.transform(
     "request",
     theirs,
-    site,
+    callContext,
     (now) => ({ request: now }),
     (_, answer) => answer,
   );
@@ -213,7 +213,7 @@ const tailOf = ({ tail, turnId }: LiveTurn): Message => ({
 /** Runs `stream` hooks on each delta; waits only when a hook answers with a promise. */
 function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chunk: Chunk) => Awaitable<ChunkAnswer> {
   const { hooks } = live;
-  const site = live.context(scope, effect);
+  const callContext = live.context(scope, effect);
   const stop = (error: unknown): never => {
     throw new HookStop("A stream hook failed.", { cause: error });
   };
@@ -234,7 +234,7 @@ function streamTransform(live: LiveTurn, effect: EffectName, scope: Scope): (chu
       return now === "" ? undefined : { chunk: { kind, delta: now } }; // Released by an earlier hook at its end.
     };
     try {
-      const answer = hooks.transform("stream", start, site, sees, merge);
+      const answer = hooks.transform("stream", start, callContext, sees, merge);
       return isThenable(answer) ? answer.then((found) => found, stop) : answer;
     } catch (error) {
       return stop(error);

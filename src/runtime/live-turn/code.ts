@@ -181,7 +181,7 @@ export class TurnCode {
   /** Calls the executor like a handler: with a probe and a deadline. Its errors keep their codes. */
   async #call<T>(effect: EffectName, scope: Scope, run: (context: CodeContext<Any>) => T | PromiseLike<T>): Promise<T> {
     const { hooks } = this.#live;
-    const site = this.#live.context(scope, effect);
+    const callContext = this.#live.context(scope, effect);
     const made = await hooks.callSlotWith(
       "codeExecutor",
       async (event) => {
@@ -191,7 +191,7 @@ export class TurnCode {
           return { error };
         }
       },
-      site,
+      callContext,
     );
     if ("error" in made) throw made.error;
     return made.value;

@@ -44,14 +44,14 @@ export class Conversation {
 
   /** The same for a hook or a tool of this effect: with its own appends, and with those that wait for results. */
   messagesAt(place: EffectName): readonly Message[] {
-    const { held = NO_APPENDS, log } = this.#live.state;
+    const { held: pendingAppends = NO_APPENDS, log } = this.#live.state;
     const { turnId } = this.#live;
     const own = this.appendsAt(place);
-    if (held.length + own.length === 0) return this.messages;
+    if (pendingAppends.length + own.length === 0) return this.messages;
     const commit = this.#isInRound ? `${turnId}/held` : turnId;
     let next = this.#isInRound ? 0 : log.length;
     const names = new Set<string>();
-    const waiting = [...held, ...own].flatMap(({ nodes, operation }) => {
+    const waiting = [...pendingAppends, ...own].flatMap(({ nodes, operation }) => {
       if (operation !== undefined && names.has(operation.name)) return [];
       if (operation !== undefined) names.add(operation.name);
       return nodes.flatMap((node) => {
@@ -93,11 +93,11 @@ export class Conversation {
     named: string,
     own: readonly DraftAppend[],
   ): { readonly hash: string; readonly from?: number; readonly mayBeDropped?: true } | undefined {
-    const { placed = [], held = NO_APPENDS } = this.#live.state;
+    const { placed = [], held: pendingAppends = NO_APPENDS } = this.#live.state;
     const found = placed.find((each) => each.name === named);
     if (found !== undefined) return found;
     const isIt = ({ operation }: DraftAppend): boolean => operation?.name === named;
-    const sure: DraftAppend | undefined = held.find(isIt) ?? own.find(isIt);
+    const sure: DraftAppend | undefined = pendingAppends.find(isIt) ?? own.find(isIt);
     const { hash } = (sure ?? this.#openAppends().find(isIt))?.operation ?? {};
     if (hash === undefined) return undefined;
     if (sure === undefined) return { hash, mayBeDropped: true };

@@ -8,7 +8,7 @@ import type { Deferral } from "../../model/tool.ts";
 import type { Spent } from "../../model/usage.ts";
 import type { Effect } from "../../turn/effect.ts";
 import type { Appending } from "../../turn/event.ts";
-import type { Spawning } from "../jobs/job-worker.ts";
+import type { Spawning } from "../jobs/job-starts.ts";
 
 /** Nodes to append; `from` is their index in the turn's log, where it is known. */
 export type DraftAppend = Appending & { readonly from?: number };

@@ -1,5 +1,5 @@
 import { compaction } from "../../kernel/compact.ts";
-import type { TurnReport } from "../../kernel/hooks.ts";
+import type { TurnReport } from "../../kernel/hook-values.ts";
 import { messageFrom } from "../../kernel/owned.ts";
 import { type Awaitable, andThen, isThenable, once } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -9,14 +9,17 @@ import type { Scope } from "../../model/scope.ts";
 import { TEXTS } from "../../model/texts.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import type { PendingAppend, PendingInput } from "../../stores/store.ts";
-import { attempt, DEFERS_MAX, type Deferred, gate, settle } from "../../tools/dispatch.ts";
+import { attempt } from "../../tools/attempt.ts";
+import { DEFERS_MAX, type Deferred } from "../../tools/dispatch.ts";
+import { gate } from "../../tools/gate.ts";
 import { failure } from "../../tools/result.ts";
+import { settle } from "../../tools/settle.ts";
 import { verdictAt } from "../../turn/asked.ts";
 import type { Effect, EffectKind, EffectOf } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { itemsOf } from "../../turn/log.ts";
 import { isLastRound } from "../../turn/state.ts";
-import { isTriedAgain } from "../../turn/work.ts";
+import { isTriedAgain } from "../../turn/work-answers.ts";
 import { isEndedByItself } from "../readers/preview-writer.ts";
 import { additionsIn } from "../services/graph.ts";
 import { type Body, type BodyAt, failed, stamped } from "./answer.ts";
@@ -78,16 +81,16 @@ function answered(live: LiveTurn, effect: Effect, body: Body | BodyAt): Awaitabl
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function gateCalls(live: LiveTurn, { calls, name }: EffectOf<"gate">, scope: Scope): Awaitable<BodyAt> {
-  const site = once(() => live.context(scope, name));
-  return andThen(gate(live, calls, site), ({ judged, abort }) => (at): Body => {
+  const callContext = once(() => live.context(scope, name));
+  return andThen(gate(live, calls, callContext), ({ judged, abort }) => (at): Body => {
     const verdicts = judged.map((each) => verdictAt(each, at));
     return abort === undefined ? { kind: "gated", verdicts } : { kind: "gated", verdicts, abort };
   });
 }
 
 function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle">, scope: Scope): Awaitable<Body> {
-  const site = once(() => live.context(scope, name));
-  return andThen(settle(live, given, site), ({ results, messages, abort }) => ({
+  const callContext = once(() => live.context(scope, name));
+  return andThen(settle(live, given, callContext), ({ results, messages, abort }) => ({
     kind: "settled",
     results,
     ...(messages.length === 0 ? {} : { messages: messages.map(messageFrom) }),
@@ -244,10 +247,10 @@ function finalize(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): A
 
 async function finalizeWithHooks(live: LiveTurn, effect: EffectOf<"finalize">, scope: Scope): Promise<Body> {
   const { hooks } = live;
-  const site = live.context(scope, effect.name);
+  const callContext = live.context(scope, effect.name);
   const report = reportOf(live, effect.outcome);
-  const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, site));
-  live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, site));
+  const { messages } = carryOut(live, effect.name, await hooks.collect("afterTurn", { report }, callContext));
+  live.observed(await hooks.observe("lifecycle", { event: { kind: "turnFinalized", report } }, callContext));
   const isKept = live.state.code === undefined || (await (await live.code()).keep(effect.name));
   return {
     kind: "finalized",

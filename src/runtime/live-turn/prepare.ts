@@ -5,8 +5,9 @@
 // prepare-3 Blobs are stored before `prepared`, which refers to them.
 // prepare-4 A failed set-up restores the turn's tools (`undo`).
 import { graphUntil, jobsIn, membershipUntil } from "../../kernel/hook-event.ts";
-import type { Site } from "../../kernel/hook-runner.ts";
-import type { Owned, TurnContext } from "../../kernel/hooks.ts";
+import type { HookCallContext } from "../../kernel/hook-runner.ts";
+import type { TurnContext } from "../../kernel/hook-values.ts";
+import type { Owned } from "../../kernel/hooks.ts";
 import { mergePrompt, renderPrompt } from "../../kernel/prompt.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { secondLook } from "../../kernel/tool-gates.ts";
@@ -57,24 +58,24 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { core, session, hooks, opened } = live;
   const { toolset } = session;
   const memo = opened.prompt === undefined && session.isPlain ? core.plain : session.memo;
-  const site = once(() => live.context(scope, effect.name));
+  const callContext = once(() => live.context(scope, effect.name));
   const setting = await keptSetting(live);
   await toolset.refresh();
   toolset.begin();
-  const { prompt: context, hasTools, undo } = await transformContext(live, site);
+  const { prompt: context, hasTools, undo } = await transformContext(live, callContext);
   const given = [...layersOf(live), ...context];
   let before: ReturnType<typeof carryOut>;
   let choices: unknown;
   try {
     before = hooks.has.beforeTurn
-      ? carryOut(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, site()))
+      ? carryOut(live, effect.name, await hooks.collect("beforeTurn", { input: inputOf(live) }, callContext()))
       : NOTHING;
     if (before.answer !== undefined && before.abort === undefined) {
       live.show.answered(effect.name, before.answer.text);
       return { kind: "prepared", ...session.composition.stages, ...before };
     }
     choices = choicesOf(live);
-    live.artifact = await toolset.artifact(given, site, live.lease);
+    live.artifact = await toolset.artifact(given, callContext, live.lease);
   } catch (error) {
     undo();
     throw error;
@@ -82,7 +83,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   const { artifact } = live;
   const { shown } = live.conversation;
   if (hooks.has.beforeToolCall || hooks.has.afterToolCall) reportUnknownTools(live, artifact);
-  live.parts = { given, plugins: await collected(live, site) };
+  live.parts = { given, plugins: await collected(live, callContext) };
   const isPlain = live.parts.plugins.length + context.length === 0;
   const known = isVolatile(live) ? undefined : memo.of(artifact, live.parts, live.lease);
   const tail = known === undefined ? await render(live) : "";
@@ -106,7 +107,7 @@ async function setUp(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       ...stages,
       ...before,
     },
-    site,
+    callContext,
     choices,
   );
 }
@@ -153,15 +154,15 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
     if (data === undefined) throw new RuntimeError("store.corrupt", { item: `blob ${hash}`, problem: "it is missing" });
     return new TextDecoder().decode(data);
   };
-  const site = once(() => live.context(scope, name("resume")));
+  const callContext = once(() => live.context(scope, name("resume")));
   await session.toolset.refresh();
   session.toolset.begin();
-  if (recorded.hasTools) await recallTools(live, site());
+  if (recorded.hasTools) await recallTools(live, callContext());
   live.parts =
     recorded.parts === undefined
       ? { given: layersOf(live), plugins: [] }
       : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
-  const artifact = await session.toolset.artifact(live.parts.given, site, live.lease);
+  const artifact = await session.toolset.artifact(live.parts.given, callContext, live.lease);
   if (!recorded.hasOtherTools) live.basis = artifact; // Else the next round must see the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
@@ -174,8 +175,8 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
 }
 
 /** Tools are live objects, so `context` hooks run again to get them. The rest of their answer is ignored. */
-async function recallTools(live: LiveTurn, site: Site): Promise<void> {
-  const { end, tools } = await contextFrom(live, secondLook(site), {
+async function recallTools(live: LiveTurn, callContext: HookCallContext): Promise<void> {
+  const { end, tools } = await contextFrom(live, secondLook(callContext), {
     messages: live.conversation.messages,
     prompt: [],
   });
@@ -184,10 +185,10 @@ async function recallTools(live: LiveTurn, site: Site): Promise<void> {
 
 /** In later rounds: applies changed tools and volatile prompt parts. */
 async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope): Promise<PreparedBody> {
-  const site = once(() => live.context(scope, effect.name));
+  const callContext = once(() => live.context(scope, effect.name));
   if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
   const choices = choicesOf(live);
-  const artifact = await live.session.toolset.artifact(live.parts.given, site, live.lease);
+  const artifact = await live.session.toolset.artifact(live.parts.given, callContext, live.lease);
   const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (prepare-1).
   if (isChanged) {
     live.artifact = artifact;
@@ -195,7 +196,7 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   }
   // From then on the prompt describes what code has made.
   if (isVolatile(live) || (live.state.code !== undefined && live.hooks.has.prompt)) {
-    const given = (await collected(live, site)).filter((part) => !isStable(part));
+    const given = (await collected(live, callContext)).filter((part) => !isStable(part));
     const plugins = [...live.parts.plugins.filter(isStable), ...given];
     live.parts = { ...live.parts, plugins, ...(given.length > 0 || isVolatile(live) ? { isVolatile: true } : {}) };
   }
@@ -210,13 +211,13 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
       ...(tail === "" ? {} : { tail }),
       ...stagesOf(live, live.artifact as Artifact),
     },
-    site,
+    callContext,
     choices,
   );
 }
 
-const collected = async ({ hooks }: LiveTurn, site: () => Site): Promise<readonly PromptPart[]> =>
-  hooks.has.prompt ? (await hooks.collect("prompt", {}, site())).map(({ value }) => value) : [];
+const collected = async ({ hooks }: LiveTurn, callContext: () => HookCallContext): Promise<readonly PromptPart[]> =>
+  hooks.has.prompt ? (await hooks.collect("prompt", {}, callContext())).map(({ value }) => value) : [];
 
 const isStable = (part: PromptPart): boolean => part.isVolatile !== true;
 /** Whether a part is volatile. After the first volatile part, `prompt` hooks run in every round of the turn. */
@@ -260,10 +261,10 @@ async function retooled(
   live: LiveTurn,
   choices: unknown,
   body: PreparedBody,
-  site: () => ServiceContext,
+  callContext: () => ServiceContext,
 ): Promise<PreparedBody> {
   if (choicesOf(live) === choices) return body;
-  const artifact = await live.session.toolset.artifact(live.parts.given, site, live.lease);
+  const artifact = await live.session.toolset.artifact(live.parts.given, callContext, live.lease);
   live.artifact = artifact;
   live.basis = artifact;
   const { tail: _, ...rest } = body;
@@ -282,14 +283,14 @@ async function beforeAsk(
   live: LiveTurn,
   round: number,
   body: PreparedBody,
-  site: () => ServiceContext,
+  callContext: () => ServiceContext,
   choices: unknown,
 ): Promise<PreparedBody> {
   const { hooks, session } = live;
   const protocol = hooks.slot("protocolSession");
   const ask = protocol?.beforeAsk;
-  if (ask === undefined) return retooled(live, choices, body, site);
-  const here = site();
+  if (ask === undefined) return retooled(live, choices, body, callContext);
+  const here = callContext();
   const plugin = hooks.ownerOf("protocolSession");
   // Before the first model call of the turn, this is the usage that the previous turn stored.
   const latest = round === 1 ? latestOf(session.snapshot.stored) : live.latest;
@@ -316,7 +317,7 @@ async function beforeAsk(
     },
     here,
   );
-  const prepared = await retooled(live, choices, body, site);
+  const prepared = await retooled(live, choices, body, callContext);
   if (frame === undefined || frame === null) return prepared;
   const problem = frameProblem(frame);
   if (problem !== undefined) throw new RuntimeError("hook.answer", { plugin, hook: "protocolSession", problem });
@@ -336,12 +337,12 @@ function frameProblem(frame: unknown): string | undefined {
 
 async function transformContext(
   live: LiveTurn,
-  site: () => Site,
+  callContext: () => HookCallContext,
 ): Promise<{ readonly prompt: readonly PromptPart[]; readonly hasTools: boolean; undo(): void }> {
   const { toolset } = live.session;
   if (!live.hooks.has.context) return { prompt: [], hasTools: false, undo: await toolset.overlay([], true) };
   const start: TurnContext = { messages: live.conversation.messages, prompt: [] };
-  const { end, tools } = await contextFrom(live, site(), start);
+  const { end, tools } = await contextFrom(live, callContext(), start);
   if (end.messages !== start.messages)
     live.conversation.shown = { messages: end.messages, upTo: live.state.log.length };
   const { includeBaseTools = true } = end;
@@ -355,7 +356,7 @@ async function transformContext(
 /** Each tool belongs to the plugin that added it, and gets that plugin's state. Throws `tool.duplicate`. */
 async function contextFrom(
   live: LiveTurn,
-  site: Site,
+  callContext: HookCallContext,
   start: TurnContext,
 ): Promise<{ readonly end: TurnContext; readonly tools: readonly Owned<Tool | ToolProvider>[] }> {
   const owners = new Map<Tool | ToolProvider, string>();
@@ -364,7 +365,7 @@ async function contextFrom(
   const end = await live.hooks.transform(
     "context",
     start,
-    site,
+    callContext,
     (context) => ({ context, ...usage }),
     (_, answer, owner) => {
       for (const tool of answer.tools ?? []) if (!owners.has(tool)) owners.set(tool, owner);

@@ -14,14 +14,15 @@ export function recordOf(
   if (events !== undefined)
     for (let index = 1; index < events.length; index++) if (events[index]!.kind === "resumed") resumes++;
   const short: TurnSummary = { startedAt, model: config.model, rounds: state?.round ?? 0 };
-  const isShort = resumes === 0 && metadata === undefined && acceptedAt === undefined && spent.length < 2;
+  const isOwn = spent.length === 0 || (spent.length === 1 && spent[0]!.model === config.model);
+  const isShort = resumes === 0 && metadata === undefined && acceptedAt === undefined && isOwn;
   const summary: TurnSummary = isShort
     ? short
     : {
         ...short,
         ...(acceptedAt === undefined ? {} : { acceptedAt }),
         ...(resumes === 0 ? {} : { resumes }),
-        ...(spent.length < 2 ? {} : { spent }),
+        ...(isOwn ? {} : { spent }),
         ...(metadata === undefined ? {} : { metadata }),
       };
   if (events === undefined) return { summary };

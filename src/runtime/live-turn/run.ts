@@ -160,7 +160,7 @@ function open(live: LiveTurn, { lease, until, journal, isResumed, isFault }: Ope
     store: core.store,
     world: core.world,
     waiting: (key) => live.show.asked(key),
-    spawned: (jobs) => core.background.jobs.begin(jobs),
+    spawned: (jobs) => core.background.jobs.starts.begin(jobs),
     pending: (is, sent) => updatePending(live.pending, is, sent),
     followed: (is) => live.show.followed(is),
     trace: (name, about) => live.trace(name, about),

@@ -22,8 +22,10 @@ export function salvagedTurn(
   journal: readonly TurnEvent[] | undefined,
 ): EndedTurn {
   const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
-  const kept = recorded?.entries ?? wholePart(itemsOf(live.state.log));
-  const entries = isCodeForgotten(live, journal) ? [...kept, codeForgottenAt(live, kept.length)] : kept;
+  const recordedEntries = recorded?.entries ?? wholePart(itemsOf(live.state.log));
+  const entries = isCodeForgotten(live, journal)
+    ? [...recordedEntries, codeForgottenAt(live, recordedEntries.length)]
+    : recordedEntries;
   const code = error instanceof RuntimeError ? error.code : "protocol.failed";
   const reason =
     error instanceof RuntimeError

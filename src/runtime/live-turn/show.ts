@@ -2,7 +2,7 @@ import type { Emit } from "../../kernel/tool-gates.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import type { Preview, SessionEvent } from "../../model/event.ts";
 import type { EffectName, SessionId, TurnId, WaitId, WaitKey } from "../../model/ids.ts";
-import { describeThrown, type Json } from "../../model/json.ts";
+import { defined, describeThrown, type Json } from "../../model/json.ts";
 import type { ToolOutput } from "../../model/tool.ts";
 import { waitIdOf } from "../../model/wait.ts";
 import type { StoredWait } from "../../stores/store.ts";
@@ -107,9 +107,11 @@ export class TurnShow extends PreviewWriter implements CallShow {
   }
 
   /** A child shows or commits something. */
-  childShows(event: SessionEvent): void {
-    const { sessionId, turnId } = this.#live;
-    this.preview({ fact: false, sessionId, turnId, key: this.#live.key(CHILD, 1), kind: "child", event });
+  childShows(event: SessionEvent, capability: string | undefined): void {
+    const { sessionId, turnId, state } = this.#live;
+    const call = callFor(state, event.sessionId);
+    const about = defined({ call, capability });
+    this.preview({ fact: false, sessionId, turnId, key: this.#live.key(CHILD, 1), kind: "child", event, ...about });
   }
 
   emit(effect: EffectName, plugin: string, eventName: string, payload: Json): void {
@@ -236,4 +238,13 @@ export class TurnShow extends PreviewWriter implements CallShow {
   #failedToRead(error: unknown): void {
     this.#live.trace("turn.show", { problem: describeThrown(error) });
   }
+}
+
+/** The call that waits for a turn of this session. */
+function callFor({ open }: TurnState, child: SessionId): EffectName | undefined {
+  for (const effect of open)
+    if (effect.kind === "wait" && effect.about.kind === "turns")
+      if (effect.about.turns.some(({ sessionId }) => sessionId === child))
+        return name(effect.name.replace(/\.w\d+$/, ""));
+  return undefined;
 }

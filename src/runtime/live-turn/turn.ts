@@ -1,6 +1,6 @@
 import type { TurnRun } from "../../hosts/host.ts";
-import { type HookRunner, type Issue, type Site, tracedIssue } from "../../kernel/hook-runner.ts";
-import type { NewSessionRequest } from "../../kernel/services.ts";
+import { type HookCallContext, type HookRunner, type Issue, tracedIssue } from "../../kernel/hook-runner.ts";
+import type { NewSessionRequest } from "../../kernel/session-requests.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import type { Conflict } from "../../kernel/tool-gates.ts";
 import { describe, passingFault, RuntimeError } from "../../model/errors.ts";
@@ -229,7 +229,7 @@ export class LiveTurn implements Dispatch {
     return this.#standing;
   }
 
-  siteOfCall(scope: Scope, { position, writes, call }: EffectOf<"call">): Site {
+  contextOfCall(scope: Scope, { position, writes, call }: EffectOf<"call">): HookCallContext {
     const mayWrite = writes === true;
     const where = `the tool ${call.name}${mayWrite ? "" : ", which does not say `writes: true`"}`;
     return new ServiceContext(this.session, { live: this, effect: position, where, mayWrite }, scope);

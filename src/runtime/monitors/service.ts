@@ -21,7 +21,7 @@ import { defined, frozen, idText, isObject, type Json, ownJson } from "../../mod
 import type { JobLine } from "../../stores/store.ts";
 import { requireWords } from "../checks.ts";
 import { cancelJob } from "../jobs/cancel.ts";
-import type { Spawning } from "../jobs/job-worker.ts";
+import type { Spawning } from "../jobs/job-starts.ts";
 import { beginJob, carriedAt } from "../jobs/service.ts";
 import { freshId, isOfOther, placeFor, SessionService } from "../services/session-service.ts";
 
@@ -69,8 +69,8 @@ export class SessionMonitors extends SessionService implements Monitors {
     return this.call(async () => {
       await this.#startArmed();
       const { store, world } = this.core;
-      const { site, plugin } = this.place;
-      const ofRerun = site?.nextKey(plugin, "background");
+      const { callContext, plugin } = this.place;
+      const ofRerun = callContext?.nextKey(plugin, "background");
       const key = ofRerun ?? world.id("tak");
       const updates: MonitorUpdate[] = [];
       for (const [monitor, { id }] of await this.#runs()) {
@@ -96,10 +96,10 @@ export class SessionMonitors extends SessionService implements Monitors {
   }
   /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
   #notStarted(): readonly Spawning[] {
-    const { site, core } = this.place;
-    const { live } = site?.turn ?? {};
-    const carried = live === undefined ? [site?.working] : [...(live.drafts?.values() ?? [])];
-    const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.background.jobs.unbegun.values()];
+    const { callContext, core } = this.place;
+    const { live } = callContext?.turn ?? {};
+    const carried = live === undefined ? [callContext?.working] : [...(live.drafts?.values() ?? [])];
+    const all = [...carried.flatMap((each) => each?.spawns ?? []), ...core.background.jobs.starts.unbegun.values()];
     return all.filter(({ job }) => job.operation === WATCH && job.sessionId === this.session);
   }
 
@@ -112,7 +112,7 @@ export class SessionMonitors extends SessionService implements Monitors {
 
   start(spec: MonitorSpec | string): Promise<MonitorStatus> {
     // Before any wait: the order of calls makes the key.
-    const key = isOfOther(this.place) ? this.place.site?.nextKey(this.place.plugin, "background") : undefined;
+    const key = isOfOther(this.place) ? this.place.callContext?.nextKey(this.place.plugin, "background") : undefined;
     return this.call(async () => {
       await this.requireStored();
       return frozen(await this.#start(await this.#specOf(spec), key));
@@ -149,7 +149,7 @@ export class SessionMonitors extends SessionService implements Monitors {
   async #start(spec: CheckedMonitor, key?: string): Promise<MonitorStatus> {
     if (process.platform === "win32")
       throw new RuntimeError("monitor.invalid", { problem: "there is no /bin/sh on this system" });
-    const { core, plugin, site } = this.place;
+    const { core, plugin, callContext } = this.place;
     const id = spec.id ?? freshId(this.place, "mon", "monitor", NAME_LENGTH);
     const input = ownJson({ ...spec, id });
     const runs = await this.#runs();
@@ -168,7 +168,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     if (live >= LIVE_MAX) throw new RuntimeError("monitor.full", { max: LIVE_MAX });
     const fresh = await this.#job(id, spec, input, before?.id ?? "");
     const job = key === undefined ? fresh : { ...fresh, id: await this.#recordedId(key, fresh.id) };
-    const isRepeatable = key !== undefined || site?.job?.steps !== undefined;
+    const isRepeatable = key !== undefined || callContext?.job?.steps !== undefined;
     const known = isRepeatable ? await core.store.jobs.load(job.id) : undefined;
     if (known !== undefined) return this.#statusOf(known.record); // A rerun of what has started it.
     const spawning: Spawning = { job, plugin, isNamed: true };
@@ -180,8 +180,8 @@ export class SessionMonitors extends SessionService implements Monitors {
 
   /** Its run may be over when a rerun asks: it must not start again, so the id of the run is recorded. */
   async #recordedId(key: string, id: JobId): Promise<JobId> {
-    const { site, plugin } = this.place;
-    return asJobId((await site?.onceHere<string>(plugin, `monitor/${key}`, () => id)) ?? id);
+    const { callContext, plugin } = this.place;
+    return asJobId((await callContext?.onceHere<string>(plugin, `monitor/${key}`, () => id)) ?? id);
   }
 
   async #begin(spawning: Spawning): Promise<boolean> {
@@ -205,11 +205,11 @@ export class SessionMonitors extends SessionService implements Monitors {
   /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step, but for another session. */
   async #job(id: string, spec: CheckedMonitor, input: Json, before: string): Promise<NewJob> {
     const { label, wake } = spec;
-    const { core, site, plugin } = this.place;
-    const turnId = site?.turn?.live.turnId;
-    const parent = turnId === undefined ? site?.job && { jobId: site.job.id } : { turnId };
-    const isStep = site?.job?.steps !== undefined && !isOfOther(this.place);
-    const step = isStep ? site.nextKey(plugin, "background") : undefined;
+    const { core, callContext, plugin } = this.place;
+    const turnId = callContext?.turn?.live.turnId;
+    const parent = turnId === undefined ? callContext?.job && { jobId: callContext.job.id } : { turnId };
+    const isStep = callContext?.job?.steps !== undefined && !isOfOther(this.place);
+    const step = isStep ? callContext.nextKey(plugin, "background") : undefined;
     const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.session}/${id}/${before}`}`).slice(0, 26)}`);
     const known = (await core.store.jobs.load(jobId))?.record;
     // It was handed over to another session: the name is free again here.

@@ -48,10 +48,10 @@ export class Feed {
 
   /** A slow iteration gets joined deltas. If that is not enough, it loses the oldest previews, but never the fact. */
   #shrink(unread: readonly TurnProgress[]): void {
-    const kept = joined(unread.slice(this.#head));
-    const over = kept.length - this.#max / 2;
+    const remaining = joined(unread.slice(this.#head));
+    const over = remaining.length - this.#max / 2;
     let dropped = 0;
-    this.#unread = over <= 0 ? kept : kept.filter((event) => event.fact || dropped >= over || !++dropped);
+    this.#unread = over <= 0 ? remaining : remaining.filter((event) => event.fact || dropped >= over || !++dropped);
     this.#head = 0;
   }
 

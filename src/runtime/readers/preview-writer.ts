@@ -8,7 +8,7 @@ import { statusOf, type ToolCall, type ToolOutput } from "../../model/tool.ts";
 import { type EffectOf, name, type PlacedCall } from "../../turn/effect.ts";
 import type { TurnEvent } from "../../turn/event.ts";
 import type { TurnState } from "../../turn/state.ts";
-import { isTriedAgain } from "../../turn/work.ts";
+import { isTriedAgain } from "../../turn/work-answers.ts";
 
 /** The prefix of the names of the present calls, of a reply or of a code cell. */
 export const prefixIn = ({ phase, round }: TurnState): string =>

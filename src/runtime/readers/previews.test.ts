@@ -22,7 +22,7 @@ const anyPreviews = fc.array(
   { maxLength: 12 },
 );
 
-test("S11 whatever was known before, what is told of all previews is exactly the rest", () => {
+test("S11 for every known part of the previews, the reader gets exactly the rest", () => {
   fc.assert(
     fc.property(anyPreviews, fc.nat(12), (events, at) => {
       const [known, all] = [new Keys().own(events.slice(0, at)), new Keys().own(events)];
@@ -35,7 +35,7 @@ test("S11 whatever was known before, what is told of all previews is exactly the
   );
 });
 
-test("S11 of previews that do not go on with what is known, no rest is told", () => {
+test("S11 if the previews do not extend the known part, there is no rest", () => {
   expect(restOf([text("ab")], [text("ac")])).toBeUndefined();
   expect(restOf([text("a"), text("b", 2)], [text("a")])).toBeUndefined();
   expect(restOf([text("a", 1)], [text("a", 2)])).toBeUndefined();
@@ -52,7 +52,7 @@ test("S11 the newest previews are those that fit, and of a text that does not it
   expect(newest([text("x")], 0)).toEqual({ previews: [], chars: 0, isCut: true });
 });
 
-test("S11 what is missing of an answer when its turn ends elsewhere is told, and nothing twice", () => {
+test("S11 a reader gets the missing part of an answer when its turn ends in another process, and nothing twice", () => {
   const restAfter = (answer: string, ...shown: readonly Preview[]) => {
     const last = new LastText();
     for (const event of shown) last.add(event);

@@ -8,25 +8,25 @@ const isDelta = (event: SessionEvent): event is Delta =>
 
 /** The same events, with successive deltas of one key joined into one. */
 export function joined<E extends SessionEvent>(events: readonly E[]): E[] {
-  const kept: E[] = [];
+  const merged: E[] = [];
   let run: string[] = [];
   const close = (): void => {
-    const last = kept[kept.length - 1];
-    if (run.length > 1 && last !== undefined) kept[kept.length - 1] = { ...last, delta: run.join("") };
+    const last = merged[merged.length - 1];
+    if (run.length > 1 && last !== undefined) merged[merged.length - 1] = { ...last, delta: run.join("") };
     run = [];
   };
   for (const event of events) {
-    const last = kept[kept.length - 1];
+    const last = merged[merged.length - 1];
     const isMore =
       last !== undefined && isDelta(last) && isDelta(event) && last.kind === event.kind && last.key === event.key;
     if (!isMore) {
       close();
-      kept.push(event);
+      merged.push(event);
     }
     if (isDelta(event)) run.push(event.delta);
   }
   close();
-  return kept;
+  return merged;
 }
 
 /** The newest events that fit, and their length as text. A delta that does not fit is cut to its end. */
@@ -34,21 +34,21 @@ export function newest(
   events: readonly Preview[],
   charsMax: number,
 ): { readonly previews: readonly Preview[]; readonly chars: number; readonly isCut: boolean } {
-  const kept: Preview[] = [];
+  const latest: Preview[] = [];
   let chars = 0;
   for (const event of events.toReversed()) {
     const { length } = JSON.stringify(event);
     const room = charsMax - chars;
-    if (length <= room) kept.push(event);
+    if (length <= room) latest.push(event);
     else {
       // Half of the room, because JSON writes some characters as several.
       const end = isDelta(event) ? endOf(event.delta, Math.floor(room / 2)) : "";
-      if (isDelta(event) && end !== "") kept.push({ ...event, delta: end });
-      return { previews: kept.reverse(), chars: charsMax, isCut: true };
+      if (isDelta(event) && end !== "") latest.push({ ...event, delta: end });
+      return { previews: latest.reverse(), chars: charsMax, isCut: true };
     }
     chars += length;
   }
-  return { previews: kept.reverse(), chars, isCut: false };
+  return { previews: latest.reverse(), chars, isCut: false };
 }
 
 /** The last characters of a text, without half of a surrogate pair. */

@@ -30,7 +30,7 @@ interface ReaderOptions {
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
   /** The previews so far of turns that run here. `elsewhere`: also of turns in other processes, after a gap. */
-  readonly shown: (elsewhere: boolean) => readonly Previews[];
+  readonly shown: (includesRemote: boolean) => readonly Previews[];
   /** Called with a session of which facts were read. */
   readonly changed: (session: SessionId) => void;
   /** Called when this reader begins (1) or stops (-1) to wait, because a waiting reader keeps the process alive. */
@@ -53,7 +53,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   /** reader-5: how many previews in the line are older than the reader. */
   #joined = 0;
   /** reader-6: the latest text that was delivered of each turn of another process. */
-  readonly #elsewhere = new Map<TurnId, LastText>();
+  readonly #remoteTexts = new Map<TurnId, LastText>();
   /** reader-2: previews are skipped until the gap is delivered. */
   #hasGap = false;
   #gap: FactEvent | undefined;
@@ -93,7 +93,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     if (isLost) return this.#lost();
     for (const event of events) {
       if (this.#of.isTree && event.kind === "child") continue;
-      if (!this.#elsewhere.has(event.turnId)) this.#elsewhere.set(event.turnId, new LastText());
+      if (!this.#remoteTexts.has(event.turnId)) this.#remoteTexts.set(event.turnId, new LastText());
       this.preview(event);
     }
   }
@@ -116,12 +116,12 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   /** reader-2: joins deltas first, and drops previews only if that is not enough. */
   #shrink(): void {
     const waiting = this.#line.slice(this.#head).filter((step) => step !== MOVED);
-    const kept = joined(waiting);
+    const remaining = joined(waiting);
     this.#head = 0;
-    if (kept.length > this.#of.max / 2) {
+    if (remaining.length > this.#of.max / 2) {
       this.#hasGap = true; // reader-4
       this.#line = [MOVED];
-    } else this.#line = [MOVED, ...kept];
+    } else this.#line = [MOVED, ...remaining];
   }
 
   next(): Promise<IteratorResult<SessionEvent>> {
@@ -161,7 +161,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
       if (step === MOVED) return undefined;
       this.#advance();
       if (this.#hasGap || this.#ended.has(step.turnId)) continue; // reader-2, reader-3
-      this.#elsewhere.get(step.turnId)?.add(step);
+      this.#remoteTexts.get(step.turnId)?.add(step);
       return step;
     }
     if (this.#gap !== undefined) return this.#closeGap(this.#gap);
@@ -171,8 +171,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   /** reader-6 */
   #restBefore(fact: FactEvent): Preview | undefined {
     if (fact.kind !== "committed" || fact.by !== "turn") return undefined;
-    const shown = this.#elsewhere.get(fact.turnId);
-    this.#elsewhere.delete(fact.turnId);
+    const shown = this.#remoteTexts.get(fact.turnId);
+    this.#remoteTexts.delete(fact.turnId);
     return this.#hasGap ? undefined : shown?.missingFrom(fact.sessionId, fact.turnId, fact.outcome);
   }
 

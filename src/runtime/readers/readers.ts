@@ -147,7 +147,7 @@ export class Readers {
       isTree: tree === true,
       from,
       view,
-      shown: (elsewhere) => this.#shownIn(session.id, tree === true, elsewhere),
+      shown: (includesRemote) => this.#shownIn(session.id, tree === true, includesRemote),
       changed: (id) => this.#live?.check(id),
       waits: (change) => this.#waits(change),
       left: () => {
@@ -205,10 +205,10 @@ export class Readers {
     this.#poller.hold(this.#waiting > 0 && this.count > 0);
   }
 
-  #shownIn(id: SessionId, isTree: boolean, elsewhere: boolean): readonly Previews[] {
+  #shownIn(id: SessionId, isTree: boolean, includesRemote: boolean): readonly Previews[] {
     const isMeant = (each: LiveSession): boolean => each.id === id || (isTree && each.ancestors.includes(id));
     const here = [...this.#open()].flatMap((each) => (isMeant(each) ? each.shown : []));
-    return here.concat(elsewhere ? (this.#live?.shown(id, isTree) ?? []) : []);
+    return here.concat(includesRemote ? (this.#live?.shown(id, isTree) ?? []) : []);
   }
 
   async #look(): Promise<void> {

@@ -8,6 +8,7 @@ import { defined } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { Change, Store } from "../../stores/store.ts";
 import { checkedOwner, checkedTag, requireOptions, requireSignal } from "../checks.ts";
+import { POLL_MS } from "../poller.ts";
 import { DONE } from "./feed.ts";
 import { eventsIn } from "./reader.ts";
 
@@ -28,8 +29,8 @@ const LATEST = "latest";
 
 interface Position {
   readonly fact: Cursor | undefined;
-  /** How many events of the next fact to skip: the cursor points inside that fact. */
-  readonly seen: number;
+  /** The cursor points inside this fact: so many of its events were seen. */
+  readonly inside?: { readonly fact: Cursor; readonly seen: number };
 }
 
 function positionOf(cursor: string): Position {
@@ -38,11 +39,12 @@ function positionOf(cursor: string): Position {
     if (cursor.includes("@")) throw new RuntimeError("cursor.foreign", {});
     throw new RuntimeError("cursor.unknown", { cursor: cursor.slice(0, 80) });
   }
-  if (seen === undefined) return { fact: asCursor(fact), seen: 0 };
-  return { fact: fact === "1" ? undefined : asCursor(String(Number(fact) - 1)), seen: Number(seen) };
+  if (seen === undefined) return { fact: asCursor(fact) };
+  const before = fact === "1" ? undefined : asCursor(String(Number(fact) - 1));
+  return { fact: before, inside: { fact: asCursor(fact), seen: Number(seen) } };
 }
 
-const latestOf = async (store: Store): Promise<Position> => ({ fact: await store.latest(), seen: 0 });
+const latestOf = async (store: Store): Promise<Position> => ({ fact: await store.latest() });
 
 interface FeedOptions {
   readonly store: Store;
@@ -69,7 +71,7 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
     const { owner, tag, after, signal } = requireFeedOptions(of.options);
     if (owner !== undefined) checkedOwner(owner);
     if (tag !== undefined) checkedTag(tag);
-    const start = after === undefined || after === LATEST ? { fact: undefined, seen: 0 } : positionOf(after);
+    const start = after === undefined || after === LATEST ? { fact: undefined } : positionOf(after);
     this.#position = after === LATEST ? latestOf(of.store) : Promise.resolve(start);
     this.#position.catch(() => {});
     if (signal?.aborted === true) this.#isOver = true;
@@ -106,10 +108,11 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
   async #load(): Promise<void> {
     const { store, options } = this.#of;
     const { owner, tag } = options;
-    const { fact, seen } = await this.#position;
+    const { fact, inside } = await this.#position;
     this.#hasMoved = false; // Before the read: a fact that comes meanwhile sets it again.
     const changes = await store.changes(fact, { max: PAGE });
     if (changes.length === PAGE) this.#hasMoved = true;
+    const seen = inside === undefined ? 0 : await this.#seenOf(inside, changes[0]);
     const isWanted = (change: Change): boolean =>
       (owner === undefined || change.owner === owner) && (tag === undefined || change.tags?.includes(tag) === true);
     this.#facts = changes.flatMap((change, index) =>
@@ -117,14 +120,29 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
     );
     this.#nextFact = 0;
     const last = changes.at(-1);
-    if (last !== undefined) this.#position = Promise.resolve({ fact: last.cursor, seen: 0 });
+    if (last !== undefined) this.#position = Promise.resolve({ fact: last.cursor });
   }
 
+  /** How many events of the first fact to skip: none if it is a later one, because that of the cursor was deleted. */
+  async #seenOf({ fact, seen }: NonNullable<Position["inside"]>, first: Change | undefined): Promise<number> {
+    const unknown = (): RuntimeError => new RuntimeError("cursor.unknown", { cursor: `${fact}.${seen}` });
+    if (first?.cursor !== fact) {
+      if (Number(fact) > Number((await this.#of.store.latest()) ?? 0)) throw unknown();
+      return 0;
+    }
+    if (seen >= factsOf(first).length) throw unknown();
+    return seen;
+  }
+
+  /** Waits until there may be facts. Nobody polls a store in memory, so this looks for the facts that nobody tells of. */
   async #sleep(): Promise<void> {
-    this.#of.waits(1);
+    const { store, waits } = this.#of;
+    const look = store.isDurable ? undefined : setTimeout(() => this.moved(), POLL_MS.facts);
+    waits(1);
     await new Promise<void>((resolve) => (this.#wake = resolve));
     this.#wake = undefined;
-    this.#of.waits(-1);
+    clearTimeout(look);
+    waits(-1);
   }
 
   end(): void {

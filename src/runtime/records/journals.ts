@@ -9,19 +9,23 @@ import type { Core } from "../core.ts";
 const DAY_MS = 86_400_000;
 const PAGE = 200;
 const PAUSE_MS = 20;
-/** So many turns without a journal in a row, and the older ones have none either. */
+/** So many turns without a journal in a row, and the older ones most likely have none either. */
 const NONE_MAX = 1_000;
 
-/** Returns how many journals were removed. */
-export async function sweepJournals({ store, world, keepsJournals, door }: Core): Promise<number> {
+/** Returns how many journals were removed. `isWhole`: looks at all turns, also behind many without a journal. */
+export async function sweepJournals(
+  { store, world, keepsJournals, door }: Core,
+  isWhole: boolean = false,
+): Promise<number> {
   if (keepsJournals === undefined) return 0;
   const { days, perSession, bytes } = keepsJournals;
   const oldest = world.now() - days * DAY_MS;
   const ofSession = new Map<string, number>();
   let size = 0;
+  let isFull = false;
   let removed = 0;
   let without = 0;
-  for (let before: string | undefined; without < NONE_MAX && !door.isClosed; ) {
+  for (let before: string | undefined; (isWhole || without < NONE_MAX) && !door.isClosed; ) {
     const page = await store.turns.list({ max: PAGE, ...(before === undefined ? {} : { before }) });
     const expired: TurnId[] = [];
     for (const { turnId, sessionId, end } of page) {
@@ -29,8 +33,10 @@ export async function sweepJournals({ store, world, keepsJournals, door }: Core)
       if (!hasJournal(end)) continue;
       const nth = (ofSession.get(sessionId) ?? 0) + 1;
       ofSession.set(sessionId, nth);
-      size += end.journalBytes;
-      if (end.at < oldest || nth > perSession || size > bytes) expired.push(turnId);
+      const isOver = end.at < oldest || nth > perSession;
+      isFull ||= !isOver && size + end.journalBytes > bytes;
+      if (isOver || isFull) expired.push(turnId);
+      else size += end.journalBytes;
     }
     if (expired.length > 0 && !door.isClosed) removed += await store.turns.forget(expired);
     before = page.at(-1)?.cursor;

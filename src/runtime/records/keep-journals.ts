@@ -19,10 +19,13 @@ const KNOWN: Known<KeepJournals> = { days: true, perSession: true, bytes: true }
 
 /** When a process looks for expired journals: after its start, and after each look. */
 const SWEEP_MS = { first: 60_000, next: 600_000 };
+/** The first of so many looks goes through all turns: about one a day. */
+const WHOLE_EVERY = 144;
 
 /** Removes expired journals from time to time. */
 export class JournalSweeper {
   readonly #core: Core;
+  #looks = 0;
   readonly #poller = new Poller(
     () => this.#core.world,
     () => this.#sweep(),
@@ -43,7 +46,7 @@ export class JournalSweeper {
   async #sweep(): Promise<void> {
     try {
       const { sweepJournals } = await import("./journals.ts");
-      await sweepJournals(this.#core);
+      await sweepJournals(this.#core, this.#looks++ % WHOLE_EVERY === 0);
     } catch (error) {
       this.#core.trace("journals.sweep", { problem: describeThrown(error) });
     }

@@ -7,6 +7,7 @@ import { waitIdOf } from "../../model/wait.ts";
 import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Effect } from "../../turn/effect.ts";
 import type { Answer, Changes, Opened, TurnEvent } from "../../turn/event.ts";
+import { isOnlyWaiting } from "../../turn/state.ts";
 import { begin, step } from "../../turn/step.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -62,6 +63,31 @@ function foldedItems([opened, ...events]: readonly TurnEvent[], driver: Protocol
     start(next.effects, event.at);
   }
   return sorted(items);
+}
+
+/**
+ * `waited`: the turn was parked, or left while it only waited, and was resumed for an answer or a time. `fault`: a process
+ * had left it because the store failed. `crash`: a process died or closed in the middle of its work.
+ */
+export type WhyResumed = "waited" | "fault" | "crash";
+
+/** Why the turn was resumed each time; nothing without a driver that can follow the events. */
+export function whyResumed(
+  [opened, ...events]: readonly TurnEvent[],
+  driver: ProtocolDriver | undefined,
+): readonly WhyResumed[] {
+  if (driver === undefined) return [];
+  const why: WhyResumed[] = [];
+  try {
+    let { state } = begin(opened as Opened);
+    for (const event of events) {
+      if (event.kind === "resumed") why.push(event.isFault ? "fault" : isOnlyWaiting(state) ? "waited" : "crash");
+      state = step(driver, state, event).state;
+    }
+  } catch {
+    // Today's machine is not the one that recorded the rest of the journal.
+  }
+  return why;
 }
 
 const STAGES = {

@@ -1,8 +1,17 @@
 // Turns as records: lists, one turn with all that is known of it, and its timeline. Nothing here opens a session.
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
-import { asJobId, asSessionId, asTurnId, asWaitKey, type BlobHash, type WaitKey } from "../../model/ids.ts";
-import { defined } from "../../model/json.ts";
+import {
+  asJobId,
+  asSessionId,
+  asTurnId,
+  asWaitKey,
+  type BlobHash,
+  type SessionId,
+  type TurnId,
+  type WaitKey,
+} from "../../model/ids.ts";
+import { defined, describeThrown } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { PromptPart } from "../../model/prompt.ts";
@@ -10,12 +19,14 @@ import type { ToolDeclaration } from "../../model/request.ts";
 import type { RecordedRound, RecordedWait, TurnDetails, TurnRecord, TurnTimeline } from "../../model/turn-record.ts";
 import { costOf } from "../../model/usage.ts";
 import { waitIdOf } from "../../model/wait.ts";
-import type { StoredTurn } from "../../stores/store.ts";
+import type { PendingInput, StoredSession, StoredTurn } from "../../stores/store.ts";
+import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { checkedOwner, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { requireStored } from "../services/reading.ts";
-import { timelineOf } from "./timeline.ts";
+import type { PromptParts } from "../toolset/artifacts.ts";
+import { timelineOf, type WhyResumed, whyResumed } from "./timeline.ts";
 
 /** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
 export interface TurnsPage {
@@ -53,13 +64,24 @@ const OUTCOMES: readonly TurnOutcome["kind"][] = ["answered", "finished", "stopp
 const OLDER_MAX = 1_000;
 const SLICE = 200;
 
+/** One turn with all that is known of it. */
+export interface TurnReport extends Omit<TurnDetails, "resumed"> {
+  /** Each time that a process resumed it. `why` is omitted if the present build cannot follow the journal. */
+  readonly resumed?: readonly {
+    readonly at: number;
+    readonly by?: string;
+    readonly why?: WhyResumed;
+    readonly isFault?: true;
+  }[];
+}
+
 /** Turns of all sessions, open or ended, also those that other processes run. */
 export interface Turns {
   list(page?: TurnsPage): Promise<readonly TurnRecord[]>;
   /** Finds a turn as `list` shows it. Undefined if there is none. */
   find(id: string): Promise<TurnRecord | undefined>;
   /** Throws `turn.unknown`. */
-  get(id: string): Promise<TurnDetails>;
+  get(id: string): Promise<TurnReport>;
   /** Throws `turn.unknown`, `turn.no-journal` if the journal is not kept, and `store.corrupt` if it is damaged. */
   timeline(id: string): Promise<TurnTimeline>;
   /** The events of the turn as they were recorded. Throws as `timeline`. */
@@ -85,39 +107,48 @@ function withoutKeys(event: TurnEvent): TurnEvent {
 }
 
 async function find(core: Core, id: string): Promise<TurnRecord | undefined> {
-  const stored = typeof id === "string" ? await core.store.turns.get(asTurnId(id)) : undefined;
+  const stored = typeof id === "string" ? await core.store.turns.get(asTurnId(id), timeOf(core).now) : undefined;
   return stored && withStart(core, recordOf(core, stored));
 }
 
 async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]> {
   requirePage(page);
   const { session, owner, state, outcome, model, since = -Infinity, until = Infinity, after, max = MAX.default } = page;
+  const isWanted = (record: TurnRecord): boolean => {
+    const startedAt = record.startedAt ?? record.endedAt;
+    if (model !== undefined && record.model !== model) return false;
+    if (startedAt === undefined) return since === -Infinity && until === Infinity;
+    return startedAt >= since && startedAt < until;
+  };
+  const waiting = waitingInputs(core);
   const found: TurnRecord[] = [];
   let older = 0;
   for (let before = after; found.length < max && older < OLDER_MAX; ) {
     const turns = await core.store.turns.list({
       max: SLICE,
+      ...timeOf(core),
       ...(session === undefined ? {} : { session: asSessionId(session) }),
       ...(before === undefined ? {} : { before }),
     });
     for (const stored of turns) {
-      const short = recordOf(core, stored);
-      if (owner !== undefined && stored.owner !== owner) continue;
-      if (state !== undefined && short.state !== state) continue;
-      if (outcome !== undefined && short.outcome !== outcome) continue;
-      const record = await withStart(core, short);
+      const record = recordOf(core, stored);
       const startedAt = record.startedAt ?? record.endedAt;
       older = startedAt !== undefined && startedAt < since ? older + 1 : 0;
-      const isInTime =
-        startedAt === undefined ? since === -Infinity && until === Infinity : startedAt >= since && startedAt < until;
-      if (isInTime && (model === undefined || record.model === model)) found.push(record);
-      if (found.length === max) break;
+      if (owner !== undefined && stored.owner !== owner) continue;
+      if (state !== undefined && record.state !== state) continue;
+      if (outcome !== undefined && record.outcome !== outcome) continue;
+      const whole = await withStart(core, record, waiting);
+      if (isWanted(whole)) found.push(whole);
+      if (found.length === max) return found;
     }
     before = turns.at(-1)?.cursor;
     if (turns.length < SLICE || before === undefined) break;
   }
   return found;
 }
+
+/** The time by which a lease has lapsed. No process but this one uses a store in memory, so none lapses there. */
+const timeOf = ({ store, world }: Core): { readonly now?: number } => (store.isDurable ? { now: world.now() } : {});
 
 function requirePage(page: TurnsPage): void {
   requireOptions("turns.list", page, PAGE);
@@ -132,7 +163,8 @@ function requirePage(page: TurnsPage): void {
   if (session !== undefined && typeof session !== "string") wrong("session", "it must be an id");
   if (model !== undefined && typeof model !== "string") wrong("model", "it must be the name of a model");
   for (const [option, value] of Object.entries({ since, until }))
-    if (value !== undefined && typeof value !== "number") wrong(option, "it must be a time in milliseconds");
+    if (value !== undefined && !(typeof value === "number" && !Number.isNaN(value)))
+      wrong(option, "it must be a time in milliseconds");
   if (after !== undefined && !(typeof after === "string" && /^[1-9]\d{0,15}$/.test(after)))
     throw new RuntimeError("cursor.unknown", { cursor: String(after) });
   if (max !== undefined && !(Number.isInteger(max) && max >= 1 && max <= MAX.most))
@@ -170,10 +202,14 @@ function recordOf({ prices }: Core, { turnId: id, sessionId, state, isOrphan, en
   }) as TurnRecord;
 }
 
-/** The start and the model of a running turn are in its journal only. */
-async function withStart({ store }: Core, record: TurnRecord): Promise<TurnRecord> {
-  if (record.state === "ended" || record.state === "queued") return record;
-  const events = await readable(() => store.journal(record.id, 0));
+/** Adds what is known of an open turn only from its journal, and of a queued one from its input. */
+async function withStart(core: Core, record: TurnRecord, waiting = waitingInputs(core)): Promise<TurnRecord> {
+  if (record.state === "ended") return record;
+  if (record.state === "queued") {
+    const input = await waiting(record);
+    return input === undefined ? record : { ...record, ...defined({ acceptedAt: input.at, metadata: input.metadata }) };
+  }
+  const events = await readable(() => openEvents(core, record.sessionId, record.id));
   const opened = events[0] as Opened | undefined;
   if (opened === undefined) return record; // It has ended meanwhile.
   const { at: startedAt, config, metadata, acceptedAt } = opened;
@@ -200,10 +236,31 @@ async function readable(read: () => Awaitable<readonly TurnEvent[]>): Promise<re
   }
 }
 
+/** The events of an open turn. A host that stores none of them has them in memory, if this process runs the turn. */
+async function openEvents(
+  { store, sessions }: Core,
+  session: SessionId,
+  turnId: TurnId,
+): Promise<readonly TurnEvent[]> {
+  const running = sessions.find(session)?.running;
+  if (!store.isDurable && running?.turnId === turnId && running.events !== undefined) return [...running.events];
+  return store.journal(turnId, 0);
+}
+
+/** Finds the inputs of queued turns. The inputs of a session are read once. */
+function waitingInputs({ store }: Core) {
+  const known = new Map<SessionId, Promise<readonly PendingInput[]>>();
+  return async ({ sessionId, id }: Pick<TurnRecord, "sessionId" | "id">): Promise<PendingInput | undefined> => {
+    const inputs = known.get(sessionId) ?? (async () => store.inputs.list(sessionId))();
+    known.set(sessionId, inputs);
+    return (await inputs).find((input) => input.turnId === id);
+  };
+}
+
 const roundIn = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 1);
 
-async function requireTurn({ store }: Core, id: string): Promise<StoredTurn> {
-  const found = typeof id === "string" ? await store.turns.get(asTurnId(id)) : undefined;
+async function requireTurn(core: Core, id: string): Promise<StoredTurn> {
+  const found = typeof id === "string" ? await core.store.turns.get(asTurnId(id), timeOf(core).now) : undefined;
   if (found === undefined) throw new RuntimeError("turn.unknown", { turnId: typeof id === "string" ? id : typeof id });
   return found;
 }
@@ -213,23 +270,43 @@ interface Journal {
   readonly isOpen: boolean;
 }
 
+const damaged = (turnId: TurnId, problem: string): RuntimeError =>
+  new RuntimeError("store.corrupt", { item: `the journal of turn ${turnId}`, problem });
+
 /** The whole journal of a turn, open or ended. */
-async function journalOf(core: Core, { turnId, end }: StoredTurn): Promise<Journal> {
+async function journalOf(core: Core, { turnId, sessionId, end }: StoredTurn): Promise<Journal> {
   const { store } = core;
   if (end === undefined) {
-    const events = await store.journal(turnId, 0);
+    const events = await openEvents(core, sessionId, turnId);
     if (events.length > 0) return { events, isOpen: true };
     const again = await store.turns.get(turnId);
     if (again?.end === undefined) throw new RuntimeError("turn.no-journal", { turnId, problem: "it has not started" });
   }
-  const kept = await store.turns.journal(turnId);
-  if (kept === undefined) throw new RuntimeError("turn.no-journal", { turnId, problem: "it is not kept" });
-  if (kept.setting === undefined) return { events: kept.events, isOpen: false };
-  const item = `the journal of turn ${turnId}`;
-  const setting = await readBlob(core, kept.setting);
-  if (setting === undefined) throw new RuntimeError("store.corrupt", { item, problem: "its setting is missing" });
-  const [own, ...events] = kept.events as [Opened, ...TurnEvent[]];
-  return { events: [{ ...own, ...JSON.parse(setting) } as Opened, ...events], isOpen: false };
+  const stored = await store.turns.journal(turnId);
+  if (stored === undefined) {
+    const { journalBytes } = (await store.turns.get(turnId))?.end ?? {}; // A sweep may have removed it meanwhile.
+    if (journalBytes !== undefined) throw damaged(turnId, "it is missing");
+    throw new RuntimeError("turn.no-journal", { turnId, problem: "it is not kept" });
+  }
+  const [own, ...events] = stored.events as [Opened | undefined, ...TurnEvent[]];
+  if (own?.kind !== "opened") throw damaged(turnId, "its first event is missing");
+  const opened = stored.setting === undefined ? own : { ...own, ...(await settingOf(core, turnId, stored.setting)) };
+  return { events: [opened, ...events], isOpen: false };
+}
+
+async function settingOf(core: Core, turnId: TurnId, hash: BlobHash): Promise<Partial<Opened>> {
+  const setting = await readBlob(core, hash);
+  if (setting === undefined) throw damaged(turnId, "its setting is missing");
+  return sound(turnId, () => JSON.parse(setting) as Partial<Opened>);
+}
+
+/** Reads values that the check of a store may not have covered. */
+function sound<T>(turnId: TurnId, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw damaged(turnId, describeThrown(error));
+  }
 }
 
 async function readBlob({ store }: Core, hash: BlobHash): Promise<string | undefined> {
@@ -237,36 +314,31 @@ async function readBlob({ store }: Core, hash: BlobHash): Promise<string | undef
   return data && new TextDecoder().decode(data);
 }
 
-async function get(core: Core, id: string): Promise<TurnDetails> {
+async function get(core: Core, id: string): Promise<TurnReport> {
   const { store } = core;
   const stored = await requireTurn(core, id);
   const { outcome: _, code: __, ...record } = await withStart(core, recordOf(core, stored));
-  const [terminal, session, events] = await Promise.all([
+  const [terminal, session, journal] = await Promise.all([
     stored.end === undefined ? undefined : store.terminal(stored.turnId),
     requireStored(core, stored.sessionId),
-    journalOf(core, stored).then(
-      (journal) => journal.events,
-      () => undefined, // `timeline` reports why it cannot be read.
-    ),
+    journalOf(core, stored).catch(() => undefined), // `timeline` reports why it cannot be read.
   ]);
-  const opened = events?.[0] as Opened | undefined;
+  const known = journal && reading(core, session, journal.events);
   const [from, to] = [record.startedAt ?? Infinity, record.endedAt ?? Infinity];
-  const children = (await store.list({ parent: session.id, max: 1_000 })).filter(
+  const children = (await store.list({ parent: session.id })).filter(
     ({ createdAt }) => createdAt >= from && createdAt <= to,
   );
   return defined({
     ...record,
-    input: opened?.input.parts ?? (await queuedInput(core, stored)),
+    input: known?.input ?? (record.state === "queued" ? await waitingInputs(core)(record) : undefined)?.message.parts,
     outcome: terminal?.outcome,
     endedAs: terminal?.committed.cursor,
     parentId: session.parentId,
-    sentBy: await senderOf(core, stored),
+    sentBy: (await senderOf(core, stored)) ?? (await jobOf(core, session)),
     children: children.map((child) => child.id),
-    waits: events === undefined ? [] : waitsIn(core, events, session),
-    resumed: events?.flatMap((event) =>
-      event.kind === "resumed" ? [defined({ at: event.at, by: event.by, isFault: event.isFault })] : [],
-    ),
-  }) as TurnDetails;
+    waits: known?.waits ?? [],
+    resumed: known?.resumed,
+  }) as TurnReport;
 }
 
 /** Plugins, tools and jobs send inputs under keys that begin with their turn or job. An app may use a similar key. */
@@ -277,18 +349,32 @@ async function senderOf({ store }: Core, { key = "" }: StoredTurn): Promise<Turn
   return undefined;
 }
 
-async function queuedInput({ store }: Core, { state, sessionId, turnId }: StoredTurn): Promise<TurnDetails["input"]> {
-  if (state !== "waiting") return undefined;
-  return (await store.inputs.list(sessionId)).find((input) => input.turnId === turnId)?.message.parts;
+/** The job of a subagent. The plugin sends the input under a key that tells nothing. */
+async function jobOf({ store }: Core, { id, parentId }: StoredSession): Promise<TurnDetails["sentBy"]> {
+  if (parentId === undefined) return undefined;
+  const jobs = await store.jobs.list({ session: parentId, max: Infinity });
+  const own = jobs.find(({ record }) => record.childId === id);
+  return own && { jobId: own.record.id };
+}
+
+/** What `get` takes from the journal; undefined if its events are damaged. */
+function reading(core: Core, session: StoredSession, events: readonly TurnEvent[]) {
+  try {
+    const opened = events[0] as Opened;
+    const driver = driverFor(core, session, opened);
+    return {
+      input: opened.input.parts,
+      waits: waitsIn(events, driver),
+      resumed: resumedIn(events, driver),
+    };
+  } catch {
+    return undefined; // `timeline` reports it.
+  }
 }
 
 /** The questions of a turn. */
-function waitsIn(
-  core: Core,
-  events: readonly TurnEvent[],
-  session: Parameters<typeof driverFor>[1],
-): readonly RecordedWait[] {
-  const { items } = timelineOf(events, driverFor(core, session, events[0] as Opened));
+function waitsIn(events: readonly TurnEvent[], driver: ProtocolDriver | undefined): readonly RecordedWait[] {
+  const { items } = timelineOf(events, driver);
   return items.flatMap((item): readonly RecordedWait[] => {
     if (item.kind !== "wait" || item.wants === "turns" || item.call === undefined) return [];
     const { effect, id, wants, call, reason, startedAt: askedAt, until, endedAt: answeredAt, how, by } = item;
@@ -296,12 +382,22 @@ function waitsIn(
   });
 }
 
+function resumedIn(
+  events: readonly TurnEvent[],
+  driver: ProtocolDriver | undefined,
+): NonNullable<TurnReport["resumed"]> {
+  const why = whyResumed(events, driver);
+  return events
+    .filter((event) => event.kind === "resumed")
+    .map(({ at, by, isFault }, nth) => defined({ at, by, why: why[nth], isFault }));
+}
+
 async function timeline(core: Core, id: string): Promise<TurnTimeline> {
   const stored = await requireTurn(core, id);
   const { events, isOpen } = await journalOf(core, stored);
   const opened = events[0] as Opened;
   const session = await requireStored(core, stored.sessionId);
-  const { items, isExact } = timelineOf(events, driverFor(core, session, opened));
+  const { items, isExact } = sound(stored.turnId, () => timelineOf(events, driverFor(core, session, opened)));
   return {
     turnId: stored.turnId,
     sessionId: stored.sessionId,
@@ -309,13 +405,13 @@ async function timeline(core: Core, id: string): Promise<TurnTimeline> {
     startedAt: opened.at,
     endedAt: stored.end?.at ?? (events.at(-1) as TurnEvent).at,
     isExact,
-    rounds: await roundsIn(core, events),
+    rounds: await roundsIn(core, stored.turnId, events),
     items,
   };
 }
 
 /** The driver of the turn's protocol; undefined if it is not installed here in that version. */
-function driverFor(core: Core, session: Awaited<ReturnType<typeof requireStored>>, { options, protocol }: Opened) {
+function driverFor(core: Core, session: StoredSession, { options, protocol }: Opened): ProtocolDriver | undefined {
   try {
     const driver = core.sessions.driverOf(session, options);
     return driver.id === protocol.id && driver.version === protocol.version ? driver : undefined;
@@ -324,12 +420,11 @@ function driverFor(core: Core, session: Awaited<ReturnType<typeof requireStored>
   }
 }
 
-async function roundsIn(core: Core, events: readonly TurnEvent[]): Promise<readonly RecordedRound[]> {
+async function roundsIn(core: Core, turnId: TurnId, events: readonly TurnEvent[]): Promise<readonly RecordedRound[]> {
   const rounds: RecordedRound[] = [];
-  const texts = new Map<BlobHash, Promise<string | undefined>>();
-  const read = (hash: BlobHash | undefined): Promise<string | undefined> | undefined => {
-    if (hash === undefined) return undefined;
-    const known = texts.get(hash) ?? readBlob(core, hash);
+  const texts = new Map<BlobHash, Promise<string>>();
+  const read = (hash: BlobHash): Promise<string> => {
+    const known = texts.get(hash) ?? requireText(core, turnId, hash);
     texts.set(hash, known);
     return known;
   };
@@ -340,27 +435,38 @@ async function roundsIn(core: Core, events: readonly TurnEvent[]): Promise<reado
       const { prompt, catalog, parts } = event;
       latest = { ...latest, ...(defined({ prompt, catalog, parts }) as typeof latest) };
     }
-    if (event.kind === "prepared" || event.kind === "replied") {
-      const round = roundIn(event.effect);
+    const isRound = event.kind === "prepared" || event.kind === "replied";
+    const round = isRound ? roundIn(event.effect) : 0;
+    if (isRound && rounds.at(-1)?.round !== round) {
+      const { prompt, catalog, parts } = latest;
+      const [system, tools, made] = [
+        prompt && (await read(prompt)),
+        catalog && (await read(catalog)),
+        parts && (await read(parts)),
+      ];
       const tail = event.kind === "prepared" ? event.tail : undefined;
-      const [prompt, catalog, parts] = await Promise.all([
-        read(latest.prompt),
-        read(latest.catalog),
-        read(latest.parts),
-      ]);
-      if (rounds.at(-1)?.round !== round)
-        rounds.push(
+      rounds.push(
+        sound(turnId, () =>
           defined({
             round,
             startedAt,
-            prompt,
-            parts: parts === undefined ? undefined : (JSON.parse(parts) as PromptPart[]),
-            tools: catalog === undefined ? undefined : (JSON.parse(catalog) as ToolDeclaration[]),
+            prompt: system,
+            parts: made && partsIn(JSON.parse(made) as PromptParts),
+            tools: tools && (JSON.parse(tools) as ToolDeclaration[]),
             tail,
-          }) as RecordedRound,
-        );
+          }),
+        ) as RecordedRound,
+      );
     }
     startedAt = event.at;
   }
   return rounds;
+}
+
+const partsIn = ({ given, plugins }: PromptParts): readonly PromptPart[] => [...given, ...plugins];
+
+async function requireText(core: Core, turnId: TurnId, hash: BlobHash): Promise<string> {
+  const text = await readBlob(core, hash);
+  if (text === undefined) throw damaged(turnId, `the blob ${hash} is missing`);
+  return text;
 }

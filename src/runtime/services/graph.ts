@@ -14,7 +14,7 @@ import {
   type AppendNode,
   type AppendOptions,
   type GraphAppendOptions,
-} from "../../kernel/services.ts";
+} from "../../kernel/append.ts";
 import { type Awaitable, isThenable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";

@@ -43,7 +43,7 @@ export async function sendLater(
   } as const;
   try {
     const { jobs } = await core.background.load();
-    await jobs.spawn({ job, plugin: "", isNamed: key !== undefined });
+    await jobs.starts.spawn({ job, plugin: "", isNamed: key !== undefined });
     return { jobId, turnId };
   } catch (error) {
     // Another call with this key was first.

@@ -9,7 +9,7 @@
 //              its tokens. The recorded answer has both, so that a resume counts the same.
 // model-call-4 The budget is checked before every attempt, because failed attempts may be billed and other turns spend
 //              during a backoff.
-import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hooks.ts";
+import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hook-values.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode } from "../../model/errors.ts";
 import { describeThrown } from "../../model/json.ts";

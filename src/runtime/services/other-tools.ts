@@ -1,4 +1,4 @@
-import type { ToolsOfSession } from "../../kernel/services.ts";
+import type { ToolsOfSession } from "../../kernel/session-requests.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
 import { type ChangeTools, namesOf } from "../toolset/membership.ts";

@@ -1,4 +1,4 @@
-import type { SessionTurn, SessionTurnOptions, TurnEnd } from "../../kernel/services.ts";
+import type { SessionTurn, SessionTurnOptions, TurnEnd } from "../../kernel/session-requests.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import type { TurnProgress } from "../../model/event.ts";
 import { asSessionId } from "../../model/ids.ts";
@@ -30,9 +30,9 @@ export function otherTurn(
     unlessClosed(core, async () => {
       requireOptions("sessions.turn", options, TURN);
       await requireStored(core, id);
-      const held = await core.sessions.hold(asSessionId(id));
-      leave = () => void held.close();
-      const turn = held.turn(input, { ...options, key }) as TurnHandle;
+      const otherSession = await core.sessions.hold(asSessionId(id));
+      leave = () => void otherSession.close();
+      const turn = otherSession.turn(input, { ...options, key }) as TurnHandle;
       void turn.result(false).then(leave, leave);
       return turn;
     }),

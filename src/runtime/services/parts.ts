@@ -67,8 +67,8 @@ export async function stored(
       const { data, mediaType, name } = part;
       const hash = hashOf(data);
       await core.store.blobs.put(hash, data);
-      const kept = { kind: "attachment", hash, mediaType, bytes: data.byteLength } as const;
-      return name === undefined ? kept : { ...kept, name };
+      const attachment = { kind: "attachment", hash, mediaType, bytes: data.byteLength } as const;
+      return name === undefined ? attachment : { ...attachment, name };
     }),
   );
 }
@@ -80,8 +80,8 @@ async function keptAlready({ store }: Core, { hash, mediaType, name }: Attachmen
   const problem = aboutProblem({ mediaType, name });
   if (problem !== undefined) return wrong(`the ${problem.option} of an attachment: ${problem.problem}`);
   await store.blobs.put(hash, data); // Stored again, so that a sweep does not remove them now.
-  const kept = { kind: "attachment", hash, mediaType, bytes: data.byteLength } as const;
-  return typeof name === "string" ? { ...kept, name } : kept;
+  const attachment = { kind: "attachment", hash, mediaType, bytes: data.byteLength } as const;
+  return typeof name === "string" ? { ...attachment, name } : attachment;
 }
 
 const ATTACH_TRIES = 5;

@@ -2,7 +2,7 @@ import { HISTORY, type HistoryPage, historyOf, type Node, withTop } from "../../
 import type { Segments } from "../../graph/segment.ts";
 import { Transcript } from "../../graph/transcript.ts";
 import type { SavedStates } from "../../kernel/created.ts";
-import type { CatalogOverlay, Permissions, SessionReading } from "../../kernel/services.ts";
+import type { CatalogOverlay, Permissions, SessionReading } from "../../kernel/session-requests.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type BlobHash, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";
 import { defined, type Json } from "../../model/json.ts";

@@ -5,7 +5,7 @@
 // reply-3 A reply without usage counts as one call of unknown usage, with an estimate of its tokens.
 // reply-4 The reply contains values as they are stored, so that a resumed turn gives tools the same arguments.
 import { type Deadline, within } from "../../kernel/deadline.ts";
-import type { ChunkAnswer } from "../../kernel/hooks.ts";
+import type { ChunkAnswer } from "../../kernel/hook-values.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import { describe } from "../../model/errors.ts";
 import { asCallId } from "../../model/ids.ts";

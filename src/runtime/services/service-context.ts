@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Segment, segmentOn } from "../../graph/segment.ts";
 import type { Complete } from "../../kernel/complete.ts";
 import { extensionIn } from "../../kernel/extension.ts";
-import type { Site } from "../../kernel/hook-runner.ts";
+import type { HookCallContext } from "../../kernel/hook-runner.ts";
 import type { Point } from "../../kernel/point.ts";
 import type { ServiceName, Services } from "../../kernel/services.ts";
 import type { PluginStates } from "../../kernel/states.ts";
@@ -24,7 +24,7 @@ import { name } from "../../turn/effect.ts";
 import type { Appending } from "../../turn/event.ts";
 import { KEY_MAX } from "../checks.ts";
 import type { Core } from "../core.ts";
-import type { Spawning } from "../jobs/job-worker.ts";
+import type { Spawning } from "../jobs/job-starts.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "../session/session.ts";
 import { type ChangeTools, membershipOf, toolChanges } from "../toolset/membership.ts";
@@ -87,7 +87,7 @@ export interface JobSteps {
 }
 
 /** The context of a hook, tool or operation, in a turn, a job or between turns. It makes the services that they call. */
-export class ServiceContext implements Site {
+export class ServiceContext implements HookCallContext {
   readonly session: LiveSession;
   readonly core: Core;
   readonly turn: InTurn | undefined;
@@ -134,7 +134,7 @@ export class ServiceContext implements Site {
     const { turn, job } = this;
     return turn === undefined ? job?.span : turn.live.telemetry?.at(turn.effect);
   }
-  get standing(): Site | undefined {
+  get standing(): HookCallContext | undefined {
     return this.turn?.live.standing;
   }
   get states(): PluginStates {

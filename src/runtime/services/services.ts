@@ -12,7 +12,7 @@ type Makers = { readonly [N in ServiceName]: (context: ServiceContext, plugin: s
 
 const placeOf = (context: ServiceContext, plugin: string): CallerPlace => {
   const { core, sessionId } = context;
-  return { core, sessionId, plugin, site: context };
+  return { core, sessionId, plugin, callContext: context };
 };
 
 /**

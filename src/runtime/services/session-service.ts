@@ -11,12 +11,12 @@ import type { ServiceContext } from "./service-context.ts";
 /** Who calls a service: which plugin, in which turn, operation or job, and for which session. */
 export interface CallerPlace {
   readonly core: Core;
-  /** The session that the service is for: that of `site`, or another one. */
+  /** The session that the service is for: that of `callContext`, or another one. */
   readonly sessionId: SessionId;
   /** The calling plugin. `app` for the app. */
   readonly plugin: string;
   /** Absent for calls of the app, which reach every session. */
-  readonly site?: ServiceContext;
+  readonly callContext?: ServiceContext;
 }
 
 /**
@@ -37,22 +37,22 @@ export function placeFor(place: Omit<CallerPlace, "sessionId">, session: string)
 }
 
 /** Whether the service is for a session other than the one that asks. */
-export const isOfOther = ({ site, sessionId }: CallerPlace): boolean =>
-  site !== undefined && site.sessionId !== sessionId;
+export const isOfOther = ({ callContext, sessionId }: CallerPlace): boolean =>
+  callContext !== undefined && callContext.sessionId !== sessionId;
 
 /** A new id. A rerun of a turn, a task or a named operation gets the same id. */
-export function freshId({ core, site, plugin }: CallerPlace, prefix: string, kind: string, length = 26): string {
-  const key = site?.nextKey(plugin, "background");
+export function freshId({ core, callContext, plugin }: CallerPlace, prefix: string, kind: string, length = 26): string {
+  const key = callContext?.nextKey(plugin, "background");
   return key === undefined ? core.world.id(prefix) : `${prefix}_${hashOf(`${kind}/${key}`).slice(0, length)}`;
 }
 
 /** Throws `session.unknown`, and `session.foreign` where `sessionAccess` does not let the plugin reach the session. */
-export async function requireAccess({ core, sessionId, plugin, site }: CallerPlace): Promise<void> {
-  if (site === undefined || site.sessionId === sessionId) return;
+export async function requireAccess({ core, sessionId, plugin, callContext }: CallerPlace): Promise<void> {
+  if (callContext === undefined || callContext.sessionId === sessionId) return;
   const { id } = await requireStored(core, sessionId);
   const { all, tree } = core.sessionAccess;
   if (all?.includes(plugin) === true) return;
-  const { session } = site;
+  const { session } = callContext;
   const line = await lineOf(core, id);
   if (line.includes(session.id)) return;
   if (tree?.includes(plugin) === true && line.at(-1) === (session.ancestors.at(-1) ?? session.id)) return;

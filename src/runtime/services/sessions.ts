@@ -1,5 +1,6 @@
 import type { FirstInput } from "../../kernel/created.ts";
-import { NEW_SESSION, type Services, type TurnEnd } from "../../kernel/services.ts";
+import type { Services } from "../../kernel/services.ts";
+import { NEW_SESSION, type TurnEnd } from "../../kernel/session-requests.ts";
 import { unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, asTurnId, type SessionId } from "../../model/ids.ts";

@@ -2,7 +2,7 @@
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type SessionId } from "../../model/ids.ts";
 import type { Core } from "../core.ts";
-import type { Session } from "../session/handle.ts";
+import type { Session } from "../session/public-api.ts";
 import { lineOf, requireStored } from "./reading.ts";
 
 /** Opens a session for one call. Closing the handle afterwards does not stop its turns. */

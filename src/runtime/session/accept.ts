@@ -7,6 +7,7 @@ import type { Validate } from "../../tools/validator.ts";
 import type { TurnHandle } from "../live-turn/handle.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import { whileSwept } from "../services/parts.ts";
+import { cancelTurn } from "./cancel.ts";
 import { applyInputHooks } from "./input.ts";
 import { enclosing } from "./reentrancy.ts";
 import { settle } from "./remote-turns.ts";
@@ -57,7 +58,7 @@ export async function accept(
     if (receipt.kind === "known") await rejoin(session, turnId);
     else {
       const cancelled = isCancelled?.();
-      const before = cancelled === undefined ? undefined : session.cancel(turnId, cancelled);
+      const before = cancelled === undefined ? undefined : cancelTurn(session, turnId, cancelled);
       if (receipt.kind === "queued") {
         if (asker !== undefined) (session.askers ??= new Map()).set(turnId, asker);
         if (handle !== undefined) core.watcher.follow(session.id, followers, turnId);

@@ -23,9 +23,9 @@ import {
   sendToSession,
   statesOfSession,
 } from "./closed.ts";
-import type { SendOptions, Session } from "./handle.ts";
 import { findSession, listSessions, type SessionSummary, type SessionsPage } from "./list.ts";
 import { type AppSessionRequest, createForApp, FORK, type ForkOptions, forkRequest, makeSession } from "./make.ts";
+import type { SendOptions, Session } from "./public-api.ts";
 
 /** All sessions of the store. */
 export interface AppSessions {

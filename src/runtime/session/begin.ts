@@ -2,7 +2,7 @@
 
 import type { SavedState, SavedStates } from "../../kernel/created.ts";
 import type { Installed } from "../../kernel/plugin.ts";
-import type { NewSessionRequest } from "../../kernel/services.ts";
+import type { NewSessionRequest } from "../../kernel/session-requests.ts";
 import { BLOBS_MAX, isBlobName, migrated, parse, requireSize } from "../../kernel/states.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids.ts";
@@ -24,8 +24,13 @@ export async function beginning(
   const state = plugin === undefined ? message : { ...message, origin: { kind: "plugin", plugin } };
   const files = message.parts.filter((part) => part.kind === "attachment");
   const blobs = Object.fromEntries(files.map(({ hash }) => [hash, hash])); // So that their bytes stay.
-  const kept = { version: "1", revision: 1, state: state as unknown as Json, ...(files.length === 0 ? {} : { blobs }) };
-  return { ...checked, [FIRST_INPUT]: kept };
+  const saved = {
+    version: "1",
+    revision: 1,
+    state: state as unknown as Json,
+    ...(files.length === 0 ? {} : { blobs }),
+  };
+  return { ...checked, [FIRST_INPUT]: saved };
 }
 
 async function savedAgain({ plugins, limits, store }: Core, given: unknown): Promise<SavedStates> {

@@ -9,11 +9,12 @@
 //          queued count and are not withdrawn.
 // change-6 While a turn is open and only waits, the change becomes part of that turn (`applied`). Its nodes stand after the
 //          results of the round, its settings hold from the next turn on, and the commit of the turn stores it.
+
+import type { Appended, AppendNode, AppendOptions } from "../../kernel/append.ts";
 import { compaction } from "../../kernel/compact.ts";
 import type { CompactOptions } from "../../kernel/directive.ts";
 import { tracedIssue } from "../../kernel/hook-runner.ts";
 import type { ConfigPatch } from "../../kernel/operation.ts";
-import type { Appended, AppendNode, AppendOptions } from "../../kernel/services.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { hasCode, passingFault, RuntimeError } from "../../model/errors.ts";
 import { type NodeId, nodeId } from "../../model/ids.ts";
@@ -51,7 +52,7 @@ export interface Worked<T> {
   /** Stored with changed plugin states and paid completions. With none of the three nothing is written. */
   readonly change?: Change;
   /** The caller's result; `kept` is undefined when there was nothing to store. */
-  done(kept: Committed | undefined): T | Promise<T>;
+  done(saved: Committed | undefined): T | Promise<T>;
   /** Reverts what the work did outside the change, when the change was not stored. */
   undo?(): Promise<void>;
   /** change-2: a result ends the change. If `moved` returns undefined, the change is worked out again. */
@@ -124,10 +125,10 @@ export function changeSession<T>(
         const more = {
           ...(parts.length === 0 ? {} : { parts }),
           ...(spent.length === 0 ? {} : { spent }),
-          ...(working.spawns.length === 0 ? {} : { spawns: core.background.jobs.spawnsOf(working.spawns) }),
+          ...(working.spawns.length === 0 ? {} : { spawns: core.background.jobs.starts.spawnsOf(working.spawns) }),
         };
-        const kept = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
-        committed = kept === "busy" ? undefined : kept;
+        const saved = await keep(session, { ...change, entries, ...plugins, ...more }, operation, onBusy);
+        committed = saved === "busy" ? undefined : saved;
       } catch (error) {
         snapshot.isStale = true; // change-4
         if (isNamed && !isBeaten && hasCode(error, "append.conflict")) {
@@ -141,7 +142,7 @@ export function changeSession<T>(
         continue;
       }
       if (committed !== undefined) {
-        core.background.loaded?.jobs.beginAll(working.spawns);
+        core.background.loaded?.jobs.starts.beginAll(working.spawns);
         if (nodes.length > 0) await session.appended(additionsIn(nodes));
         return worked.done(committed);
       }
@@ -260,7 +261,7 @@ async function changeInTurn<T>(
   };
   if (Object.keys(event).length > 3)
     try {
-      for (const spawning of working.spawns) core.background.jobs.toBegin(live.turnId, spawning);
+      for (const spawning of working.spawns) core.background.jobs.starts.toBegin(live.turnId, spawning);
       await applyTo(live, event);
     } catch (error) {
       await worked.undo?.();
@@ -289,11 +290,11 @@ async function bookWork(session: LiveSession, { spent, booked }: Working): Promi
     const known = await Promise.all(booked.map(({ operation }) => core.store.operations.find(id, operation)));
     const left = spent.filter((_, nth) => known[nth] === undefined);
     if (left.length === 0) return;
-    const kept = await keep(session, { spent: left, by: "completion", parts: booked });
-    if (kept === "busy") {
+    const saved = await keep(session, { spent: left, by: "completion", parts: booked });
+    if (saved === "busy") {
       const book = (live: LiveTurn): Promise<void> => bookInTurn(live, left, booked);
       if ((await meetTurn(session, BOOKING, book)) !== undefined) return;
-    } else if (kept !== undefined) return;
+    } else if (saved !== undefined) return;
   }
 }
 
@@ -315,8 +316,8 @@ export function book(session: LiveSession, spent: Spent): Promise<void> {
     const run = async (waiting: LiveTurn | undefined): Promise<void> => {
       if (waiting !== undefined) return inTurn(waiting);
       for (let tries = 0; tries < BOOK_TRIES; tries++) {
-        const kept = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
-        if (kept === "busy" ? (await meetTurn(session, BOOKING, inTurn)) !== undefined : kept !== undefined) return;
+        const saved = await keep(session, { spent: [spent], by: "completion" }, undefined, resolve);
+        if (saved === "busy" ? (await meetTurn(session, BOOKING, inTurn)) !== undefined : saved !== undefined) return;
       }
     };
     session.putOperation({

@@ -3,7 +3,7 @@
 import { HISTORY, type HistoryPage, type Node } from "../../graph/history.ts";
 import { Transcript } from "../../graph/transcript.ts";
 import type { SavedStates } from "../../kernel/created.ts";
-import type { Permissions } from "../../kernel/services.ts";
+import type { Permissions } from "../../kernel/session-requests.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { asSessionId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -19,9 +19,11 @@ import { OBSERVE, type ObserveOptions } from "../readers/readers.ts";
 import { whileSwept } from "../services/parts.ts";
 import { historyIn, ofProtocol, requireStored, restrictionsOf, savedStates } from "../services/reading.ts";
 import { accept } from "./accept.ts";
-import { type SendOptions, sendingOf } from "./handle.ts";
+import { follow } from "./follow.ts";
+import { sendingOf } from "./handle.ts";
 import { attaching, newInput } from "./input.ts";
 import { composed } from "./options.ts";
+import type { SendOptions } from "./public-api.ts";
 import { failHandles, settle } from "./remote-turns.ts";
 import { type Viewed, viewOf } from "./view.ts";
 
@@ -112,6 +114,7 @@ export async function sendToSession(
     () => core.store.accept(made, core.owner, undefined, core.limits.pendingInputsMax),
     attach ?? (async () => {}),
   );
+  core.readers.hinted(id);
   core.watcher.inputAccepted(id);
   return { turnId };
 }
@@ -131,7 +134,7 @@ async function join(core: Core, given: string, handle: TurnHandle): Promise<void
   const turnId = asTurnId(given);
   handle.belongsTo(id);
   const open = core.sessions.find(id);
-  if (open !== undefined) return open.follow(turnId, handle);
+  if (open !== undefined) return follow(open, turnId, handle);
   const followers = core.watcher.followed.get(id) ?? new Followers();
   followers.join(turnId, handle);
   core.watcher.follow(id, followers, turnId); // Before the first await, so that a second handle finds the followers.

@@ -1,4 +1,4 @@
-import type { GivenInput } from "../../kernel/hooks.ts";
+import type { GivenInput } from "../../kernel/hook-values.ts";
 import { type Awaitable, andThen } from "../../model/awaitable.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";

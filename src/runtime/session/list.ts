@@ -60,18 +60,18 @@ const PAGE: Known<SessionsPage> = {
 const STATES: readonly unknown[] = ["idle", "running", "waiting", "interrupted"] satisfies SessionState[];
 const ORDERS: readonly unknown[] = ["activity", "created", "id"] satisfies SessionsPage["order"][];
 
-export async function listSessions(
-  { store, world, prices }: Core,
-  page: SessionsPage,
-): Promise<readonly SessionSummary[]> {
-  const found = await store.list({ ...checkedPage(page), now: world.now() });
-  return found.map((session) => summaryOf(session, prices));
+/** The time by which a lease has lapsed. No process but this one uses a store in memory, so none lapses there. */
+const timeOf = ({ store, world }: Core): { readonly now?: number } => (store.isDurable ? { now: world.now() } : {});
+
+export async function listSessions(core: Core, page: SessionsPage): Promise<readonly SessionSummary[]> {
+  const found = await core.store.list({ ...checkedPage(page), ...timeOf(core) });
+  return found.map((session) => summaryOf(session, core.prices));
 }
 
-export async function findSession({ store, world, prices }: Core, id: string): Promise<SessionSummary | undefined> {
+export async function findSession(core: Core, id: string): Promise<SessionSummary | undefined> {
   if (typeof id !== "string") return undefined;
-  const [session] = await store.list({ id: asSessionId(id), now: world.now() });
-  return session && summaryOf(session, prices);
+  const [session] = await core.store.list({ id: asSessionId(id), ...timeOf(core) });
+  return session && summaryOf(session, core.prices);
 }
 
 function checkedPage(page: SessionsPage): NonNullable<Parameters<Store["list"]>[0]> {

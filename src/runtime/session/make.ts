@@ -8,7 +8,7 @@ import {
   type NewSessionRequest,
   type Permissions,
   type PluginOptions,
-} from "../../kernel/services.ts";
+} from "../../kernel/session-requests.ts";
 import type { SessionConfig } from "../../model/config.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asSessionId, type NodeId, nodeId, type SessionId } from "../../model/ids.ts";

@@ -10,11 +10,13 @@ import type { Core } from "../core.ts";
 import type { Followers } from "../readers/followers.ts";
 import { whileSwept } from "../services/parts.ts";
 import { lineOf, modelMismatch, requireStored } from "../services/reading.ts";
-import { type Session, SessionHandle } from "./handle.ts";
+import { closeSession, isBusy, whenIdle } from "./closing.ts";
+import { SessionHandle } from "./handle.ts";
 import { injectedInput } from "./input.ts";
 import { requireOwner } from "./make.ts";
 import { type Composed, composed, slotOf, withOptions } from "./options.ts";
 import { configure, materialize } from "./protocol.ts";
+import type { Session } from "./public-api.ts";
 import { settle } from "./remote-turns.ts";
 import { LiveSession } from "./session.ts";
 import type { KnownTranscript } from "./session-snapshot.ts";
@@ -48,7 +50,7 @@ export class OpenSessions implements Iterable<LiveSession> {
   readonly #core: () => Core;
   readonly #entries = new Map<SessionId, Entry>();
   /** The handles that plugins hold. */
-  readonly #held = new Map<SessionId, Set<Session>>();
+  readonly #handles = new Map<SessionId, Set<Session>>();
   /** Sessions that are closing: their `sessionClosed` hooks run. */
   readonly #leaving = new Set<Promise<void>>();
   /** A handle that was garbage-collected counts as closed, because it would keep its session open without end. */
@@ -124,8 +126,8 @@ export class OpenSessions implements Iterable<LiveSession> {
 
   closed(handle: SessionHandle, session: LiveSession): void {
     this.#forgotten.unregister(handle);
-    const held = this.#held.get(session.id);
-    if (held?.delete(handle) === true && held.size === 0) this.#held.delete(session.id);
+    const handles = this.#handles.get(session.id);
+    if (handles?.delete(handle) === true && handles.size === 0) this.#handles.delete(session.id);
     this.#left(session);
   }
 
@@ -134,7 +136,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     const entry = this.#entries.get(id);
     if (entry?.session === undefined || --entry.handles > 0) return;
     const { session } = entry;
-    void session.whenIdle(() => {
+    void whenIdle(session, () => {
       if (entry.handles > 0 || this.#entries.get(id) !== entry) return;
       this.#entries.delete(id);
       const leaving = session.letGo().finally(() => this.#leaving.delete(leaving));
@@ -145,13 +147,13 @@ export class OpenSessions implements Iterable<LiveSession> {
   /** Opens a session for a plugin, which may never close the handle: `unhold` closes it too. */
   async hold(id: SessionId): Promise<Session> {
     const handle = await this.handle(id);
-    const held = this.#held.get(id);
-    if (held === undefined) this.#held.set(id, new Set([handle]));
-    else held.add(handle);
+    const handles = this.#handles.get(id);
+    if (handles === undefined) this.#handles.set(id, new Set([handle]));
+    else handles.add(handle);
     return handle;
   }
   async unhold(id: SessionId): Promise<void> {
-    for (const handle of [...(this.#held.get(id) ?? [])]) await handle.close();
+    for (const handle of [...(this.#handles.get(id) ?? [])]) await handle.close();
   }
 
   /** Accepts a message for the next boundary of a session, without opening it. */
@@ -206,7 +208,7 @@ export class OpenSessions implements Iterable<LiveSession> {
   async delete(id: SessionId): Promise<void> {
     const core = this.#core();
     const session = await this.#entries.get(id)?.opening;
-    if (session !== undefined && (await session.isBusy()))
+    if (session !== undefined && (await isBusy(session)))
       throw new RuntimeError("session.busy", { id, holder: "a running turn" });
     await core.background.endMonitorsOf(id);
     await core.store.delete(id);
@@ -226,7 +228,7 @@ export class OpenSessions implements Iterable<LiveSession> {
     };
     const closing = [...this.#entries.values()].map(async ({ opening }) => {
       const session = await opening;
-      await session.close(graceMs);
+      await closeSession(session, graceMs);
       await inGrace(session.letGo());
     });
     for (const closed of await Promise.allSettled([...closing, ...[...this.#leaving].map(inGrace)]))

@@ -7,6 +7,7 @@
 // operation-4 An operation with a name from its caller completes once. Its `once` values are recorded under the name, so a
 //             rerun after a crash continues, and a repeat gets the first receipt. A different call of that name is refused.
 
+import type { JobsView, TaskJob } from "../../kernel/job-options.ts";
 import {
   type ConfigPatch,
   checkedInput,
@@ -18,7 +19,7 @@ import {
   POWERS,
   wireName,
 } from "../../kernel/operation.ts";
-import type { JobsView, ServiceName, Services, TaskJob } from "../../kernel/services.ts";
+import type { ServiceName, Services } from "../../kernel/services.ts";
 import type { Triggers, TriggersView } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -176,12 +177,12 @@ export async function runTask(
   session: LiveSession,
   owned: OwnedOperation,
   input: unknown,
-  site: ServiceContext,
+  callContext: ServiceContext,
   signal: AbortSignal,
   job: TaskJob,
 ): Promise<TaskRan> {
   const isOn = (owned.operation.spec.session ?? "required") !== "forbidden";
-  const context = contextAt(session, owned, input, isOn, site, signal);
+  const context = contextAt(session, owned, input, isOn, callContext, signal);
   const updates: ((state: Json) => Json)[] = [];
   if (isOn && session.snapshot.states.has(owned.plugin)) {
     let own: { readonly state: Json } | undefined;
@@ -265,10 +266,10 @@ async function doneBefore(
   const found =
     applied === undefined ? await core.store.operations.find(id, operation) : ({ kind: "done", ...applied } as const);
   if (found === undefined) return undefined;
-  const kept = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
-  if (kept.receipt === undefined || kept.hash !== hash)
+  const stored = (found.kind === "done" ? (found.receipt ?? {}) : {}) as Partial<KeptReceipt>;
+  if (stored.receipt === undefined || stored.hash !== hash)
     throw new RuntimeError("append.conflict", { operation: operationId });
-  return kept.receipt;
+  return stored.receipt;
 }
 
 interface KeptReceipt {
@@ -277,12 +278,12 @@ interface KeptReceipt {
 }
 
 function keptReceipt(name: string, { hash }: Call, receipt: Receipt): Json {
-  const kept = toJson({ hash, receipt: { ...receipt, output: receipt.output ?? null } });
-  if ("problem" in kept) {
-    const problem = `its output must be JSON to be kept under an operationId: ${kept.path}: ${kept.problem}`;
+  const stored = toJson({ hash, receipt: { ...receipt, output: receipt.output ?? null } });
+  if ("problem" in stored) {
+    const problem = `its output must be JSON to be kept under an operationId: ${stored.path}: ${stored.problem}`;
     throw new RuntimeError("operation.failed", { name, problem });
   }
-  return kept.json;
+  return stored.json;
 }
 
 interface QueuedTurn {
@@ -398,8 +399,8 @@ function contextOf(
   options: OperationOptions,
   working?: Working,
 ): Context {
-  const site = session.context(options.signal === undefined ? undefined : { signal: options.signal }, working);
-  return contextAt(session, { plugin, operation, name }, input, isOn, site, options.signal);
+  const callContext = session.context(options.signal === undefined ? undefined : { signal: options.signal }, working);
+  return contextAt(session, { plugin, operation, name }, input, isOn, callContext, options.signal);
 }
 
 function contextAt(
@@ -407,22 +408,27 @@ function contextAt(
   { plugin, operation }: OwnedOperation,
   input: unknown,
   isOn: boolean,
-  site: ServiceContext,
+  callContext: ServiceContext,
   signal: AbortSignal | undefined,
 ): Context {
   const context: Context = {
     input,
     signal: signal ?? new AbortController().signal,
-    read: (point: Parameters<typeof site.read>[0]) => site.read(point),
+    read: (point: Parameters<typeof callContext.read>[0]) => callContext.read(point),
     ...(isOn ? { sessionId: session.id } : {}),
   };
   if (operation.kind === "task")
-    context.once = (key: string, run: () => Awaitable<Json>): Promise<Json> => site.once(plugin, key, run);
+    context.once = (key: string, run: () => Awaitable<Json>): Promise<Json> => callContext.once(plugin, key, run);
   for (const service of POWERS[operation.kind] as readonly ServiceName[])
-    context[service] = site.service(service, plugin);
+    context[service] = callContext.service(service, plugin);
   if (operation.kind === "query") {
     context.jobs = readOnly(context.jobs as Services["jobs"]);
-    context.monitors = site.core.background.monitorsView({ core: site.core, sessionId: site.sessionId, plugin, site });
+    context.monitors = callContext.core.background.monitorsView({
+      core: callContext.core,
+      sessionId: callContext.sessionId,
+      plugin,
+      callContext: callContext,
+    });
     context.triggers = viewOf(context.triggers as Triggers);
   }
   return context;

@@ -2,7 +2,7 @@
 // Not its job: which options are in use when (`LiveSession.use`), and their place in the store (`open.ts`, `make.ts`).
 import { type Composition, compose } from "../../kernel/compose.ts";
 import { optionsFor } from "../../kernel/plugin.ts";
-import type { PluginOptions } from "../../kernel/services.ts";
+import type { PluginOptions } from "../../kernel/session-requests.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { defined, frozen, type Json } from "../../model/json.ts";
@@ -85,7 +85,7 @@ const KEPT_MAX = 4;
 export class Compositions {
   readonly #core: Core;
   readonly #session: StoredSession;
-  readonly #kept = new Map<string, Composition>();
+  readonly #cache = new Map<string, Composition>();
 
   constructor(core: Core, session: StoredSession) {
     this.#core = core;
@@ -95,12 +95,12 @@ export class Compositions {
   /** Throws `plugin.options` when options no longer parse, and what a `setup` throws. */
   of(options: SessionOptions | undefined): Composition {
     const text = textOf(options);
-    const known = this.#kept.get(text);
+    const known = this.#cache.get(text);
     if (known !== undefined) return known;
     const made = this.#made(options ?? NONE);
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined && this.#kept.size === KEPT_MAX) this.#kept.delete(oldest);
-    this.#kept.set(text, made);
+    const [oldest] = this.#cache.keys();
+    if (oldest !== undefined && this.#cache.size === KEPT_MAX) this.#cache.delete(oldest);
+    this.#cache.set(text, made);
     return made;
   }
 

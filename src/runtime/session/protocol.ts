@@ -21,20 +21,20 @@ import type { LiveSession } from "./session.ts";
 
 class Options implements ProtocolOptions {
   readonly #plugin: string;
-  kept: OfProtocol;
-  constructor(kept: OfProtocol, plugin: string) {
-    this.kept = kept;
+  stored: OfProtocol;
+  constructor(saving: OfProtocol, plugin: string) {
+    this.stored = saving;
     this.#plugin = plugin;
   }
   get(): Json | undefined {
-    return frozen(this.kept.options);
+    return frozen(this.stored.options);
   }
   set(value: Json): void {
-    this.kept = { ...this.kept, options: this.#checked(value) };
+    this.stored = { ...this.stored, options: this.#checked(value) };
   }
   setAll(value: Json): void {
     const options = this.#checked(value);
-    this.kept = { options, all: { nth: (this.kept.all?.nth ?? 0) + 1, value: options } };
+    this.stored = { options, all: { nth: (this.stored.all?.nth ?? 0) + 1, value: options } };
   }
   #checked(value: unknown): Json {
     const found = toJson(value);
@@ -62,7 +62,7 @@ export async function configure(session: LiveSession, isNew = false): Promise<vo
   const asked = await ask(session, isNew);
   if (!asked.isChanged) return;
   const isFree = stored.openTurn === undefined && !session.queue.isTaken;
-  const kept = new Promise<void>((resolve, reject) => {
+  const saving = new Promise<void>((resolve, reject) => {
     const work = async (): Promise<Worked<void>> => {
       // Another process may have set options since. They must not be overwritten.
       const isSame = ofProtocol(session.snapshot.stored.plugins) === asked.before;
@@ -77,8 +77,8 @@ export async function configure(session: LiveSession, isNew = false): Promise<vo
         reject(error);
       });
   });
-  if (isFree) return kept;
-  kept.catch(() => {}); // protocol-3
+  if (isFree) return saving;
+  saving.catch(() => {}); // protocol-3
 }
 
 interface Asked {
@@ -94,13 +94,13 @@ async function ask(session: LiveSession, isNew: boolean): Promise<Asked> {
   const options = new Options(before ?? {}, hooks.ownerOf("protocolSession"));
   const plugins = frozen(stored.options ?? {});
   await callProtocol(session, "configure", { options, plugins, isNew, isFork: stored.origin !== undefined }, hooks);
-  const isChanged = before === undefined || JSON.stringify(options.kept) !== JSON.stringify(before);
+  const isChanged = before === undefined || JSON.stringify(options.stored) !== JSON.stringify(before);
   return { before, options, isChanged };
 }
 
 function changeTo({ snapshot }: LiveSession, options: Options): Change {
   const revision = (snapshot.stored.plugins[PROTOCOL]?.revision ?? 0) + 1;
-  const saved = { version: "1", revision, state: options.kept as unknown as Json };
+  const saved = { version: "1", revision, state: options.stored as unknown as Json };
   return { by: "configure", plugins: { [PROTOCOL]: saved } };
 }
 
@@ -113,7 +113,7 @@ export async function extend(session: LiveSession, value: ExtensionValue): Promi
     const before = ofProtocol(snapshot.stored.plugins) ?? {};
     const options = new Options(before, session.composition.hooks.ownerOf("protocolSession"));
     await callProtocol(session, "extend", { extension, options });
-    return { ...(options.kept === before ? {} : { change: changeTo(session, options) }), done: () => {} };
+    return { ...(options.stored === before ? {} : { change: changeTo(session, options) }), done: () => {} };
   });
 }
 

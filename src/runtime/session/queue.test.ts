@@ -273,7 +273,7 @@ describe("the queue of a session", () => {
     expect([world.begun, world.isAtRest]).toEqual([["turn 0", "operation 0"], true]);
   });
 
-  test("a store that fails five times in a row is given up, and those who wait are told once", async () => {
+  test("after five failures of the store in a row the queue stops, and each waiting caller is notified once", async () => {
     const world = new World();
     world.lookAgain();
     for (let failures = 0; failures < 5; failures++) {

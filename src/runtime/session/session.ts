@@ -1,6 +1,7 @@
 // A session that is open in this process: its plugins, its conversation as last read, and its queue.
 // Not its job: accepting inputs (`accept.ts`), running turns (`live-turn/`), storing changes between turns (`change.ts`),
-// turns of other processes (`remote-turns.ts`), the order of turns and operations (`queue.ts`).
+// turns of other processes (`remote-turns.ts`), the order of turns and operations (`queue.ts`), cancelling (`cancel.ts`),
+// handles that follow a turn (`follow.ts`), closing (`closing.ts`).
 // session-1 An input is in the store before its caller gets the turn id.
 // session-2 Code that runs inside the session (in its turn or operation) must not queue an operation on it or wait for its
 //           turn, because both would wait for each other. This also holds for a cycle over several sessions.
@@ -8,31 +9,21 @@
 // session-4 The plugins are composed with the options of the turn that has the session, otherwise with the stored options
 //           (`use`, `useStored`). They change only when a turn begins, in an operation, or while nothing has the session.
 import type { Transcript } from "../../graph/transcript.ts";
+import type { Appended, AppendNode, AppendOptions } from "../../kernel/append.ts";
 import type { Composition } from "../../kernel/compose.ts";
 import type { CreatedSession } from "../../kernel/created.ts";
 import { tracedIssue } from "../../kernel/hook-runner.ts";
-import type { LifecycleEvent } from "../../kernel/hooks.ts";
-import type {
-  Appended,
-  AppendNode,
-  AppendOptions,
-  CatalogOverlay,
-  NewSessionRequest,
-  Permissions,
-} from "../../kernel/services.ts";
+import type { LifecycleEvent } from "../../kernel/hook-values.ts";
+import type { CatalogOverlay, NewSessionRequest, Permissions } from "../../kernel/session-requests.ts";
 import type { ProtocolDriverSlot } from "../../kernel/slots.ts";
 import type { SessionConfig } from "../../model/config.ts";
-import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type JsonObject } from "../../model/json.ts";
 import type { Addition } from "../../model/node.ts";
 import type { Spent } from "../../model/usage.ts";
-import type { CancelAnswer, InputRef, Opening, SessionOptions, StoredSession, Withdrawal } from "../../stores/store.ts";
-import { isOnlyWaiting } from "../../turn/state.ts";
-import { requireWords } from "../checks.ts";
+import type { Opening, SessionOptions, StoredSession } from "../../stores/store.ts";
 import { type Core, effectiveConfig } from "../core.ts";
-import type { TurnHandle } from "../live-turn/handle.ts";
 import { Memo } from "../live-turn/memo.ts";
 import { markAccepted } from "../live-turn/pending.ts";
 import type { Release } from "../live-turn/release.ts";
@@ -43,7 +34,6 @@ import type { Previews } from "../readers/previews.ts";
 import { BASE_TOOLS, overlayOf, permissionsOf, restrictionsOf } from "../services/reading.ts";
 import { ServiceContext, type Working } from "../services/service-context.ts";
 import { Toolset } from "../toolset/toolset.ts";
-import { joinRunning } from "./accept.ts";
 import { append, book, bookAs, changeSession, type Worked } from "./change.ts";
 import { openedFor } from "./input.ts";
 import { makeSession } from "./make.ts";
@@ -199,29 +189,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     if (this.running !== undefined) markAccepted(this.running.pending, this.core.world.now());
   }
 
-  /** Withdraws inputs that no turn has taken; their handles fail with `input.withdrawn`. */
-  async withdraw(which: InputRef): Promise<readonly Withdrawal[]> {
-    await this.snapshot.requireThere();
-    const found = await this.core.store.inputs.withdraw(this.id, which);
-    this.core.readers.moved(this);
-    for (const { turnId, answer } of found)
-      if (answer === "withdrawn" && turnId !== undefined)
-        this.fail(turnId, new RuntimeError("input.withdrawn", { turnId }));
-    return found;
-  }
-
-  async cancel(turnId: TurnId, reason = "It was cancelled.", requestId?: string): Promise<CancelAnswer> {
-    const { core } = this;
-    requireWords("reason", reason);
-    if (requestId !== undefined) requireWords("requestId", requestId, 256);
-    if (typeof turnId !== "string") return { kind: "unknown" };
-    const request = { requestId: requestId ?? core.world.id("can"), reason, at: core.world.now() };
-    const answer = await core.store.cancel(turnId, request, this.id);
-    // The running turn may have taken the input of that turn. A parked turn resumes, so that the cancel can end it.
-    if (answer.kind === "requested") core.watcher.wake(this.id);
-    return answer;
-  }
-
   /** Makes the running turn ask the store for answers to its waits and for a cancel. */
   poke(): void {
     void this.running?.run?.poke();
@@ -240,23 +207,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     return this.now ?? this.queue.next?.lease.turnId;
   }
 
-  /** Gives the handle the previews that this process has of the turn, and its result, also if another process ends it. */
-  follow(turnId: TurnId, handle: TurnHandle): void {
-    if (typeof turnId !== "string") return handle.failed(new RuntimeError("turn.unknown", { turnId: typeof turnId }));
-    if (this.running?.turnId === turnId) joinRunning(this, this.running, handle);
-    else {
-      this.followers.join(turnId, handle);
-      this.core.watcher.showOf(turnId)?.replayTo(handle); // Of a turn that was parked here.
-    }
-    const find = async (): Promise<void> => {
-      this.core.watcher.follow(this.id, this.followers, turnId);
-      if ((await settle(this, turnId)) === "over" || turnId === this.now) return;
-      // With `recover: "manual"` this process does not resume a turn whose process died.
-      if (this.core.recovers) this.queue.lookAgain();
-    };
-    find().catch((error: unknown) => this.fail(turnId, error));
-  }
-
   fail(turnId: TurnId, error: unknown): void {
     failHandles(this.core, this.id, this.followers, turnId, error);
   }
@@ -266,8 +216,9 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
     const [parent] = this.ancestors;
     if (parent === undefined) return;
     const running = this.core.sessions.find(parent)?.running?.show;
-    if (running !== undefined) return running.childShows(event);
-    for (const show of this.core.watcher.shows()) if (show.sessionId === parent) show.childShows(event);
+    const capability = this.permissions.subagent?.capability;
+    if (running !== undefined) return running.childShows(event, capability);
+    for (const show of this.core.watcher.shows()) if (show.sessionId === parent) show.childShows(event, capability);
   }
 
   // ── A turn has the session ──────────────────────────────────────────────────────────────────────────────────────
@@ -296,8 +247,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   ended(): void {
     const jobs = this.core.background.loaded?.jobs;
-    if (jobs !== undefined && jobs.unbegun.size + jobs.held.size > 0 && this.now !== undefined)
-      jobs.turnEnded(this.now);
+    if (jobs !== undefined && jobs.starts.unbegun.size + jobs.running.size > 0 && this.now !== undefined)
+      jobs.starts.turnEnded(this.now);
     this.now = undefined;
     this.#toolset?.end();
     // The parent's turn may park now: it stayed because this turn ran here (park-3).
@@ -444,47 +395,6 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
 
   get isIdle(): boolean {
     return this.running === undefined && !this.entering?.size && this.queue.isIdle;
-  }
-
-  /** Whether deleting must wait: work runs here, or a handle waits. A turn that was just answered gets a moment to end. */
-  async isBusy(): Promise<boolean> {
-    if (!this.isIdle) await new Promise((resolve) => setImmediate(resolve));
-    if (this.running !== undefined && isOnlyWaiting(this.running.state)) await this.parkNow();
-    const { isTaken, hasReady } = this.queue;
-    return isTaken || hasReady || this.followers.turns.some((turnId) => turnId !== this.parked);
-  }
-
-  /** Parks a turn that only waits at once. Settles when the queue is idle. */
-  async parkNow(): Promise<void> {
-    if (!this.core.host.parks) return;
-    this.parksAtOnce = true;
-    this.running?.run.hurry();
-    await this.queue.settled();
-    this.parksAtOnce = false;
-  }
-
-  /** session-3 */
-  async whenIdle(run: () => void): Promise<void> {
-    while (this.entering?.size || this.queue.isAccepting) {
-      await Promise.allSettled(this.entering ?? []);
-      await this.queue.arrived();
-    }
-    if (!this.isIdle) await this.queue.settled();
-    if (this.entering?.size || this.queue.isAccepting) return this.whenIdle(run);
-    run();
-  }
-
-  /** Waits `graceMs` for running work. Then a durable store keeps the turn for a later resume; in memory it is cancelled. */
-  async close(graceMs: number): Promise<void> {
-    this.running?.run?.hurry(); // A turn that only waits parks at once, or is left if the host cannot park.
-    const isKept = this.running !== undefined && isOnlyWaiting(this.running.state) && !this.core.host.parks;
-    await this.queue.close(isKept ? 0 : graceMs, async () => {
-      const { running } = this;
-      if (running?.run === undefined) return false;
-      if (this.core.store.isDurable) await running.run.leave();
-      else await this.cancel(running.turnId, "The runtime was closed.");
-      return true;
-    });
   }
 
   /** Runs `sessionClosed` hooks and releases what the session shares with others. No handle is open any more. */

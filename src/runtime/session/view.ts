@@ -22,14 +22,14 @@ export interface Viewed extends Pick<LiveSession, "core" | "id"> {
 async function momentOf(session: Viewed) {
   for (;;) {
     const { store } = session.core;
-    const kept = await session.snapshot.asStored();
+    const saved = await session.snapshot.asStored();
     const latest = await store.latest();
     const there = await session.snapshot.requireThere();
     const open = await openIn(session, there);
     const waits = await store.waits.list({ session: session.id, max: Infinity });
     const { revision } = await session.snapshot.requireThere();
     const later = await store.changes(latest, { session: session.id, max: 1 }); // Facts of other sessions do not count.
-    if (revision === kept.stored.revision && later.length === 0) return { ...kept, ...open, waits, latest };
+    if (revision === saved.stored.revision && later.length === 0) return { ...saved, ...open, waits, latest };
   }
 }
 

@@ -28,7 +28,6 @@ export class TelemetryHub {
   readonly #clock: () => number;
   /** From the clock to the time since 1970. */
   #offset = Number.NaN;
-  readonly #begun = new Map<Span, number>();
   readonly #reported = new Set<TelemetryListener>();
   /** The turns that run here, for events that name their turn. */
   readonly #turns = new Map<string, TurnSpan>();
@@ -40,19 +39,29 @@ export class TelemetryHub {
     this.#clock = isSimulated ? () => world.now() : () => performance.now();
   }
 
+  /** Whether a listener wants spans of this kind. */
+  wants(kind: Span["kind"]): boolean {
+    return this.#listeners.some(({ kinds }) => kinds === undefined || kinds.includes(kind));
+  }
+
   begin<S extends Span>(made: NewSpan): S {
-    const now = this.#clock();
-    const span = { id: String(this.#nextId++), startedAt: this.#startOf(made.parent, now), ...made } as unknown as S;
-    if (made.startedAt === undefined) this.#begun.set(span, now);
+    const span = { id: String(this.#nextId++), startedAt: this.#now(), ...made } as unknown as S;
     if (span.kind === "turn") this.#turns.set(span.turnId, span);
-    for (const listener of this.#listeners) this.#notify(listener, "start", span);
+    this.#pass("start", span);
     return span;
   }
 
-  /** A part is measured from the beginning of its whole, so that it never ends after it by a rounding. */
-  #startOf(parent: Span | undefined, now: number): number {
-    const begun = parent && this.#begun.get(parent);
-    return parent === undefined || begun === undefined ? this.#world.now() : parent.startedAt + now - begun;
+  /** Ends a span, once. */
+  end<S extends Span>(span: S, results: Results<S> = {} as Results<S>): void {
+    if (span.endedAt !== undefined) return;
+    Object.assign(span as Writable, results, { endedAt: Math.max(span.startedAt, this.#now()) });
+    if (span.kind === "turn" && this.#turns.get(span.turnId) === span) this.#turns.delete(span.turnId);
+    this.#pass("end", span);
+  }
+
+  #pass(method: "start" | "end", span: Span): void {
+    for (const listener of this.#listeners)
+      if (listener.kinds === undefined || listener.kinds.includes(span.kind)) this.#notify(listener, method, span);
   }
 
   /** The time with a fraction, so that spans of one millisecond have an order and lie within their parents. */
@@ -61,17 +70,6 @@ export class TelemetryHub {
     const clock = this.#clock();
     if (!(Math.abs(clock + this.#offset - now) < OFFSET_MS)) this.#offset = now - clock;
     return clock + this.#offset;
-  }
-
-  /** Ends a span, once. */
-  end<S extends Span>(span: S, results: Results<S> = {} as Results<S>): void {
-    if (span.endedAt !== undefined) return;
-    const begun = this.#begun.get(span);
-    this.#begun.delete(span);
-    const endedAt = begun === undefined ? this.#world.now() : span.startedAt + this.#clock() - begun;
-    Object.assign(span as Writable, results, { endedAt });
-    if (span.kind === "turn" && this.#turns.get(span.turnId) === span) this.#turns.delete(span.turnId);
-    for (const listener of this.#listeners) this.#notify(listener, "end", span);
   }
 
   event(event: TelemetryEvent): void {

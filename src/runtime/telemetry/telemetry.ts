@@ -24,7 +24,12 @@ export class Telemetry {
 
   readonly attempts = (...args: Tail<Parameters<typeof attemptsOf>>) => attemptsOf(this.hub, ...args);
 
-  readonly handler: ObserveHandler = (hook, plugin, { span: parent, sessionId, turnId }, sees) => {
+  /** Undefined if nobody wants spans of hooks. */
+  get handler(): ObserveHandler | undefined {
+    return this.hub.wants("hook") ? this.#handler : undefined;
+  }
+
+  readonly #handler: ObserveHandler = (hook, plugin, { span: parent, sessionId, turnId }, sees) => {
     const { event, call } = sees as { readonly event?: { readonly kind: string }; readonly call?: ToolCall };
     const about = { sessionId, turnId, parent, event: event?.kind, call };
     const span = this.hub.begin<HookSpan>({ kind: "hook", hook, plugin, ...(defined(about) as object) });

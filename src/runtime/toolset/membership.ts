@@ -1,5 +1,6 @@
 import type { Installed } from "../../kernel/plugin.ts";
-import type { Services, ToolGrant } from "../../kernel/services.ts";
+import type { Services } from "../../kernel/services.ts";
+import type { ToolGrant } from "../../kernel/session-requests.ts";
 import type { PluginStates } from "../../kernel/states.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";

@@ -1,4 +1,4 @@
-import type { Site } from "../../kernel/hook-runner.ts";
+import type { HookCallContext } from "../../kernel/hook-runner.ts";
 import type { ToolProvider } from "../../kernel/tool.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { Known } from "../../model/known.ts";
@@ -60,7 +60,7 @@ export function requireListing(options: ToolListOptions): boolean {
 }
 
 /** `toolCatalog` hooks see the extensions of the turn that runs. */
-const contextOf = (session: LiveSession): Site => session.running?.standing ?? session.context();
+const contextOf = (session: LiveSession): HookCallContext => session.running?.standing ?? session.context();
 
 export function sessionTools(open: () => LiveSession): SessionTools {
   const current = async (): Promise<Registry> => {

@@ -9,9 +9,10 @@
 //    the turn's extensions, and prompt parts if the protocol looked at them.
 // toolset-3: Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
 // toolset-4: Each listing that was taken is given back once.
-import type { Site } from "../../kernel/hook-runner.ts";
-import type { CatalogEdit, Owned } from "../../kernel/hooks.ts";
-import type { Permissions } from "../../kernel/services.ts";
+import type { HookCallContext } from "../../kernel/hook-runner.ts";
+import type { CatalogEdit } from "../../kernel/hook-values.ts";
+import type { Owned } from "../../kernel/hooks.ts";
+import type { Permissions } from "../../kernel/session-requests.ts";
 import { isToolProvider, type Tool, type ToolProvider } from "../../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../../model/awaitable.ts";
 import { frozen } from "../../model/json.ts";
@@ -157,15 +158,15 @@ export class Toolset {
   }
 
   /** `prompt`: the parts that the protocol is shown. Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
-  async artifact(prompt: readonly PromptPart[], site: () => Site, lease: Lease): Promise<Artifact> {
+  async artifact(prompt: readonly PromptPart[], callContext: () => HookCallContext, lease: Lease): Promise<Artifact> {
     const key = this.#isUnsettled ? undefined : this.#key();
     const known = key === undefined ? undefined : this.#cache?.find(key, prompt);
-    return known !== undefined && isFresh(known, lease) ? known : this.#build(key, prompt, site, lease);
+    return known !== undefined && isFresh(known, lease) ? known : this.#build(key, prompt, callContext, lease);
   }
 
   /** The tools as a turn that begins now would have them. */
-  async catalog(site: () => Site): Promise<Catalog> {
-    const all = await this.#chosen(site);
+  async catalog(callContext: () => HookCallContext): Promise<Catalog> {
+    const all = await this.#chosen(callContext);
     const callable = all.filter(({ availability }) => isCallable(availability));
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
@@ -175,14 +176,14 @@ export class Toolset {
   async #build(
     key: CatalogKey | undefined,
     prompt: readonly PromptPart[],
-    site: () => Site,
+    callContext: () => HookCallContext,
     lease: Lease,
   ): Promise<Artifact> {
     const { core, slot, composition } = this.#session;
     const { contributions, triggers } = composition;
     this.#cache ??= new CatalogCache();
     const cache = this.#cache; // What is built while `renew` runs goes with the cache that it drops.
-    const all = await this.#chosen(site);
+    const all = await this.#chosen(callContext);
     const callable = all.filter(({ availability }) => isCallable(availability));
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
     const others = all.filter(({ availability }) => !isCallable(availability));
@@ -195,7 +196,7 @@ export class Toolset {
   }
 
   /** A promise only when a `toolCatalog` hook answers with one. */
-  #chosen(site: () => Site): Awaitable<readonly Chosen[]> {
+  #chosen(callContext: () => HookCallContext): Awaitable<readonly Chosen[]> {
     const { composition, permissions, restrictions, catalogEdits } = this.#session;
     const { entries, choices } = this.#isStatic ? this.#made() : this.registry;
     const base = baseOf(entries.values(), this.#isInTurn ? this.#overlay : this.#standing, permissions, choices);
@@ -207,7 +208,7 @@ export class Toolset {
       return frozen(declarationOf(chosen, chosen?.offered.loaded()));
     };
     const sees = { tools: base.map(manifestOf), contract, ...restrictions };
-    return andThen(composition.hooks.collect("toolCatalog", sees, site()), finish);
+    return andThen(composition.hooks.collect("toolCatalog", sees, callContext()), finish);
   }
 
   /** Loads tools of providers in parallel; a promise only when there are any to load. */
@@ -328,16 +329,16 @@ export class Toolset {
   }
 
   /** The tools that plugins may see: all that are not off. */
-  manifests(site: Site): Awaitable<readonly ToolManifest[]> {
+  manifests(callContext: HookCallContext): Awaitable<readonly ToolManifest[]> {
     return andThen(
-      this.#chosen(() => site),
+      this.#chosen(() => callContext),
       (chosen) => chosen.filter(({ availability }) => availability !== "off").map(manifestOf),
     );
   }
 
   /** The tools that the model gets. Throws what a `toolCatalog` hook throws. */
-  async list(site: Site): Promise<readonly ToolListing[]> {
-    const found = (await this.#chosen(() => site)).map(async (chosen): Promise<readonly ToolListing[]> => {
+  async list(callContext: HookCallContext): Promise<readonly ToolListing[]> {
+    const found = (await this.#chosen(() => callContext)).map(async (chosen): Promise<readonly ToolListing[]> => {
       const { availability, offered } = chosen;
       if (availability === "off") return [];
       const tool = offered.loaded() ?? (isCallable(availability) ? await offered.load() : undefined);
@@ -347,8 +348,8 @@ export class Toolset {
     return frozen((await Promise.all(found)).flat());
   }
 
-  async describe(name: string, site: Site): Promise<ToolDeclaration | undefined> {
-    const chosen = (await this.#chosen(() => site)).find(({ offered }) => offered.manifest.name === name);
+  async describe(name: string, callContext: HookCallContext): Promise<ToolDeclaration | undefined> {
+    const chosen = (await this.#chosen(() => callContext)).find(({ offered }) => offered.manifest.name === name);
     if (chosen === undefined || chosen.availability === "off") return undefined;
     return declarationOf(chosen, chosen.offered.loaded() ?? (await chosen.offered.load()));
   }

@@ -117,7 +117,7 @@ export class Scheduler {
     const delivery = await deliveryOf(core, occurrence, subscription);
     const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
     if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.
-    if (answer.kind === "occurred" && delivery.job !== undefined) core.background.jobs.begin([delivery.job]);
+    if (answer.kind === "occurred" && delivery.job !== undefined) core.background.jobs.starts.begin([delivery.job]);
     return answer.occurrence;
   }
 
@@ -197,13 +197,13 @@ export class Scheduler {
   async #clockWentBack(now: number): Promise<void> {
     const { store } = this.#core();
     const putBack = async (subscription: Subscription): Promise<boolean> => {
-      const { next: kept = Infinity } = subscription;
-      const isAhead = (next: number | undefined): next is number => next !== undefined && kept - next > LATE_MS;
+      const { next: storedNext = Infinity } = subscription;
+      const isAhead = (next: number | undefined): next is number => next !== undefined && storedNext - next > LATE_MS;
       if (!isAhead(nextAfter(subscription.on as Schedule, now))) return true;
       const next = nextAfter(subscription.on as Schedule, Math.max(now, await this.#knownSince(subscription)));
       if (!isAhead(next)) return true;
-      this.#trace("trigger.clock", subscription, { next, ...(kept === Infinity ? {} : { kept }) });
-      return store.triggers.move(moving(subscription, kept === Infinity ? {} : { next: kept }, { next }));
+      this.#trace("trigger.clock", subscription, { next, ...(storedNext === Infinity ? {} : { kept: storedNext }) });
+      return store.triggers.move(moving(subscription, storedNext === Infinity ? {} : { next: storedNext }, { next }));
     };
     await this.#each(["cron", "interval"], async (each) => void (await this.#attempt(each, () => putBack(each))));
   }

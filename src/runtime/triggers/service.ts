@@ -181,8 +181,8 @@ export class SessionTriggers extends SessionService implements Triggers {
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options: EmitOptions = {}): Promise<Occurrence> {
     return this.call(async () => {
       requireOptions("triggers.emit", options, EMIT);
-      const { site, plugin, core } = this.place;
-      const key = options.key ?? site?.nextKey(plugin, "background");
+      const { callContext, plugin, core } = this.place;
+      const key = options.key ?? callContext?.nextKey(plugin, "background");
       return emit(core, this.declared(), triggerName(event), payload, { ...options, key });
     });
   }
@@ -211,7 +211,7 @@ export async function occur(
     );
     const answer = await store.triggers.occur(occurrence, deliveries, limits.occurrencesMax);
     if (answer.kind === "stale") continue;
-    if (answer.kind === "occurred") background.jobs.begin(deliveries.flatMap(({ job }) => job ?? []));
+    if (answer.kind === "occurred") background.jobs.starts.begin(deliveries.flatMap(({ job }) => job ?? []));
     else if (!isDeepStrictEqual(answer.occurrence.payload, JSON.parse(JSON.stringify(payload))))
       throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
     return { occurrence: frozen(answer.occurrence), isNew: answer.kind === "occurred" };

@@ -96,24 +96,24 @@ export class Cell {
 
 /** Promises that were rejected without a handler. Each is kept, so that no other value gets its address. */
 class Rejections {
-  readonly #held = new Map<number, { readonly promise: ValueHandle; readonly reason: ValueHandle }>();
+  readonly #rejections = new Map<number, { readonly promise: ValueHandle; readonly reason: ValueHandle }>();
 
   add(promise: ValueHandle, reason: ValueHandle): void {
-    if (this.#held.size < WATCHED_MAX)
-      this.#held.set(promise.identity, { promise: promise.dup(), reason: reason.dup() });
+    if (this.#rejections.size < WATCHED_MAX)
+      this.#rejections.set(promise.identity, { promise: promise.dup(), reason: reason.dup() });
   }
 
   handled(identity: number): void {
-    const held = this.#held.get(identity);
-    held?.promise.dispose();
-    held?.reason.dispose();
-    this.#held.delete(identity);
+    const rejection = this.#rejections.get(identity);
+    rejection?.promise.dispose();
+    rejection?.reason.dispose();
+    this.#rejections.delete(identity);
   }
 
   /** Releases all of them and describes the first few. */
-  take<Told>(max: number, tell: (reason: ValueHandle) => Told): readonly Told[] {
-    const told = [...this.#held.values()].slice(0, max).map(({ reason }) => tell(reason));
-    for (const identity of this.#held.keys()) this.handled(identity);
-    return told;
+  take<Description>(max: number, tell: (reason: ValueHandle) => Description): readonly Description[] {
+    const descriptions = [...this.#rejections.values()].slice(0, max).map(({ reason }) => tell(reason));
+    for (const identity of this.#rejections.keys()) this.handled(identity);
+    return descriptions;
   }
 }

@@ -193,7 +193,7 @@ async function isScript(code: string): Promise<boolean> {
   }
 }
 
-test("P8 a cell does what it would do as a script of its own", async () => {
+test("P8 a cell does what it would do as a separate script", async () => {
   await fc.assert(
     fc.asyncProperty(script, async (code) => {
       const compiled = compileCell(code);
@@ -224,7 +224,7 @@ test.each([
   "await 1;\r\n\r\n  throw new @Error()",
   "#!/usr/bin/env node\n throw new @Error()",
   "\uFEFFthrow new @Error()",
-])("P8 an error tells its line and column in the TypeScript: %j", async (text) => {
+])("P8 an error has its line and column in the TypeScript: %j", async (text) => {
   const { code, line, column } = marked(text);
   using guest = await Guest.open();
   const { error } = await guest.cell(code, "cell-7.ts");
@@ -232,7 +232,7 @@ test.each([
   expect([seenLine, columnIn(code, seenLine!, seenColumn!)]).toEqual([line, column]);
 });
 
-test("P8 an error tells its line also after declarations that need room", async () => {
+test("P8 an error has its line also after declarations that need room", async () => {
   const declarations = PIECES.filter((piece) => !piece.startsWith("throw"));
   const before = fc.array(fc.constantFrom(...declarations), { maxLength: 8 });
   await fc.assert(
@@ -402,7 +402,7 @@ test("P8 compiling prints nothing, and other warnings are printed as ever", asyn
 const DEEP = "The code is nested too deeply. Split it into smaller parts.";
 
 test.each(["!", "a=>", "if(a)", "a<"])(
-  "P8 code that is nested too deeply is refused, and the thread tells when it is spent: %s",
+  "P8 code that is nested too deeply is refused, and the thread reports when it is spent: %s",
   async (piece) => {
     const { posted } = await inThread(`
       const problems = compileCell(${JSON.stringify(piece)}.repeat(20_000)).problems;
@@ -461,7 +461,7 @@ test("P8 a cell is refused for certain mistakes only: other scopes, computed nam
     expect(problemsAround(code), code).toEqual([]);
 });
 
-test("P8 a cell may not declare names of modules and values, except inside a function", () => {
+test("P8 a cell must not declare names of modules and values, except inside a function", () => {
   for (const [name, what] of [
     ["files", "a module of tools here"],
     ["report", "a read-only value here"],

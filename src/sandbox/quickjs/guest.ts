@@ -169,8 +169,8 @@ export class GuestVm {
     const variables = variablesOf(vm);
     vm.free("thrown" in code ? code.thrown : code.promise);
     this.#cell = undefined;
-    const told = { ...(unhandled.length > 0 && { unhandled }), ...(variables.length > 0 && { variables }) };
-    return { ...end, ...told, ...this.#hashed(vm) };
+    const report = { ...(unhandled.length > 0 && { unhandled }), ...(variables.length > 0 && { variables }) };
+    return { ...end, ...report, ...this.#hashed(vm) };
   }
 
   #outcome(vm: Vm, cell: Cell, state: "pending" | "fulfilled" | "rejected"): SentEnd {
@@ -216,14 +216,14 @@ export class GuestVm {
       const vm = this.#require();
       const kind = vm.number(ask!);
       if (kind === ASK.brand) return BRANDS.indexOf(vm.brandOf(values[0]!));
-      if (this.#stopped === undefined) return this.#told(vm, this.#cell!, kind, values);
+      if (this.#stopped === undefined) return this.#answerAsk(vm, this.#cell!, kind, values);
     } catch {
       this.#stopped ??= "engine";
     }
     return REPLY.stop;
   }
 
-  #told(vm: Vm, cell: Cell, kind: number, values: readonly Pointer[]): number {
+  #answerAsk(vm: Vm, cell: Cell, kind: number, values: readonly Pointer[]): number {
     const [first, second, third] = values as [Pointer, Pointer, Pointer];
     const text = vm.text(first);
     if (text === undefined) return REPLY.noMemory;

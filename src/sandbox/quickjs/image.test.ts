@@ -26,7 +26,7 @@ function grown({ memory, stackPointer }: Heap, length: number): Heap {
 }
 
 /** An image that is kept commit by commit, as a store would. */
-class Kept {
+class SavedHeap {
   readonly baseline: Heap;
   deltas: readonly Uint8Array[] = [];
   heap: Heap;
@@ -60,7 +60,7 @@ test("P8 an image restores every heap, over any changes, growth and chains", () 
   fc.assert(
     fc.property(fc.array(commit, { minLength: 1, maxLength: 40 }), (commits) => {
       const before = hashOfHeap(BASELINE);
-      const kept = new Kept(BASELINE);
+      const kept = new SavedHeap(BASELINE);
       for (const { growth, edits } of commits) {
         const larger = grown(kept.heap, Math.min(kept.heap.memory.length + growth * UNIT, 8 * UNIT));
         const room = larger.memory.length - 3000;
@@ -80,7 +80,7 @@ test("P8 the image of a fresh guest is empty, and a copy of the baseline", () =>
   expect(fresh.memory.buffer).not.toBe(BASELINE.memory.buffer);
 });
 
-test("P8 a heap is told from every other by its memory and by its numbers", () => {
+test("P8 a heap differs from every other heap by its memory and by its numbers", () => {
   const { memory, stackPointer, runtimePtr, contextPtr } = BASELINE;
   const others = [
     edited(BASELINE, [7, new Uint8Array(1)]),
@@ -92,8 +92,8 @@ test("P8 a heap is told from every other by its memory and by its numbers", () =
 });
 
 /** A chain of three, where the last one has lines of both kinds. */
-function chainOfThree(): Kept {
-  const kept = new Kept(BASELINE);
+function chainOfThree(): SavedHeap {
+  const kept = new SavedHeap(BASELINE);
   kept.commit(edited(kept.heap, [100, randomBytes(2000)]));
   kept.commit(edited(grown(kept.heap, 3 * UNIT), [2 * UNIT + 5, randomBytes(50)]));
   kept.commit(edited(kept.heap, [500, randomBytes(600)], [9000, new Uint8Array(3)]));
@@ -139,14 +139,14 @@ test("P8 deltas are refused that were made against something else", () => {
 test("P8 memory at any offset of a buffer gives the same image", () => {
   const odd = new Uint8Array(new ArrayBuffer(2 * UNIT + 1), 1);
   odd.set(edited(BASELINE, [3, randomBytes(900)]).memory);
-  const kept = new Kept(BASELINE);
+  const kept = new SavedHeap(BASELINE);
   kept.commit(heap(odd));
   expect(hashOfHeap(heapOf(BASELINE, kept.deltas))).toBe(hashOfHeap(heap(odd)));
 });
 
 test("P8 a large text is kept once, however many copies of it are in memory and whatever was there before", () => {
   const text = () => Buffer.from(randomBytes(1536 * KIB).toString("base64"));
-  const kept = new Kept(BASELINE);
+  const kept = new SavedHeap(BASELINE);
   let now = grown(BASELINE, 8192 * KIB);
   for (let i = 0; i < 3; i++) {
     const content = text();
@@ -157,7 +157,7 @@ test("P8 a large text is kept once, however many copies of it are in memory and 
 });
 
 test("P8 a long chain becomes shorter without its large deltas being kept again", () => {
-  const kept = new Kept(BASELINE);
+  const kept = new SavedHeap(BASELINE);
   kept.commit(edited(BASELINE, [10, randomBytes(200)]));
   kept.commit(edited(grown(kept.heap, 32 * UNIT), [3 * UNIT, randomBytes(1024 * KIB)]));
   for (let i = 0; i < 60; i++) {
@@ -169,7 +169,7 @@ test("P8 a long chain becomes shorter without its large deltas being kept again"
 });
 
 test("P8 a heap that is overwritten again and again does not make its image grow", () => {
-  const kept = new Kept(BASELINE);
+  const kept = new SavedHeap(BASELINE);
   for (let i = 0; i < 40; i++) {
     const content = randomBytes(512 * KIB);
     expect(kept.commit(edited(grown(kept.heap, 12 * UNIT), [UNIT, content]))).toBeLessThan(1.1 * content.length);
@@ -180,7 +180,7 @@ test("P8 a heap that is overwritten again and again does not make its image grow
 test("P8 a small cell adds less than 16 KiB to a real heap, and a large text about its own size", async () => {
   const wasm = readFileSync(createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm"));
   using vm = await QuickJS.create(wasm);
-  const kept = new Kept(vm.snapshot());
+  const kept = new SavedHeap(vm.snapshot());
   const bytesOf = (code: string) => {
     vm.evalCode(code).dispose();
     return kept.commit(vm.snapshot());

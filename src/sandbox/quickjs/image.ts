@@ -52,9 +52,9 @@ export function nextDelta(
   if (deltas.length < CHAIN_MAX && !isWasteful(baseline, deltas, now, changes))
     return { keeps: deltas.length, delta: deltaOf(before, sumAfter(baseline, deltas), now, changes) };
   const keeps = deltasToKeep(deltas.map((delta) => delta.length));
-  const kept = deltas.slice(0, keeps);
-  const base = heapOf(baseline, kept);
-  return { keeps, delta: deltaOf(base, sumAfter(baseline, kept), now, changesOf(base.memory, now.memory)) };
+  const remaining = deltas.slice(0, keeps);
+  const base = heapOf(baseline, remaining);
+  return { keeps, delta: deltaOf(base, sumAfter(baseline, remaining), now, changesOf(base.memory, now.memory)) };
 }
 
 /** Returns the crc32 of the memory that a chain leads to. */

@@ -135,8 +135,8 @@ class QuickjsGuest implements Guest {
   async #segment(request: Request, isReplay: boolean): Promise<Progress> {
     this.#requireSeat();
     const { segmentMs, graceMs } = this.#bounds;
-    const patienceMs = (segmentMs + graceMs) * (isReplay ? REPLAY_PATIENCE : 1);
-    const asked = await this.#seat.lane.ask(request, patienceMs);
+    const timeoutMs = (segmentMs + graceMs) * (isReplay ? REPLAY_PATIENCE : 1);
+    const asked = await this.#seat.lane.ask(request, timeoutMs);
     if (asked.kind === "ended" && asked.by !== "closed") {
       return stopped(asked.by === "late" && !isReplay ? "time" : "engine");
     }

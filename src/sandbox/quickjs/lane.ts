@@ -16,7 +16,7 @@ export type LaneAnswer = Answer | { readonly kind: "ended"; readonly by: Ended }
 
 interface Waiting {
   readonly request: Request;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly resolve: (asked: LaneAnswer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -61,10 +61,10 @@ export class Lane {
   }
 
   /** Rejects with `code.lost` if the lane ends before this request runs. */
-  ask(request: Request, patienceMs: number): Promise<LaneAnswer> {
+  ask(request: Request, timeoutMs: number): Promise<LaneAnswer> {
     if (this.#hasEnded) return Promise.reject(new RuntimeError("code.lost", {}));
     return new Promise((resolve, reject) => {
-      this.#queue.push({ request, patienceMs, resolve, reject });
+      this.#queue.push({ request, timeoutMs: timeoutMs, resolve, reject });
       this.#sendNext();
     });
   }
@@ -101,7 +101,7 @@ export class Lane {
     const next = this.#queue.shift();
     if (next === undefined) return;
     this.#running = next;
-    this.#timer = setTimeout(() => this.#end("late"), next.patienceMs);
+    this.#timer = setTimeout(() => this.#end("late"), next.timeoutMs);
     try {
       this.#worker.postMessage(next.request);
     } catch (error) {

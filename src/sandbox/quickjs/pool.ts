@@ -64,14 +64,14 @@ export class Pool {
   /** Evicts guests until this much memory is free. Returns false if too many are busy. */
   #makeRoom(lane: Lane, more: number, but?: Seat): boolean {
     const seats = this.#lanes.get(lane) ?? new Set();
-    let held = 0;
-    for (const each of seats) held += each.bytes;
-    const isRoom = (): boolean => held <= LANE_BYTES_MAX && seats.size + more <= LANE_GUESTS_MAX;
+    let bytesInUse = 0;
+    for (const each of seats) bytesInUse += each.bytes;
+    const isRoom = (): boolean => bytesInUse <= LANE_BYTES_MAX && seats.size + more <= LANE_GUESTS_MAX;
     for (const each of seats) {
       if (isRoom()) return true;
       const isOpening = each.bytes === 0;
       if (each === but || isOpening || lane.isAsked(each.id)) continue;
-      held -= each.bytes;
+      bytesInUse -= each.bytes;
       this.leave(each);
     }
     return isRoom();

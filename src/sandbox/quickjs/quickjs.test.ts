@@ -87,7 +87,7 @@ describe("threads", () => {
       await inGuest(sandbox, async (next) => assert.equal(await resultOf(next, "1 + 1"), "2"));
     }));
 
-  test("P8 a thread holds no more than 256 guests: one that waits and was not used for longest is given up", async () => {
+  test("P8 a thread holds at most 256 guests: it drops the waiting guest that was not used for longest", async () => {
     const pool = new Pool(new URL("./worker.ts", import.meta.url), 1);
     const seats: Seat[] = [];
     for (let index = 0; index < 256; index++) {
@@ -143,7 +143,7 @@ describe("threads", () => {
 });
 
 describe("heaps", () => {
-  test("P8 a damaged image is refused, and its thread goes on", async () => {
+  test("P8 a damaged image is refused, and its thread continues", async () => {
     const image = await inGuest(shared, async (guest) => {
       await play(guest, "var n = 1");
       return imageOf(guest);

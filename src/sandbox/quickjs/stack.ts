@@ -21,12 +21,12 @@ export function frameIn(stack: string, file: string): Frame | undefined {
  * prelude.
  */
 export function withoutPrelude(stack: string): string {
-  const kept: string[] = [];
+  const frames: string[] = [];
   let isPrelude = false;
   for (const text of stack.split("\n").toReversed()) {
     const frame = text.trim();
     if (!frame.endsWith("(native)")) isPrelude = frame.includes(PRELUDE_FILE);
-    if (!isPrelude && frame !== "") kept.push(frame);
+    if (!isPrelude && frame !== "") frames.push(frame);
   }
-  return kept.toReversed().join("\n");
+  return frames.toReversed().join("\n");
 }

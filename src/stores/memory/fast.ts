@@ -45,7 +45,7 @@ export function fastWays(port: MemoryPort): Fast {
   const gone = port.table(GONE);
 
   /** Returns the session of a lease, or undefined if the lease is lost. */
-  function held({ sessionId, turnId, generation, owner }: Lease): Writable<SessionRow> | undefined {
+  function leasedSession({ sessionId, turnId, generation, owner }: Lease): Writable<SessionRow> | undefined {
     if (port.isClosed) port.requireOpen();
     const session = sessionIds.get(sessionId)?.row;
     if (session === undefined || session.turn === null || session.generation !== generation) return undefined;
@@ -144,7 +144,7 @@ export function fastWays(port: MemoryPort): Fast {
     append(lease, seq, events, now, newWaits, spawns) {
       if ((newWaits !== undefined && newWaits.length > 0) || (spawns !== undefined && spawns.length > 0))
         return undefined;
-      const session = held(lease);
+      const session = leasedSession(lease);
       const journal = session && port.lists.get(session.n)!.journal;
       if (session === undefined || journal?.length !== seq) return undefined;
       for (const event of events) journal.push(event);
@@ -154,7 +154,7 @@ export function fastWays(port: MemoryPort): Fast {
     },
 
     renew(lease, now): Mail | undefined {
-      const session = held(lease);
+      const session = leasedSession(lease);
       if (session === undefined || (waits.cells.size > 0 && waits.count("turn", [session.turn]) > 0)) return undefined;
       session.until = Math.max(session.until, now + LEASE_MS);
       const { cancel } = turns.cells.get(session.turn!)!.row;
@@ -162,13 +162,13 @@ export function fastWays(port: MemoryPort): Fast {
     },
 
     claim(lease) {
-      const session = held(lease);
+      const session = leasedSession(lease);
       if (session === undefined || waiting.has(session.n)) return undefined;
       return claims.has(session.turn) ? undefined : NO_INPUTS;
     },
 
     commit(lease, ended) {
-      const session = held(lease);
+      const session = leasedSession(lease);
       if (session === undefined || lease.turnId !== ended.turnId) return undefined;
       const turn: Writable<TurnRow> = turns.cells.get(session.turn!)!.row;
       const tip = session.head === null ? undefined : segments.cells.get(session.head)!.row;
@@ -199,10 +199,10 @@ export function fastWays(port: MemoryPort): Fast {
       const done = port.addFact(lists, "ended", turn.n);
       for (let nth = 0; nth < spent.length; nth += 1)
         lists.ledger = booked(lists.ledger, n, spent[nth]!, done + nth / spent.length);
-      const kept: Ended = { at, outcome, usage, size: entries.length, revision };
+      const stored: Ended = { at, outcome, usage, size: entries.length, revision };
       turn.done = done; // No index contains these columns.
       turn.ended =
-        summary === undefined ? kept : { ...kept, summary, ...(journal === undefined ? {} : { journal: 0 }) };
+        summary === undefined ? stored : { ...stored, summary, ...(journal === undefined ? {} : { journal: 0 }) };
       turn.input = journal ?? null;
       lists.journal = undefined;
       const cell = sessions.cells.get(n)!;
@@ -220,7 +220,7 @@ export function fastWays(port: MemoryPort): Fast {
       session.activity = Math.max(session.activity, at);
       session.words = wordsOf(outcome);
       sessions.relist(cell, true);
-      return committedOf({ id: turn.id, done }, kept);
+      return committedOf({ id: turn.id, done }, stored);
     },
   };
 

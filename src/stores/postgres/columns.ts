@@ -37,7 +37,7 @@ export interface Column {
   /** `row` is the row to write. */
   encode(value: unknown, row: Fields): Value;
   /** `row` contains the columns before this one. */
-  decode(kept: unknown, row: Fields, known: SessionNames): unknown;
+  decode(stored: unknown, row: Fields, known: SessionNames): unknown;
 }
 
 /** Returns the columns that the schema has, in the order of `tables.ts`. */
@@ -55,14 +55,14 @@ const RENAMED: { readonly [place: string]: string } = { "session.written": "leng
 
 type Codec = Pick<Column, "encode" | "decode">;
 
-const same: Codec = { encode: (value) => (value ?? null) as Value, decode: (kept) => kept };
+const same: Codec = { encode: (value) => (value ?? null) as Value, decode: (stored) => stored };
 const name: Codec = {
   encode: (value) => (value == null ? null : keyText(value as string)),
-  decode: (kept) => (kept === null ? null : fromKeyText(kept as string)),
+  decode: (stored) => (stored === null ? null : fromKeyText(stored as string)),
 };
 const json: Codec = {
   encode: (value) => JSON.stringify(value ?? null),
-  decode: (kept) => parsed(kept as string, "A row"),
+  decode: (stored) => parsed(stored as string, "A row"),
 };
 const PLAIN: { readonly [kind in Kind]: Codec } = { number: same, text: same, flag: same, name, json, long: json };
 
@@ -79,12 +79,12 @@ const CUT = /…[\w-]{43}$/;
 const SPECIAL: { readonly [place: string]: Codec } = {
   "note.key": {
     encode: (value) => shortText(value as string),
-    decode: (kept) => (CUT.test(kept as string) ? kept : fromKeyText(kept as string)),
+    decode: (stored) => (CUT.test(stored as string) ? stored : fromKeyText(stored as string)),
   },
   // The jobs themselves are rows of `job_await`.
   "job.awaits": {
     encode: (value) => (value as Awaits | null)?.need ?? null,
-    decode: (kept) => (kept === null ? null : { need: kept, jobs: [] }),
+    decode: (stored) => (stored === null ? null : { need: stored, jobs: [] }),
   },
 };
 
@@ -104,9 +104,9 @@ const asJson = ({ item, isNullable, encode, decode }: Format): Codec => ({
     if (value == null) return isNullable === true ? null : "null";
     return JSON.stringify(encode === undefined ? value : encode(value as never, row));
   },
-  decode: (kept, row, known) => {
-    if (kept === null) return null;
-    const value = parsed(kept as string, item(row, known));
+  decode: (stored, row, known) => {
+    if (stored === null) return null;
+    const value = parsed(stored as string, item(row, known));
     return decode === undefined ? value : decode(value as never, row);
   },
 });
@@ -140,7 +140,8 @@ const FORMATS: { readonly [place: string]: Format } = {
     decode: decodeEnded,
   },
   "turn.input": {
-    item: ({ aside, inputId }) => `The ${aside === APPEND ? "append" : "input"} ${inputId}`,
+    item: ({ id, aside, inputId, done }) =>
+      done === null ? `The ${aside === APPEND ? "append" : "input"} ${inputId}` : `The journal of turn ${id}`,
     isNullable: true,
     encode: (input, { aside }) => (aside === APPEND ? input : encodeInput(input)),
     decode: (input, { aside }) => (aside === APPEND ? input : decodeInput(input)),

@@ -97,7 +97,7 @@ export class PostgresEngine implements Engine {
           finished++;
           return { answer, port };
         }, retryMs);
-        written.port.kept();
+        written.port.committed();
         return written;
       } catch (error) {
         if (!isDuplicate((error as Error).cause) || duplicates >= DUPLICATES_MAX) throw error;

@@ -319,8 +319,8 @@ const INPUT_COLUMNS = "id, input_id, state, aside, key, hash, input";
 function inputColumns(input: NewInput): readonly Value[] {
   const { id, turnId, key, place, hash } = input;
   const said = encodeInput(contentOf(input));
-  const kept = key === undefined ? null : keyText(key);
-  return [turnId, id, TAKEN, place === "turn" ? 0 : 1, kept, hash, JSON.stringify(said)];
+  const keyCell = key === undefined ? null : keyText(key);
+  return [turnId, id, TAKEN, place === "turn" ? 0 : 1, keyCell, hash, JSON.stringify(said)];
 }
 // An input of an idle session. The memo that it was built from is its condition. A unique index refuses a known key.
 // Parameters: session, revision, generation, options; owner, process, now, lease; the columns of the input; the first

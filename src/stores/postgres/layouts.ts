@@ -280,8 +280,8 @@ export class Layout {
 
   /** Returns an added row as it will be read back. */
   added(row: Fields, n: number): Fields {
-    const kept = this.columns.filter(({ name }) => row[name] !== undefined).map(({ name }) => [name, row[name]]);
-    return { ...Object.fromEntries(kept), n };
+    const present = this.columns.filter(({ name }) => row[name] !== undefined).map(({ name }) => [name, row[name]]);
+    return { ...Object.fromEntries(present), n };
   }
 
   decode(row: Fields, known: SessionNames, isWhole = false): Fields {
@@ -290,10 +290,10 @@ export class Layout {
   }
 
   /** As `decode`, but decodes each value on first use. So a damaged value fails only its readers. */
-  decodeLate(kept: Fields, known: SessionNames): Fields {
+  decodeLate(stored: Fields, known: SessionNames): Fields {
     const row: Fields = {};
     for (const { name, sql, kind, decode } of this.columns) {
-      const get = once(() => decode(kept[sql], row, known));
+      const get = once(() => decode(stored[sql], row, known));
       Object.defineProperty(row, name, kind === "json" ? { ...SHOWN, get } : { ...SHOWN, value: get() });
     }
     return row;
@@ -334,9 +334,9 @@ function decodeAll(
   });
 }
 
-function decodeOne(columns: readonly Column[], kept: Fields, known: SessionNames, fixed: Fields): Fields {
+function decodeOne(columns: readonly Column[], stored: Fields, known: SessionNames, fixed: Fields): Fields {
   const row: { [column: string]: unknown } = { ...fixed };
-  for (const { name, sql, decode } of columns) row[name] = decode(kept[sql], row, known);
+  for (const { name, sql, decode } of columns) row[name] = decode(stored[sql], row, known);
   return row;
 }
 

@@ -162,7 +162,7 @@ export class PostgresPort extends PostgresTables implements Port {
   }
 
   /** The write was kept: caches may now store its sessions. */
-  kept(): void {
+  committed(): void {
     for (const move of this.#moves) move();
   }
 

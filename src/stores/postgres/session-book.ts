@@ -96,16 +96,16 @@ export class SessionBook implements SessionNames {
     const isNumber = typeof id === "number";
     const locking = isNumber ? LOCK_BY_NUMBER : LOCK_BY_ID;
     const looking = isNumber ? LOOK_BY_NUMBER : LOOK_BY_ID;
-    const kept = await this.#tx.row<Fields>(this.#isWrite ? locking : looking, id);
-    if (kept === undefined) return undefined;
-    if (!this.#isWrite) this.#onTime(kept.time);
-    const known = this.#books.get(kept.n); // A concurrent read of the same row may have finished first.
-    return known === undefined ? this.#keep(kept) : known.row;
+    const stored = await this.#tx.row<Fields>(this.#isWrite ? locking : looking, id);
+    if (stored === undefined) return undefined;
+    if (!this.#isWrite) this.#onTime(stored.time);
+    const known = this.#books.get(stored.n); // A concurrent read of the same row may have finished first.
+    return known === undefined ? this.#keep(stored) : known.row;
   }
 
-  #keep(kept: Fields): SessionRow {
-    const row = this.#layout.decodeLate(kept, this) as SessionRow;
-    const { waiting, has_more: hasMore, is_cancelled: isCancelled, followed, optioned } = kept;
+  #keep(stored: Fields): SessionRow {
+    const row = this.#layout.decodeLate(stored, this) as SessionRow;
+    const { waiting, has_more: hasMore, is_cancelled: isCancelled, followed, optioned } = stored;
     this.#books.set(row.n, { row, waiting, hasMore, isCancelled, followed, optioned, ...unchanged() });
     return row;
   }

@@ -122,13 +122,13 @@ export class Sweeper {
     this.#search ??= await this.#begin(this.#now() - olderThanMs, max);
     const search = this.#search;
     while (search.root < ROOTS.length) {
-      if (performance.now() > end) return this.#told(search, true);
+      if (performance.now() > end) return this.#result(search, true);
       await this.#page(search);
     }
     await this.#remove(search);
     this.#decided = search.last;
     this.#search = undefined;
-    return this.#told(search, false);
+    return this.#result(search, false);
   }
 
   async #begin(cutoff: number, max: number): Promise<Search> {
@@ -172,7 +172,7 @@ export class Sweeper {
     }
   }
 
-  async #told({ last, cutoff, floor, size, deleted, bytes }: Search, isPartial: boolean): Promise<Swept> {
+  async #result({ last, cutoff, floor, size, deleted, bytes }: Search, isPartial: boolean): Promise<Swept> {
     const { left } = (await this.#db.row<{ left: number }>(LEFT, last, cutoff, floor))!;
     if (isPartial) return { isPartial, deleted: 0, bytes: 0, kept: 0, remaining: left + size };
     return { isPartial, deleted, bytes, kept: size - deleted, remaining: left };

@@ -25,9 +25,9 @@ export async function pageOf<Row extends object>(
   const sql = `SELECT ${selected.join(", ")} FROM @${table.name}
     ${after === undefined ? "" : `WHERE (${key.join(", ")}) > (${marks})`} ORDER BY ${key.join(", ")} LIMIT $1`;
   const found = await tx.rows<Fields>(sql, max, ...(after ?? []));
-  const rows = found.flatMap((kept): readonly Row[] => {
+  const rows = found.flatMap((stored): readonly Row[] => {
     try {
-      return [layout.decode(kept, known, isWhole) as Row];
+      return [layout.decode(stored, known, isWhole) as Row];
     } catch (error) {
       damage.push(
         error instanceof RuntimeError ? error : corrupt(`A row of ${table.name}`, describeThrown(error), error),
@@ -53,7 +53,7 @@ export async function blobsAfter(tx: Transaction, after: Key | undefined, max: n
 const HAS_BLOBS = "SELECT hash FROM @blob WHERE hash = ANY ($1::text[])";
 
 export async function blobsAmong(tx: Transaction, hashes: readonly string[]): Promise<ReadonlySet<string>> {
-  const kept = new Map(hashes.map((hash) => [keyText(hash), hash]));
-  const found = await tx.rows<{ hash: string }>(HAS_BLOBS, [...kept.keys()]);
-  return new Set(found.map(({ hash }) => kept.get(hash)!));
+  const byText = new Map(hashes.map((hash) => [keyText(hash), hash]));
+  const found = await tx.rows<{ hash: string }>(HAS_BLOBS, [...byText.keys()]);
+  return new Set(found.map(({ hash }) => byText.get(hash)!));
 }

@@ -239,8 +239,10 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
  * The journal of an ended turn as a row contains it. Most of its text is also in the nodes of the turn, and such a text
  * is stored as its position there.
  *
- * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`, `~=`
- * and a number for a value whose JSON is a text of the nodes, and `~` and a number for a text of the nodes.
+ * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`; `~` and
+ * a number for a text of the nodes, `~=` and a number for a value whose JSON is such a text; `~@` and a number for the
+ * parts of a message; `~#` or `~=#` and two numbers for the result in a part of a message; `~` alone, in the place of a
+ * route, for the route of the reply before.
  */
 export type KeptJournal =
   | { readonly setting?: BlobHash; readonly packed: Json }
@@ -249,26 +251,27 @@ export type KeptJournal =
 
 // ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
-type Said = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
+/** What the row of an input contains of it. */
+export type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
 /** What the row of an ended turn or of a settled input contains in place of the input. */
-type Rest = KeptJournal | Pick<NewInput, "at" | "metadata">;
-export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | Said | Rest;
+type RemainingInput = KeptJournal | Pick<NewInput, "at" | "metadata">;
+export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | InputContent | RemainingInput;
 
 /** Returns what the row of an input contains of it. */
-export function contentOf({ message, at, wants, metadata }: NewInput): Said {
+export function contentOf({ message, at, wants, metadata }: NewInput): InputContent {
   if (wants === undefined && metadata === undefined) return { message, at };
   return { message, at, ...(wants === undefined ? {} : { wants }), ...(metadata === undefined ? {} : { metadata }) };
 }
 
-export function encodeInput(input: Said | Rest): EncodedInput {
+export function encodeInput(input: InputContent | RemainingInput): EncodedInput {
   if (!("message" in input)) return input;
   const { message, at } = input;
   const isPlain = has(input, 2) && message.role === "user" && has(message, 2);
   return isPlain ? [at, encodeParts(message.parts, NOTHING_ASKED)] : input;
 }
 
-export function decodeInput(encoded: EncodedInput): Said | Rest {
-  if (!isEncoded<Exclude<EncodedInput, Said | Rest>>(encoded)) return encoded;
+export function decodeInput(encoded: EncodedInput): InputContent | RemainingInput {
+  if (!isEncoded<Exclude<EncodedInput, InputContent | RemainingInput>>(encoded)) return encoded;
   const [at, parts] = encoded;
   return { message: { role: "user", parts: decodeParts(parts, NOTHING_ASKED) }, at };
 }
@@ -354,12 +357,12 @@ export function keyText(text: string): string {
   return text.isWellFormed() && !/\u0000|^\u0001/.test(text) ? text : `\u0001${JSON.stringify(text)}`;
 }
 
-export function fromKeyText(kept: string): string {
-  if (typeof kept !== "string") throw corrupt("A name", "it is not a text"); // A damaged page may contain any value.
-  if (!kept.startsWith("\u0001")) return kept;
+export function fromKeyText(stored: string): string {
+  if (typeof stored !== "string") throw corrupt("A name", "it is not a text"); // A damaged page may contain any value.
+  if (!stored.startsWith("\u0001")) return stored;
   try {
-    return JSON.parse(kept.slice(1)) as string;
+    return JSON.parse(stored.slice(1)) as string;
   } catch (error) {
-    throw corrupt(`The name ${kept.slice(1)}`, "it is not JSON", error);
+    throw corrupt(`The name ${stored.slice(1)}`, "it is not JSON", error);
   }
 }

@@ -128,6 +128,6 @@ export function committedOf({ id, done }: { readonly id: TurnId; readonly done: 
 export type Content = Pick<EndedTurn, "outcome" | "entries" | "plugins" | "usage" | "inputs">;
 
 /** Returns whether a sent commit equals the stored one. */
-export function isSameEnd(kept: Content, { outcome, entries, plugins, usage, inputs }: EndedTurn): boolean {
-  return isDeepStrictEqual(kept, JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })));
+export function isSameEnd(stored: Content, { outcome, entries, plugins, usage, inputs }: EndedTurn): boolean {
+  return isDeepStrictEqual(stored, JSON.parse(JSON.stringify({ outcome, entries, plugins, usage, inputs })));
 }

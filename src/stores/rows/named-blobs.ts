@@ -27,5 +27,5 @@ export function blobsOfEvent(event: TurnEvent): readonly string[] {
   return found;
 }
 
-// A tool's JSON may look like an attachment. Only a real hash has this form.
-const isHash = (value: unknown): value is string => typeof value === "string" && /^[\w-]{43}$/.test(value);
+/** A tool's JSON may look like an attachment. Only a real hash has this form. */
+export const isHash = (value: unknown): value is string => typeof value === "string" && /^[\w-]{43}$/.test(value);

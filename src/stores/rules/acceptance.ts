@@ -112,8 +112,8 @@ export function* open(
   const journal = yield* journalOf(db, session, turn);
   // Parking has already raised the generation of a parked turn.
   const generation = isOwn || session.wake !== null ? session.generation : session.generation + 1;
-  const held = takeLease(db, session, turn, generation, owner, time, journal.length);
-  return { kind: "resumed", lease: yield* leaseOf(db, held, turn, owner), journal };
+  const leased = takeLease(db, session, turn, generation, owner, time, journal.length);
+  return { kind: "resumed", lease: yield* leaseOf(db, leased, turn, owner), journal };
 }
 
 /** Opens a turn for the oldest waiting input. */
@@ -149,8 +149,8 @@ function* beginTurn(
   const first = encodeOpened(opened, input) as Opened;
   db.insert(JOURNAL, { session: session.n, seq: 0, size: 1, events: [first] });
   const moved = moveInLists(db, session, opened.at);
-  const held = takeLease(db, session, turn, generation, owner, time, 1, moved);
-  return { lease: yield* leaseOf(db, held, turn, owner), opened };
+  const leased = takeLease(db, session, turn, generation, owner, time, 1, moved);
+  return { lease: yield* leaseOf(db, leased, turn, owner), opened };
 }
 
 function takeLease(

@@ -72,11 +72,11 @@ function* end(db: Port, session: SessionRow, turn: TurnRow, ended: EndedTurn): R
   const done = yield* db.fact(n, "ended", turn.n);
   const next = yield* move(db, session, tip, turn, done);
   const journal = journalOf(ended);
-  const kept = storedEndOf(ended, next.kept, turn.inputId, journal);
-  db.update(TURN, turn, { done, ended: kept, input: journal ?? null });
+  const stored = storedEndOf(ended, next.newHead, turn.inputId, journal);
+  db.update(TURN, turn, { done, ended: stored, input: journal ?? null });
   yield* applyAppends(db, next.session, appends);
   db.hint({ kind: "session", sessionId: session.id, what: "fact" });
-  return committedOf({ id: turn.id, done }, kept);
+  return committedOf({ id: turn.id, done }, stored);
 }
 
 const FREE = { turn: null, owner: null, process: null, until: 0, written: 0 };
@@ -88,7 +88,7 @@ type Move = (
   tip: SegmentRow | undefined,
   turn: TurnRow,
   done: number,
-) => Rule<{ readonly kept: NewHead; readonly session: SessionRow }>;
+) => Rule<{ readonly newHead: NewHead; readonly session: SessionRow }>;
 
 /** Appends the turn's nodes to the path and moves the head. */
 function* readForAdvance(db: Port, before: SessionRow, ended: EndedTurn): Rule<Move> {
@@ -111,7 +111,7 @@ function* readForAdvance(db: Port, before: SessionRow, ended: EndedTurn): Rule<M
       ...{ usage: addUsage(session.usage, usage), ...FREE, words: wordsOf(outcome) },
       ...moveInLists(db, session, at),
     });
-    return { kept: isEmpty ? { revision, head: headId(session, tip) ?? null } : { revision }, session: moved };
+    return { newHead: isEmpty ? { revision, head: headId(session, tip) ?? null } : { revision }, session: moved };
   };
 }
 
@@ -119,13 +119,14 @@ function* readForAdvance(db: Port, before: SessionRow, ended: EndedTurn): Rule<M
 function* readForBranch(db: Port, { entries, base, plugins, at: time }: EndedTurn): Rule<Move> {
   const at = base === undefined ? undefined : yield* requirePosition(db, base);
   return function* (db, session, tip, turn) {
-    const kept = { revision: session.revision, head: headId(session, tip) ?? null, plugins };
+    const newHead = { revision: session.revision, head: headId(session, tip) ?? null, plugins };
     const freed = db.update(SESSION, session, { ...FREE, ...moveInLists(db, session, time) });
-    if (entries.length === 0) return { kept: base === undefined ? kept : { ...kept, branch: base }, session: freed };
+    if (entries.length === 0)
+      return { newHead: base === undefined ? newHead : { ...newHead, branch: base }, session: freed };
     const depth = at === undefined ? 0 : at.depth + 1;
     appendSegment(db, { n: turn.n, name: turn.id, depth, isNamed: false, isBranch: true }, session, at, entries);
     if (at !== undefined) yield* addUser(db, at.segment);
-    return { kept: { ...kept, branch: nodeId(turn.id, entries.length - 1) }, session: freed };
+    return { newHead: { ...newHead, branch: nodeId(turn.id, entries.length - 1) }, session: freed };
   };
 }
 
@@ -133,7 +134,7 @@ function* readForBranch(db: Port, { entries, base, plugins, at: time }: EndedTur
 const journalOf = ({ journal, entries }: EndedTurn): KeptJournal | undefined =>
   journal && packJournal(journal, entries);
 
-function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId, journal: KeptJournal | undefined): Ended {
+function storedEndOf(ended: EndedTurn, newHead: NewHead, own: InputId, journal: KeptJournal | undefined): Ended {
   const { at, outcome, usage, inputs, entries, summary } = ended;
   const isOwnInput = inputs.length === 1 && inputs[0] === own;
   return {
@@ -142,7 +143,7 @@ function storedEndOf(ended: EndedTurn, kept: NewHead, own: InputId, journal: Kep
     usage,
     size: entries.length,
     ...(isOwnInput ? {} : { inputs }),
-    ...kept,
+    ...newHead,
     ...(summary === undefined ? {} : { summary }),
     ...(journal === undefined ? {} : { journal: JSON.stringify(journal).length }),
   };

@@ -94,7 +94,7 @@ export function* receiptOf(db: Port, row: TurnRow, sent: EndedTurn): Rule<Commit
   const end = yield* endOf(db, row);
   if (end === undefined) return undefined;
   const ended = endedOf(end);
-  const kept = {
+  const stored = {
     outcome: yield* outcomeOf(db, end),
     entries: ended.size === 0 ? [] : yield* requireEntries(db, end),
     plugins: ended.plugins ?? (yield* statesOf(db, end.session, ended.revision)),
@@ -102,5 +102,5 @@ export function* receiptOf(db: Port, row: TurnRow, sent: EndedTurn): Rule<Commit
     inputs: ended.inputs ?? [end.inputId],
   };
   // Compares JSON, because a store may keep values by reference.
-  return isSameEnd(JSON.parse(JSON.stringify(kept)), sent) ? committedOf(end, ended) : "conflict";
+  return isSameEnd(JSON.parse(JSON.stringify(stored)), sent) ? committedOf(end, ended) : "conflict";
 }

@@ -87,7 +87,7 @@ function* required<Row>(fact: FactRow, read: Read<Row | undefined>): Rule<Row> {
 const SHOWN: { readonly [kind in FactRow["kind"]]: (db: Port, fact: FactRow, segments: Segments) => Rule<Shown> } = {
   *accepted(db, fact, segments) {
     const row = yield* required(fact, db.get(TURN, "key", fact.of));
-    return { kind: "accepted", ...inputIn(row), ...(yield* saidIn(db, row, segments)) };
+    return { kind: "accepted", ...inputIn(row), ...(yield* acceptedTextOf(db, row, segments)) };
   },
   *ended(db, fact, segments) {
     const row = yield* required(fact, db.get(TURN, "key", fact.of));
@@ -157,23 +157,26 @@ const inputIn = ({ id, inputId, key, aside }: TurnRow) => ({
  * Returns what was said with an input, and when. Both are the same before and after its turn, because readers compare
  * facts. The nodes of the turn that settled the input contain its message.
  */
-function* saidIn(db: Port, row: TurnRow, segments: Segments): Rule<Said> {
+function* acceptedTextOf(db: Port, row: TurnRow, segments: Segments): Rule<AcceptedText> {
   const { n, inputId, state, done, endedBy, ended } = row;
   if (state === WITHDRAWN) return {};
   const [whole] = done === null ? yield* db.scan(TURN, "key", [n], { isWhole: true }) : [];
-  const kept = whole?.input as InputContent | SettledInput | null | undefined;
-  if (kept != null && "message" in kept) return saidBy(kept.at, kept.message, kept.metadata);
+  const stored = whole?.input as InputContent | SettledInput | null | undefined;
+  if (stored != null && "message" in stored) return acceptedText(stored.at, stored.message, stored.metadata);
   const entries = yield* entriesOf(db, endedBy ?? n, segments);
   const entry = entries.find((each) => each.kind === "message" && inputIdOf(each.message) === inputId);
   const message = entry?.kind === "message" ? entry.message : undefined;
-  if (kept != null) return saidBy(kept.at, message, kept.metadata);
+  if (stored != null) return acceptedText(stored.at, message, stored.metadata);
   const { startedAt = entry?.at, acceptedAt = startedAt, metadata } = ended?.summary ?? {};
-  return saidBy(acceptedAt, message, metadata);
+  return acceptedText(acceptedAt, message, metadata);
 }
 
-type Said = Pick<Extract<Change, { readonly kind: "accepted" }>, "at" | "text" | "metadata">;
-const saidBy = (at: number | undefined, message: Draft | undefined, metadata: JsonObject | undefined): Said =>
-  defined({ at, text: message && textOf(message.parts), metadata });
+type AcceptedText = Pick<Extract<Change, { readonly kind: "accepted" }>, "at" | "text" | "metadata">;
+const acceptedText = (
+  at: number | undefined,
+  message: Draft | undefined,
+  metadata: JsonObject | undefined,
+): AcceptedText => defined({ at, text: message && textOf(message.parts), metadata });
 
 function* waitOf(db: Port, row: WaitRow) {
   const { job, id: wait, effect } = row;

@@ -19,13 +19,13 @@ import { addWaits, resolvedOf } from "./waits.ts";
  * lease has a new generation, and a turn that ended is never open again.
  */
 
-export interface HeldTurn {
+export interface TurnWithSession {
   readonly session: SessionRow;
   readonly turn: TurnRow;
 }
 
 /** Locks and returns the session and the turn of a lease. The lease may be lost. */
-export function* requireLocked(db: Port, lease: Lease): Rule<HeldTurn> {
+export function* requireLocked(db: Port, lease: Lease): Rule<TurnWithSession> {
   const [session, turn] = yield* all([db.session(lease.sessionId), db.get(TURN, "id", lease.turnId)]);
   if (session === undefined || turn?.session !== session.n) throw leaseLost(lease);
   return { session, turn };
@@ -35,14 +35,14 @@ export const isHeldBy = (session: SessionRow, turn: TurnRow, { generation, owner
   session.turn === turn.n && session.generation === generation && session.owner === owner.id;
 
 /** As `requireLocked`, but throws `lease.lost` if the lease is lost. */
-export function* requireHeld(db: Port, lease: Lease): Rule<HeldTurn> {
-  const held = yield* requireLocked(db, lease);
-  if (!isHeldBy(held.session, held.turn, lease)) throw leaseLost(lease);
-  return held;
+export function* requireHeld(db: Port, lease: Lease): Rule<TurnWithSession> {
+  const locked = yield* requireLocked(db, lease);
+  if (!isHeldBy(locked.session, locked.turn, lease)) throw leaseLost(lease);
+  return locked;
 }
 
 /** Returns a turn and its session if the turn is open. */
-export function* openTurn(db: Port, id: TurnId): Rule<HeldTurn | undefined> {
+export function* openTurn(db: Port, id: TurnId): Rule<TurnWithSession | undefined> {
   const turn = yield* db.get(TURN, "id", id);
   const session = turn && (yield* db.sessionOf(turn.session));
   return session === undefined || session.turn !== turn!.n ? undefined : { session, turn: turn! };
@@ -91,9 +91,9 @@ function* requireRepeat(
   events: readonly TurnEvent[],
 ): Rule<void> {
   if (events.length === 0) return;
-  const kept = (yield* journalOf(db, session, turn)).slice(seq, seq + events.length);
+  const stored = (yield* journalOf(db, session, turn)).slice(seq, seq + events.length);
   const sent = JSON.parse(JSON.stringify(events)) as readonly TurnEvent[];
-  if (kept.length === sent.length && isDeepStrictEqual(JSON.parse(JSON.stringify(kept)), sent)) return;
+  if (stored.length === sent.length && isDeepStrictEqual(JSON.parse(JSON.stringify(stored)), sent)) return;
   const problem = seq > length ? `leaves a gap after ${length}` : "differs from the recorded events";
   throw new RuntimeError("append.conflict", { operation: `append ${seq} of turn ${turn.id} (${problem})` });
 }

@@ -26,8 +26,8 @@ export const receiptIn = (
   more: { readonly at: number; readonly by: ChangedBy | undefined; readonly receipt: Json | undefined },
 ): Json => ({ ...committed, ...more }) as unknown as Json;
 
-export function appliedOf({ committed: kept }: OperationRow): Applied {
-  const { by = "command", at, receipt, ...committed } = kept as unknown as Committed & Partial<Applied>;
+export function appliedOf({ committed: stored }: OperationRow): Applied {
+  const { by = "command", at, receipt, ...committed } = stored as unknown as Committed & Partial<Applied>;
   return {
     by,
     committed: committed as Committed,

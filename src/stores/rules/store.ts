@@ -234,7 +234,7 @@ export class RuleStore<E extends Engine = Engine> implements Store {
 
   readonly turns: Store["turns"] = {
     list: (page) => this.engine.read((db) => listTurns(db, within(page))),
-    get: (turn) => this.engine.read((db) => getTurn(db, turn)),
+    get: (turn, now) => this.engine.read((db) => getTurn(db, turn, now)),
     journal: (turn) => this.engine.read((db) => keptJournal(db, turn)),
     forget: (turns) => this.engine.write((db) => forgetJournals(db, turns)),
   };

@@ -178,7 +178,7 @@ test("J7 D7 rules: however many subscriptions something is delivered to, it take
   expect((await tripsOf(port, (db) => triggersToDo(db, NOW)))[1]).toBe(1);
 });
 
-test("J7 D7 rules: a store that lists subscriptions itself, and knows the ids of sessions, is asked for that", () => {
+test("J7 D7 rules: a store that lists subscriptions and has the ids of sessions by itself is asked for them", () => {
   const port = portWith(alice, bob);
   for (const it of [CLOCK, subscription("b", { sessionId: bob })]) put(port, it);
   const asked: unknown[] = [];
@@ -241,7 +241,7 @@ test("J7 D8 rules: a damaged schedule keeps no other from being served, and can 
   expect(rowsOf(port, SUBSCRIPTION).map(({ id }) => id)).toEqual(["two"]);
 });
 
-test("J7 D8 rules: the agenda tells of schedules and commits although some are damaged", () => {
+test("J7 D8 rules: the agenda has the schedules and commits although some rows are damaged", () => {
   const port = portWith(alice);
   for (const [id, ms] of [["one", 0], ["two", 1], ["three", 2]] as const) // biome-ignore format: a table
     put(port, subscription(id, { on: INTERVAL, next: NOW + ms }));

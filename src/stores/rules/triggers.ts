@@ -84,8 +84,9 @@ function* meeting(db: Port, { session, event, kinds }: Page): Rule<readonly Subs
     .filter(({ isEnabled, kind }) => numbers === undefined || (isEnabled && numbers.includes(kind)));
 }
 
-type Place = Pick<Subscription, "sessionId" | "id">;
-const compare = (a: Place, b: Place): number => order(a.sessionId, b.sessionId) || order(a.id, b.id);
+type SubscriptionKey = Pick<Subscription, "sessionId" | "id">;
+const compare = (a: SubscriptionKey, b: SubscriptionKey): number =>
+  order(a.sessionId, b.sessionId) || order(a.id, b.id);
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Returns the subscriptions in these rows. Skips a row whose session is missing. */

@@ -21,8 +21,9 @@ const isTurn = (row: TurnRow, session: SessionRow): boolean =>
 
 export function* listTurns(
   db: Port,
-  { session: id, before, max }: Parameters<Store["turns"]["list"]>[0],
+  { session: id, before, max, now }: Parameters<Store["turns"]["list"]>[0],
 ): Rule<readonly StoredTurn[]> {
+  const time = now === undefined ? undefined : yield* db.now(now);
   const session = id === undefined ? undefined : yield* db.get(SESSION, "id", id);
   if (before !== undefined && !/^[1-9]\d{0,15}$/.test(before))
     throw new RuntimeError("cursor.unknown", { cursor: before });
@@ -35,7 +36,7 @@ export function* listTurns(
       session === undefined
         ? yield* db.scan(TURN, "all", [], options)
         : yield* db.scan(TURN, "session", [session.n], options);
-    const turns = yield* all(rows.map((row) => storedTurn(db, row, session)));
+    const turns = yield* all(rows.map((row) => storedTurn(db, row, session, time)));
     found.push(...turns.filter((turn) => turn !== undefined));
     if (rows.length < options.max) break;
     upTo = rows.at(-1)!.n - 1;
@@ -43,12 +44,19 @@ export function* listTurns(
   return found.slice(0, max);
 }
 
-export function* getTurn(db: Port, id: TurnId): Rule<StoredTurn | undefined> {
+export function* getTurn(db: Port, id: TurnId, now: number | undefined): Rule<StoredTurn | undefined> {
+  const time = now === undefined ? undefined : yield* db.now(now);
   const row = yield* db.get(TURN, "id", id);
-  return row && (yield* storedTurn(db, row, undefined));
+  return row && (yield* storedTurn(db, row, undefined, time));
 }
 
-function* storedTurn(db: Port, row: TurnRow, known: SessionRow | undefined): Rule<StoredTurn | undefined> {
+/** Without a time, every lease counts as valid. */
+function* storedTurn(
+  db: Port,
+  row: TurnRow,
+  known: SessionRow | undefined,
+  time: number | undefined,
+): Rule<StoredTurn | undefined> {
   const session = known ?? (yield* db.get(SESSION, "key", row.session));
   if (session === undefined || !isTurn(row, session)) return undefined;
   const state = stateOf(row, session) as StoredTurn["state"];
@@ -56,16 +64,20 @@ function* storedTurn(db: Port, row: TurnRow, known: SessionRow | undefined): Rul
   const key = row.key === null ? {} : { key: row.key };
   const turn = { sessionId: session.id as SessionId, ...owner, ...key, turnId: row.id, state, cursor: String(row.n) };
   if (row.done === null) {
-    const isOrphan = state === "open" && session.process !== null && db.isDead(session.process);
-    return isOrphan ? { ...turn, isOrphan } : turn;
+    const { until, process } = session;
+    const isLost = (time !== undefined && until <= time) || (process !== null && db.isDead(process));
+    return state === "open" && isLost ? { ...turn, isOrphan: true } : turn;
   }
   const ended = endedOf(row);
   const { at, usage, summary, journal } = ended;
   const { outcome } = ended;
   const how = outcome.kind === "told" ? { outcome: "answered" as const } : { outcome: outcome.kind };
   const code = "code" in outcome ? { code: outcome.code } : {};
-  const kept = journal === undefined ? {} : { journalBytes: journal };
-  return { ...turn, end: { at, ...how, ...code, usage, ...(summary === undefined ? {} : { summary }), ...kept } };
+  const journalSize = journal === undefined ? {} : { journalBytes: journal };
+  return {
+    ...turn,
+    end: { at, ...how, ...code, usage, ...(summary === undefined ? {} : { summary }), ...journalSize },
+  };
 }
 
 function* nodesOf(db: Port, n: number) {
@@ -77,10 +89,15 @@ export function* keptJournal(db: Port, id: TurnId): Rule<TurnJournal | undefined
   const short = yield* db.get(TURN, "id", id);
   if (short?.done == null || short.ended?.journal === undefined) return undefined;
   const [row] = yield* db.scan(TURN, "key", [short.n], { isWhole: true });
-  const kept = row?.input as KeptJournal | null | undefined;
-  if (kept == null) return undefined;
-  const events = unpackJournal(kept, yield* nodesOf(db, short.n), `The journal of turn ${id}`);
-  return kept.setting === undefined ? { events } : { setting: kept.setting, events };
+  return row && (yield* journalIn(db, row));
+}
+
+/** Returns the journal of a whole row of an ended turn. */
+export function* journalIn(db: Port, { n, id, input }: TurnRow): Rule<TurnJournal | undefined> {
+  const stored = input as KeptJournal | null | undefined;
+  if (stored == null) return undefined;
+  const events = unpackJournal(stored, yield* nodesOf(db, n), `The journal of turn ${id}`);
+  return stored.setting === undefined ? { events } : { setting: stored.setting, events };
 }
 
 /** Removes kept journals. A damaged one is removed too, because its row is not read whole. */

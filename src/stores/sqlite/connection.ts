@@ -31,7 +31,7 @@ export class Connection {
   /** How long a lease holder's calls are retried: while the file is locked, no other process can take the turn. */
   readonly heldMs: number;
   readonly #db: Database;
-  readonly #patienceMs: number;
+  readonly #busyTimeoutMs: number;
   /** The sync mode of acknowledged writes, and of all others. */
   readonly #acknowledged: Sync;
   readonly #other: Sync;
@@ -42,12 +42,12 @@ export class Connection {
   /** Calls that wait for another connection, in order (connection-1). */
   #line: Waiting[] = [];
 
-  constructor(db: Database, path: string, durability: Durability, patienceMs: number, leaseMs: number) {
+  constructor(db: Database, path: string, durability: Durability, busyTimeoutMs: number, leaseMs: number) {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.path = path;
-    this.#patienceMs = patienceMs;
-    this.heldMs = Math.max(patienceMs, leaseMs);
+    this.#busyTimeoutMs = busyTimeoutMs;
+    this.heldMs = Math.max(busyTimeoutMs, leaseMs);
     this.#acknowledged = durability === "process" ? "NORMAL" : "FULL";
     this.#other = durability === "power-all" ? "FULL" : "NORMAL";
   }
@@ -134,13 +134,13 @@ export class Connection {
   }
 
   /** Runs work that is one writing statement. If it returns rows, use `rows`. */
-  writeOne<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
-    return this.#patiently(isAcknowledged, undefined, work, patienceMs);
+  writeOne<T>(isAcknowledged: boolean, work: () => T, busyTimeoutMs?: number): Awaitable<T> {
+    return this.#patiently(isAcknowledged, undefined, work, busyTimeoutMs);
   }
 
   /** Keeps all of the work or nothing. Takes the write lock first, so that what it reads stays true until the end. */
-  write<T>(isAcknowledged: boolean, work: () => T, patienceMs?: number): Awaitable<T> {
-    return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work, patienceMs);
+  write<T>(isAcknowledged: boolean, work: () => T, busyTimeoutMs?: number): Awaitable<T> {
+    return this.#patiently(isAcknowledged, "BEGIN IMMEDIATE", work, busyTimeoutMs);
   }
 
   close(): void {
@@ -154,7 +154,7 @@ export class Connection {
     isAcknowledged: boolean | undefined,
     begin: string | undefined,
     work: () => T,
-    patienceMs = this.#patienceMs,
+    busyTimeoutMs = this.#busyTimeoutMs,
   ): Awaitable<T> {
     try {
       if (this.#line.length === 0) return this.#now(isAcknowledged, begin, work);
@@ -162,9 +162,9 @@ export class Connection {
       if (!isBusy(error)) throw typed(error, this.path);
     }
     return new Promise((resolve, reject) => {
-      const end = performance.now() + patienceMs;
+      const end = performance.now() + busyTimeoutMs;
       const attempt = (): void => resolve(this.#now(isAcknowledged, begin, work));
-      this.#line.push({ attempt, reject, patienceMs, end });
+      this.#line.push({ attempt, reject, busyTimeoutMs: busyTimeoutMs, end });
       if (this.#line.length === 1) void this.#serve();
     });
   }
@@ -222,7 +222,7 @@ export class Connection {
     const now = performance.now();
     const late = this.#line.filter(({ end }) => end < now);
     if (late.length > 0) this.#line = this.#line.filter(({ end }) => end >= now);
-    for (const { reject, patienceMs: ms } of late)
+    for (const { reject, busyTimeoutMs: ms } of late)
       reject(new RuntimeError("store.locked", { path: this.path, ms }, { cause }));
   }
 }
@@ -232,6 +232,6 @@ interface Waiting {
   /** Throws while the file is locked. */
   attempt(): void;
   reject(error: unknown): void;
-  readonly patienceMs: number;
+  readonly busyTimeoutMs: number;
   readonly end: number;
 }

@@ -81,7 +81,7 @@ const kept = async (store: Store) => ({
   ends: [await store.terminal(turnId("one")), await store.terminal(turnId("two"))],
 });
 
-test("D8 sqlite: a folder that is not there, a folder, and nothing at all are no files to open", async () => {
+test("D8 sqlite: a missing folder, a folder and an empty path are refused as files", async () => {
   await refused("store.path", () => sqlite(join(folder, "missing", "a.db")));
   expect(existsSync(join(folder, "missing"))).toBe(false);
   mkdirSync(join(folder, "a-folder"));
@@ -89,7 +89,7 @@ test("D8 sqlite: a folder that is not there, a folder, and nothing at all are no
   await refused("store.path", () => sqlite(""));
 });
 
-test("D8 sqlite: a text is no database, and is left as it was", async () => {
+test("D8 sqlite: a text file is not a database, and is not changed", async () => {
   const path = newFile();
   writeFileSync(path, "Dear diary, this is not a database. ".repeat(200));
   const before = readFileSync(path);

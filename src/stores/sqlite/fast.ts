@@ -141,8 +141,8 @@ export class FastTurns implements Fast {
     const session = db.row<IdleRow>(IDLE, sessionId);
     if (session === undefined || session.turn !== null || session.has_waiting === 1) return undefined;
     const { n, revision, sweeps } = session;
-    const kept = key === undefined ? null : keyText(key);
-    if (kept !== null && db.row(KEY, n, kept) !== undefined) return undefined;
+    const keyCell = key === undefined ? null : keyText(key);
+    if (keyCell !== null && db.row(KEY, n, keyCell) !== undefined) return undefined;
     const memo = this.#memos.at(n, revision);
     const standing = { plugins: memo.plugins, ...optionsIn(session.options, n) };
     const generation = session.generation + 1;
@@ -151,20 +151,20 @@ export class FastTurns implements Fast {
     const turn = session.latest + 1;
     const aside = place === "turn" ? 0 : 1;
     const said = seal(encodeInput(contentOf(input)), turn);
-    const identity = [turn, n, turnId, inputId, aside, kept, hash];
+    const identity = [turn, n, turnId, inputId, aside, keyCell, hash];
     const sum = sumOf(identity) + sumOf([TAKEN, null, null, null, null, null, null, sumIn(said)]);
     try {
-      db.run(ADD_INPUT, turn, n, turnId, inputId, TAKEN, aside, kept, hash, said, sum);
+      db.run(ADD_INPUT, turn, n, turnId, inputId, TAKEN, aside, keyCell, hash, said, sum);
     } catch (error) {
       if (isConstraint(error)) return undefined; // A retry of the same write.
       throw error;
     }
     const k = n * SEQS;
     db.run("INSERT INTO journal VALUES (?, 1, 0, ?)", k, seal([encodeOpened(opened, input)], k + turn));
-    const activity = Math.max(memo.row.activity, opened.at);
-    const held = { generation, turn, owner: owner.id, process: owner.process, activity };
+    const activity = Math.max(session.activity, opened.at);
+    const leaseColumns = { generation, turn, owner: owner.id, process: owner.process, activity };
     const { leaseMs: heldMs } = db;
-    const seals = sealOf({ ...memo.row, ...held });
+    const seals = sealOf({ ...memo.row, ...leaseColumns });
     db.run(HOLD, generation, turn, owner.id, owner.process, activity, input.at + heldMs, seals, n);
     if (memo.row.tags !== null) db.run(MOVE_TAGS, activity, n);
     const plain = { sessionId, turnId, generation, owner, heldMs, revision };
@@ -296,12 +296,12 @@ export class FastTurns implements Fast {
     const text = JSON.stringify(encodeUsage(used));
     const place = isEmpty ? {} : { head: n, head_index: entries.length - 1 };
     const moved = { ...session, revision, turns: session.turns + 1, ...place, usage: text };
-    const listed = { activity: Math.max(session.activity, at), words: keyText(wordsOf(outcome)) };
+    const listed = { activity: Math.max(row.activity, at), words: keyText(wordsOf(outcome)) };
     const after = { ...moved, ...listed, generation: row.generation, turn: null, owner: null, process: null };
     const { turns, head: segment, head_index: index, activity, words } = after;
     db.run(KEEP, revision, turns, segment, index, text, activity, words, sealOf(after), rows + states.length, of);
     if (after.tags !== null) db.run(MOVE_TAGS, activity, of);
-    const kept = isEmpty ? { revision, head: head ?? null } : { revision };
+    const newHead = isEmpty ? { revision, head: head ?? null } : { revision };
     const settled = isOfOwnInput ? {} : { inputs };
     const record = journal === undefined ? null : seal(packJournal(journal, entries), n);
     const ended: Ended = {
@@ -310,14 +310,14 @@ export class FastTurns implements Fast {
       usage,
       size: entries.length,
       ...settled,
-      ...kept,
+      ...newHead,
       ...(summary === undefined ? {} : { summary }),
       ...(record === null ? {} : { journal: record.length }),
     };
     const end = seal(encodeEnded(ended), n);
     const open = [row.state, null, null, null];
     const before = sumOf([...open, null, null, null, sumIn(row.input)]);
-    db.run(END, done, end, record, sumOf([...open, done, null, sumIn(end), sumIn(record)]) - before, n);
+    db.run(END, done, end, record, sumOf([...open, done, null, sumIn(end), null]) - before, n);
     db.run("DELETE FROM journal WHERE k >= ? AND k < ?", of * SEQS, (of + 1) * SEQS);
     this.#states.moved(of, session.revision, revision, plugins);
     this.#memos.remember({ ...memo, row: after, usage: used, tip: isEmpty ? tip : own, plugins });
@@ -349,6 +349,8 @@ const LOOK = `SELECT s.turn, s.owner, s.process, s.until,
 interface IdleRow {
   readonly n: number;
   readonly revision: number;
+  /** It moves without a revision: when a turn opens, and when one becomes a branch. */
+  readonly activity: number;
   readonly generation: number;
   readonly turn: number | null;
   readonly options: string | null;
@@ -356,7 +358,7 @@ interface IdleRow {
   readonly has_waiting: number;
   readonly latest: number;
 }
-const IDLE = `SELECT s.n, s.revision, s.generation, s.turn, o.body AS options, ${SWEEPS} AS sweeps,
+const IDLE = `SELECT s.n, s.revision, s.activity, s.generation, s.turn, o.body AS options, ${SWEEPS} AS sweeps,
     EXISTS (SELECT 1 FROM turn WHERE session = s.n AND state = 0) AS has_waiting, ${LATEST_FACT} AS latest
   FROM session s LEFT JOIN options o ON o.session = s.n WHERE s.id = ?`;
 const KEY = "SELECT 1 FROM turn WHERE session = ? AND key = ? AND state <> 2";
@@ -402,6 +404,7 @@ interface EndingRow {
   /** Only the checksum. */
   readonly input: string | null;
   readonly revision: number;
+  readonly activity: number;
   readonly generation: number;
   readonly open: number | null;
   readonly owner: string | null;
@@ -409,7 +412,7 @@ interface EndingRow {
   readonly has_more: number;
 }
 const ENDING = `SELECT t.n, t.id, t.session, s.id AS sessionId, t.input_id, t.state, t.ended_by, t.done, t.cancel,
-    substr(t.input, 1, 8) AS input, s.revision, s.generation, s.turn AS open, s.owner, ${LATEST_FACT} AS latest,
+    substr(t.input, 1, 8) AS input, s.revision, s.activity, s.generation, s.turn AS open, s.owner, ${LATEST_FACT} AS latest,
     EXISTS (SELECT 1 FROM turn c WHERE c.claim = t.n)
       OR EXISTS (SELECT 1 FROM turn a WHERE a.session = t.session AND a.state = 0 AND a.is_aside = ${APPEND})
       OR EXISTS (SELECT 1 FROM wait WHERE turn = t.n AND key IS NOT NULL) OR EXISTS (SELECT 1 FROM note WHERE turn = t.n)

@@ -56,7 +56,7 @@ test("I3 sqlite: the time of an acceptance does not grow with the waiting inputs
   await store.close();
 });
 
-test("I3 sqlite: a boundary finds its inputs by an index, among however many that wait for turns of their own", async () => {
+test("I3 sqlite: a boundary finds its inputs by an index, among any number of inputs that wait for separate turns", async () => {
   const path = newFile();
   const { db, ran } = noting(path);
   const store = sqlite(db, { durability: "process" });

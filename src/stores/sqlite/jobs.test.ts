@@ -106,7 +106,7 @@ async function sleepers(store: Store, count: number): Promise<void> {
   }
 }
 
-test("J5 D7 sqlite: thousands of jobs that sleep cost an agenda one question, and a claim none of its own", async () => {
+test("J5 D7 sqlite: thousands of sleeping jobs cost an agenda one query, and a claim no extra query", async () => {
   const path = newFile();
   const others = sqlite(path, { durability: "process" });
   await sleepers(others, sample(1_000, 10_000));
@@ -279,7 +279,7 @@ test("J5 D8 sqlite: who holds jobs writes and renews through a lock for as long 
   await store.close();
 });
 
-test("J5 D1 sqlite: acknowledged events of a job survive a power cut; its steps may not", async () => {
+test("J5 D1 sqlite: acknowledged events of a job survive a power cut; its steps can be lost", async () => {
   const syncs: string[] = [];
   const db = new DatabaseSync(":memory:");
   const store = sqlite({
@@ -427,7 +427,7 @@ test("J5 D8 sqlite: a damaged job does not block others, and is thrown if it is 
   await store.close();
 });
 
-test("J5 D8 sqlite: a turn that waits for a job whose row is damaged is told so, and others go on", async () => {
+test("J5 D8 sqlite: a turn that waits for a job with a damaged row gets an error, and other turns continue", async () => {
   const path = newFile();
   const store = sqlite(path);
   for (const id of [alice, bob]) await store.create(newSession(id));

@@ -25,14 +25,14 @@ export function pageOf<Row extends object>(
   const sql = `SELECT ${isWhole ? statements.whole : statements.short} FROM ${layout.from ?? `${table.name} t`}
     ${after === undefined ? "" : `WHERE (${place}) > ${marks}`} ORDER BY ${place} ${LIMIT}`;
   const found = db.rows<StoredRow>(sql, ...((after ?? []) as Cell[]), max);
-  const rows = found.flatMap((kept) => (rowIn(layout, kept, isWhole, damage) as Row | undefined) ?? []);
+  const rows = found.flatMap((stored) => (rowIn(layout, stored, isWhole, damage) as Row | undefined) ?? []);
   const end = found.length < max ? undefined : keyOf(layout, found.at(-1)!);
   return { rows, last: end && (after === undefined || isAfter(db, marks, end, after)) ? end : undefined };
 }
 
 /** Raw column values, because the key of a damaged row can be undecodable. */
-const keyOf = ({ key }: Layout, kept: StoredRow): readonly Cell[] =>
-  key.map((column) => kept[column.slice(column.indexOf(".") + 1)]!);
+const keyOf = ({ key }: Layout, stored: StoredRow): readonly Cell[] =>
+  key.map((column) => stored[column.slice(column.indexOf(".") + 1)]!);
 
 /**
  * The pages of a damaged table may form a circle. SQLite compares the keys, because its order differs from
@@ -44,18 +44,18 @@ function isAfter(db: Connection, marks: string, end: readonly Cell[], after: rea
 }
 
 /** A row with a wrong checksum may still show what else is wrong. */
-function rowIn(layout: Layout, kept: StoredRow, isWhole: boolean, damage: unknown[]): object | undefined {
+function rowIn(layout: Layout, stored: StoredRow, isWhole: boolean, damage: unknown[]): object | undefined {
   try {
-    if (layout.table === PROFILE && kept.config === null)
-      throw corrupt(`The configuration of session ${kept.id}`, "it is missing");
-    return readRow(layout, kept, isWhole);
+    if (layout.table === PROFILE && stored.config === null)
+      throw corrupt(`The configuration of session ${stored.id}`, "it is missing");
+    return readRow(layout, stored, isWhole);
   } catch (error) {
-    damage.push(error instanceof RuntimeError ? error : corrupt(itemOf(layout, kept), describeThrown(error), error));
+    damage.push(error instanceof RuntimeError ? error : corrupt(itemOf(layout, stored), describeThrown(error), error));
   }
   try {
     return layout.read === undefined
-      ? readRow(withoutSum(layout), kept, isWhole)
-      : layout.read({ ...kept, seal: sealOf(kept as unknown as Sealed), parked_seal: null });
+      ? readRow(withoutSum(layout), stored, isWhole)
+      : layout.read({ ...stored, seal: sealOf(stored as unknown as Sealed), parked_seal: null });
   } catch {
     return undefined;
   }
@@ -63,9 +63,9 @@ function rowIn(layout: Layout, kept: StoredRow, isWhole: boolean, damage: unknow
 
 const withoutSum = ({ sum: _, ...layout }: Layout): Layout => layout;
 
-function itemOf({ item, table }: Layout, kept: StoredRow): string {
-  if (table === SESSION || table === PROFILE) return `Session ${kept.id}`;
-  return item === undefined ? `A row of ${table.name}` : item(kept);
+function itemOf({ item, table }: Layout, stored: StoredRow): string {
+  if (table === SESSION || table === PROFILE) return `Session ${stored.id}`;
+  return item === undefined ? `A row of ${table.name}` : item(stored);
 }
 
 // ── Blobs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,8 @@ export const blobsAmong = (db: Connection, hashes: readonly string[]): ReadonlyS
 /** Converts SQLite errors about damaged pages and missing tables to `store.corrupt`. */
 export function damageIn(error: unknown, path: string): unknown {
   if (isBusy(error)) return error;
-  const told = typed(error, path);
-  const isDamage = told instanceof RuntimeError && (told.code === "store.corrupt" || told.code === "store.failed");
+  const typedError = typed(error, path);
+  const isDamage =
+    typedError instanceof RuntimeError && (typedError.code === "store.corrupt" || typedError.code === "store.failed");
   return isDamage ? corrupt(`The database ${path}`, describeThrown(error), error) : error;
 }

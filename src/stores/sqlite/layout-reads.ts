@@ -12,7 +12,7 @@ import { entriesIn, type StoredTable, storedTableOf } from "./layouts.ts";
 /** Reads that take one statement here and several in the rules. */
 
 /** Decodes a row of the file and caches it for a later change. */
-export type Reader = <Row extends object>(place: StoredTable, kept: StoredRow, isWhole: boolean) => Row;
+export type Reader = <Row extends object>(place: StoredTable, stored: StoredRow, isWhole: boolean) => Row;
 
 // ── The graph ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -36,19 +36,19 @@ export function pathFrom(
   { max, depth = LOWEST, isWhole = false }: PathPage,
 ): readonly SegmentRow[] {
   const rows = db.rows<StoredRow>(isWhole ? WHOLE_PATH : PATH, from, depth, depth, limit(max));
-  return rows.map((kept) => {
-    const row = read<SegmentRow>(segments, kept, false);
-    return isWhole ? withEntries(row, kept) : row;
+  return rows.map((stored) => {
+    const row = read<SegmentRow>(segments, stored, false);
+    return isWhole ? withEntries(row, stored) : row;
   });
 }
 
 /** A path is often read only up to its frame. Entries behind it are not decoded, and may be damaged. */
-function withEntries(row: SegmentRow, kept: StoredRow): SegmentRow {
+function withEntries(row: SegmentRow, stored: StoredRow): SegmentRow {
   const show = (how: { get(): SegmentRow["entries"] } | { value: SegmentRow["entries"] }) =>
     Object.defineProperty(row, "entries", { ...how, enumerable: true, configurable: true });
   return show({
     get: () => {
-      const value = entriesIn(kept);
+      const value = entriesIn(stored);
       show({ value });
       return value;
     },
@@ -73,10 +73,10 @@ const STATES = `WITH RECURSIVE name(plugin) AS (
 export function statesAt(db: Connection, session: number, revision: number): PluginSnapshots {
   const rows = db.rows<StoredRow>(STATES, session, session, session, session, revision);
   const found: { [plugin: string]: PluginSnapshot } = {};
-  for (const kept of rows) {
-    const { body } = readRow(states.layout, kept, false) as { readonly body: PluginSnapshot | null };
+  for (const stored of rows) {
+    const { body } = readRow(states.layout, stored, false) as { readonly body: PluginSnapshot | null };
     if (body === null) continue;
-    const plugin = fromKeyText(kept.plugin as string);
+    const plugin = fromKeyText(stored.plugin as string);
     Object.defineProperty(found, plugin, { value: body, enumerable: true, configurable: true, writable: true });
   }
   return found;
@@ -126,7 +126,7 @@ export function listWaits(
     root === undefined
       ? db.rows<StoredRow>(OF_ALL, ...each, ...each, limit(max))
       : db.rows<StoredRow>(tree === undefined ? OF_ONE : OF_TREE, root, ...each, ...each, ...each, limit(max));
-  return rows.map((kept) => read<WaitRow>(waits, kept, false));
+  return rows.map((stored) => read<WaitRow>(waits, stored, false));
 }
 
 // ── Subscriptions ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,5 +157,5 @@ export function listSubscriptions(
     ORDER BY s.id, u.id ${LIMIT}`;
   return db
     .rows<StoredRow>(sql, ...values, limit(max))
-    .map((kept) => read<SubscriptionRow>(subscriptions, kept, false));
+    .map((stored) => read<SubscriptionRow>(subscriptions, stored, false));
 }

@@ -21,7 +21,7 @@ export interface Codec {
 export interface Column extends Codec {
   readonly name: string;
   /** The column's name in the file. */
-  readonly kept: string;
+  readonly storedAs: string;
   readonly kind: Kind;
 }
 
@@ -85,14 +85,14 @@ export function layout(table: Table, lying: TableFormat = {}): Layout {
   const columns = Object.entries(table.columns).map(
     ([name, kind]): Column => ({
       name,
-      kept: names[name] ?? (span?.at === name ? "k" : snakeCase(name)),
+      storedAs: names[name] ?? (span?.at === name ? "k" : snakeCase(name)),
       kind,
       ...(codecs[name] ?? (span?.at === name ? atSpan(span) : KINDS[kind])),
     }),
   );
   const places = new Map(columns.map(({ name }, at) => [name, at]));
   const fixed = [...table.key, ...seeds].reduce((mask, name) => mask | (1 << places.get(name)!), 0);
-  const key = span === undefined ? table.key.map((name) => columns[places.get(name)!]!.kept) : ["k"];
+  const key = span === undefined ? table.key.map((name) => columns[places.get(name)!]!.storedAs) : ["k"];
   return { ...lying, table, columns, short: columns.filter(({ kind }) => kind !== "long"), places, fixed, key };
 }
 
@@ -166,21 +166,21 @@ export function sealed(how: {
 // ── Rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Decodes a row of the file. Throws `store.corrupt` if a checksum is wrong. */
-export function readRow(layout: Layout, kept: StoredRow, isWhole: boolean): object {
+export function readRow(layout: Layout, stored: StoredRow, isWhole: boolean): object {
   const { sum, item } = layout;
-  if (layout.read !== undefined) return layout.read(kept);
-  if (sum !== undefined && kept.seal !== null && kept.seal !== sum(kept))
-    throw corrupt(item!(kept), "its checksum does not fit");
+  if (layout.read !== undefined) return layout.read(stored);
+  if (sum !== undefined && stored.seal !== null && stored.seal !== sum(stored))
+    throw corrupt(item!(stored), "its checksum does not fit");
   const row: { [column: string]: unknown } = {};
   for (const column of isWhole ? layout.columns : layout.short)
-    row[column.name] = column.read(kept[column.kept] as Cell, kept);
+    row[column.name] = column.read(stored[column.storedAs] as Cell, stored);
   return row;
 }
 
 /** Encodes a new row for the file. */
 export function writeRow({ columns, sum }: Layout, row: { readonly [column: string]: unknown }): StoredRow {
-  const kept: StoredRow = {};
-  for (const { name, kept: column, write } of columns) kept[column] = write(row[name] ?? null, kept);
-  if (sum !== undefined) kept.seal = sum(kept);
-  return kept;
+  const stored: StoredRow = {};
+  for (const { name, storedAs: column, write } of columns) stored[column] = write(row[name] ?? null, stored);
+  if (sum !== undefined) stored.seal = sum(stored);
+  return stored;
 }

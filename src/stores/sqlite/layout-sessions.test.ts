@@ -113,7 +113,7 @@ test("D8 sqlite port: a session and its profile change column by column, and eac
   expect(() => set({ createdAt: 1 })).toThrow("never changes");
 });
 
-test("D8 sqlite port: a lease ends when its session or its journal says so, and at once when it is released", () => {
+test("D8 sqlite port: a lease ends at the time in its session or its journal, and at once when it is released", () => {
   const its = openPort();
   its.write((port) => begin(port));
   openTurn(its);
@@ -137,7 +137,7 @@ test("D8 sqlite port: a lease ends when its session or its journal says so, and 
   expect(findingsOf(its.db, {})).toEqual([]);
 });
 
-test("D8 sqlite port: a parked turn has a row of its own, and open and parked turns are found by index", () => {
+test("D8 sqlite port: a parked turn has a separate row, and open and parked turns are found by index", () => {
   const its = openPort();
   its.write((port) => [alice, bob, carol].map((id) => begin(port, id)));
   openTurn(its);

@@ -178,7 +178,7 @@ export class SessionRows {
   readonly #db: Connection;
   readonly #rows: RowCounts;
   /** The sessions that this write has read or added. */
-  readonly #held = new Map<number, StoredSessionRow>();
+  readonly #cached = new Map<number, StoredSessionRow>();
   readonly #texts = new Map<number, string>();
 
   constructor(db: Connection, rows: RowCounts) {
@@ -187,26 +187,26 @@ export class SessionRows {
   }
 
   clear(): void {
-    this.#held.clear();
+    this.#cached.clear();
   }
 
   /** Caches a read row: a change needs the columns that a SESSION row does not have. */
-  hold(kept: StoredRow): void {
-    const row = kept as unknown as StoredSessionRow;
-    this.#held.set(row.n, row);
+  hold(stored: StoredRow): void {
+    const row = stored as unknown as StoredSessionRow;
+    this.#cached.set(row.n, row);
   }
 
   #require(n: number): StoredSessionRow {
-    const row = this.#held.get(n) ?? this.#db.row<StoredSessionRow>(FIND, n);
+    const row = this.#cached.get(n) ?? this.#db.row<StoredSessionRow>(FIND, n);
     if (row === undefined) throw corrupt(`Session ${n}`, "it is missing");
-    this.#held.set(n, row);
+    this.#cached.set(n, row);
     return row;
   }
 
   /** Returns the open turn of a session. */
   turnOf(n: number): number | null {
-    const held = this.#held.get(n);
-    return held === undefined ? (this.#db.row<{ turn: number | null }>(TURN_OF, n)?.turn ?? null) : held.turn;
+    const cached = this.#cached.get(n);
+    return cached === undefined ? (this.#db.row<{ turn: number | null }>(TURN_OF, n)?.turn ?? null) : cached.turn;
   }
 
   /** Adds a session. The next call adds its profile and computes the checksum again. */
@@ -222,15 +222,15 @@ export class SessionRows {
     const { owned_by, tags, activity, words } = sealed;
     const n = this.#db.insert(ADD, ...first, until, written, owned_by, tags, activity, words)!;
     const unparked = { parked_turn: null, wake: null, waits: null, parked_seal: null };
-    this.#held.set(n, { n, ...sealed, seal: sum, until, written, renewed: 0, ...unparked });
+    this.#cached.set(n, { n, ...sealed, seal: sum, until, written, renewed: 0, ...unparked });
     const added: SessionRow = { n, ...row };
     return row.wake === null ? added : this.update({ ...added, wake: null }, { wake: row.wake, parked: row.parked });
   }
 
   /** Writes only changed columns. */
   update(row: SessionRow, change: Partial<SessionRow>): SessionRow {
-    const kept = this.#require(row.n);
-    const cells = kept as unknown as StoredRow;
+    const stored = this.#require(row.n);
+    const cells = stored as unknown as StoredRow;
     const values: Cell[] = [];
     let mask = 0;
     for (let at = 0; at < CHANGING.length; at++) {
@@ -244,12 +244,12 @@ export class SessionRows {
       values.push(cell);
       mask |= 1 << at;
     }
-    if (change.wake !== undefined || change.parked !== undefined) this.#park(kept, change);
+    if (change.wake !== undefined || change.parked !== undefined) this.#park(stored, change);
     // Journal rows also prolong the lease (session-2). Those of an ended turn are about to be removed.
-    if (change.until === 0 && kept.turn !== null && kept.renewed !== 0) this.#release(kept);
+    if (change.until === 0 && stored.turn !== null && stored.renewed !== 0) this.#release(stored);
     if ((mask & ~UNSEALED) !== 0) {
-      kept.seal = sealOf(kept);
-      values.push(kept.seal);
+      stored.seal = sealOf(stored);
+      values.push(stored.seal);
     }
     const rows = mask === 0 ? 0 : this.#rows.take(row.n);
     if (rows !== 0) {
@@ -271,30 +271,30 @@ export class SessionRows {
     return text;
   }
 
-  #park(kept: StoredSessionRow, { wake = kept.wake, parked }: Partial<SessionRow>): void {
-    const { n } = kept;
+  #park(stored: StoredSessionRow, { wake = stored.wake, parked }: Partial<SessionRow>): void {
+    const { n } = stored;
     if (wake === null) {
-      if (kept.wake !== null) this.#rows.change(n, -this.#db.run("DELETE FROM parked WHERE session = ?", n));
-      Object.assign(kept, { parked_turn: null, wake: null, waits: null });
+      if (stored.wake !== null) this.#rows.change(n, -this.#db.run("DELETE FROM parked WHERE session = ?", n));
+      Object.assign(stored, { parked_turn: null, wake: null, waits: null });
       return;
     }
-    const waits = parked === undefined ? (kept.waits ?? "[]") : JSON.stringify(parked ?? []);
-    const turn = kept.turn!;
+    const waits = parked === undefined ? (stored.waits ?? "[]") : JSON.stringify(parked ?? []);
+    const turn = stored.turn!;
     this.#db.run("REPLACE INTO parked VALUES (?, ?, ?, ?, ?)", n, turn, wake, waits, sumOf([n, turn, wake, waits]));
-    if (kept.wake === null) this.#rows.change(n, 1);
-    Object.assign(kept, { parked_turn: turn, wake, waits });
+    if (stored.wake === null) this.#rows.change(n, 1);
+    Object.assign(stored, { parked_turn: turn, wake, waits });
   }
 
-  #release(kept: StoredSessionRow): void {
-    const start = kept.n * SEQS;
+  #release(stored: StoredSessionRow): void {
+    const start = stored.n * SEQS;
     this.#db.run("UPDATE journal SET until = 0 WHERE k >= ? AND k < ? AND until > 0", start, start + SEQS);
-    kept.renewed = 0;
+    stored.renewed = 0;
   }
 
   /** Removes a session with its profile, its parking and its followers. */
   remove(n: number): void {
     for (const sql of REMOVALS) this.#db.run(sql, n);
-    this.#held.delete(n);
+    this.#cached.delete(n);
     this.#rows.forget(n);
   }
 
@@ -302,13 +302,13 @@ export class SessionRows {
 
   addProfile(row: ProfileRow): void {
     const { session: n, parentId, originId, originAt, createdAt, config, options } = row;
-    const kept = this.#require(n);
-    kept.parent_id = parentId;
-    kept.origin_id = originId;
-    kept.origin_at = originAt === null ? null : keyText(originAt);
-    kept.created_at = createdAt;
-    kept.seal = sealOf(kept);
-    this.#db.run(BEGIN, kept.parent_id, kept.origin_id, kept.origin_at, createdAt, kept.seal, n);
+    const stored = this.#require(n);
+    stored.parent_id = parentId;
+    stored.origin_id = originId;
+    stored.origin_at = originAt === null ? null : keyText(originAt);
+    stored.created_at = createdAt;
+    stored.seal = sealOf(stored);
+    this.#db.run(BEGIN, stored.parent_id, stored.origin_id, stored.origin_at, createdAt, stored.seal, n);
     this.#db.run("INSERT INTO config (session, body) VALUES (?, ?)", n, seal(config, n));
     if (options !== null) this.#keepOptions(n, options);
   }

@@ -50,11 +50,11 @@ export class Statements {
   constructor(layout: Layout) {
     const { table, columns, sum, select, key } = layout;
     this.#layout = layout;
-    const all = [...columns.map(({ kept }) => kept), ...(sum === undefined ? [] : ["seal"])];
+    const all = [...columns.map(({ storedAs }) => storedAs), ...(sum === undefined ? [] : ["seal"])];
     const selected = (column: string, isLong: boolean): string =>
       // A long text begins with its checksum, which the checksum of the row needs.
       isLong && sum !== undefined ? `substr(t.${column}, 1, 8) AS ${column}` : `t.${column}`;
-    const long = new Set(columns.flatMap(({ kind, kept }) => (kind === "long" ? [kept] : [])));
+    const long = new Set(columns.flatMap(({ kind, storedAs }) => (kind === "long" ? [storedAs] : [])));
     this.whole = select ?? all.map((column) => selected(column, false)).join(", ");
     this.short =
       select ??
@@ -72,7 +72,7 @@ export class Statements {
   inserted(row: StoredRow): Cell[] {
     const { columns, sum } = this.#layout;
     const cells: Cell[] = [];
-    for (const { kept } of columns) cells.push(row[kept] as Cell);
+    for (const { storedAs } of columns) cells.push(row[storedAs] as Cell);
     if (sum !== undefined) cells.push(row.seal as Cell);
     return cells;
   }
@@ -86,7 +86,7 @@ export class Statements {
     const known = this.#updates.get(mask);
     if (known !== undefined) return known;
     const { table, columns, sum, key } = this.#layout;
-    const changed = columns.flatMap(({ kept }, at) => ((mask & (1 << at)) === 0 ? [] : [kept]));
+    const changed = columns.flatMap(({ storedAs }, at) => ((mask & (1 << at)) === 0 ? [] : [storedAs]));
     const sets = [...changed, ...(sum === undefined ? [] : ["seal"])].map((column) => `${column} = ?`);
     const text = `UPDATE ${table.name} SET ${sets.join(", ")} WHERE ${key.map((column) => `${column} = ?`).join(" AND ")}`;
     this.#updates.set(mask, text);
@@ -98,7 +98,7 @@ export class Statements {
     const { columns, sum } = this.#layout;
     const cells: Cell[] = [];
     for (let at = 0; at < columns.length; at++)
-      if ((mask & (1 << at)) !== 0) cells.push(row[columns[at]!.kept] as Cell);
+      if ((mask & (1 << at)) !== 0) cells.push(row[columns[at]!.storedAs] as Cell);
     if (sum !== undefined) cells.push(row.seal as Cell);
     cells.push(...this.keyOf(row));
     return cells;
@@ -185,8 +185,8 @@ export class Statements {
   /** Returns a column's SQL. */
   #at(name: string): string {
     const { columns, places } = this.#layout;
-    const { kept } = columns[places.get(name)!]!;
-    return kept.includes(".") ? kept : `t.${kept}`;
+    const { storedAs } = columns[places.get(name)!]!;
+    return storedAs.includes(".") ? storedAs : `t.${storedAs}`;
   }
 
   #termsOf(index: string): readonly Term[] {

@@ -26,8 +26,8 @@ import {
   JOB_AWAIT,
   JOB_EVENT,
   JOB_LINE,
+  JOB_LINE_COUNTS,
   JOB_OWNER,
-  JOB_SAID,
   JOURNAL,
   type JournalRow,
   LEDGER,
@@ -76,20 +76,20 @@ import { Statements } from "./layout-statements.ts";
 // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const turnItem = ({ id }: StoredRow): string => `Turn ${id}`;
-const inputItem = ({ input_id, is_aside }: StoredRow): string =>
-  `The ${is_aside === APPEND ? "append" : "input"} ${input_id}`;
+const inputItem = ({ id, input_id, is_aside, done }: StoredRow): string =>
+  done === null ? `The ${is_aside === APPEND ? "append" : "input"} ${input_id}` : `The journal of turn ${id}`;
 
 const identity = sumOver(["n", "session", "id", "input_id", "is_aside", "key", "hash"]);
-const changing = sumOver(
-  ["state", "claim", "boundary", "ended_by", "done", "cancel", "ended", "input"],
-  ["cancel", "ended", "input"],
-);
+const CHANGING = ["state", "claim", "boundary", "ended_by", "done", "cancel", "ended"];
+const changing = sumOver([...CHANGING, "input"], ["cancel", "ended", "input"]);
+/** Of an ended turn. Its journal is left out: a damaged one must not make the turn unreadable. */
+const final = sumOver([...CHANGING, "none"], ["cancel", "ended"]);
 
 const turn: TableFormat = {
   item: turnItem,
   names: { aside: "is_aside" },
   countedBy: "session",
-  sum: (row) => identity(row) + changing(row),
+  sum: (row) => identity(row) + (row.done === null ? changing(row) : final(row)),
   codecs: {
     cancel: sealed({ seed: "n", item: ({ n }) => `The cancel of turn ${n}`, isOptional: true }),
     ended: sealed({
@@ -389,7 +389,7 @@ const PLACES: ReadonlyMap<Table, StoredTable> = new Map([
   place(JOB_LINE, {
     codecs: { line: sealed({ seed: ["job", "n"], item: ({ job: of, n }) => `Line ${n} of job ${of}` }) },
   }),
-  place(JOB_SAID, { item: saidItem, sum: sumOver(["job", "last", "lines", "key", "since", "taken"]) }),
+  place(JOB_LINE_COUNTS, { item: saidItem, sum: sumOver(["job", "last", "lines", "key", "since", "taken"]) }),
   place(SUBSCRIPTION, subscription),
   place(OCCURRENCE, occurrence),
   place(DELIVERY, delivery),

@@ -138,7 +138,7 @@ test("D8 sqlite: a file of schema 1 is migrated and keeps its content", async ()
   expect(schemaOf(path)).toEqual(await newSchema());
 });
 
-test("D8 sqlite: the facts of a file of schema 1 are told whole, in their order", async () => {
+test("D8 sqlite: a file of schema 1 returns all its facts, in their order", async () => {
   const store = sqlite(ofVersion1());
   const told = await store.changes(undefined, { max: 100 });
   const turns = told.filter((change) => turnOf(change) !== undefined);
@@ -238,7 +238,7 @@ test("D8 sqlite: an unfinished turn of schema 1 continues", async () => {
   await again.close();
 });
 
-test("D8 sqlite: a plugin that kept nothing any more in schema 1 keeps nothing, and a state that is lost is told from it", async () => {
+test("D8 sqlite: a plugin whose state in schema 1 is empty keeps nothing, and a lost state is not read as empty", async () => {
   const path = ofVersion1();
   const db = new DatabaseSync(path);
   db.exec("INSERT INTO state VALUES (1, 'acme/notes', 5, NULL)");
@@ -303,7 +303,7 @@ test("D8 sqlite: a file of schema 5 is migrated, keeps its content, and stores n
   expect(schemaOf(path)).toEqual(await newSchema());
 });
 
-test("D8 D4 sqlite: what a file of schema 6 waits for can be answered, and is told once the turn gives it again", async () => {
+test("D8 D4 sqlite: the waits of a file of schema 6 can be answered, and are announced once the turn records them again", async () => {
   const path = ofVersion(6);
   const before = JSON.parse(fixture("v6.json")) as Answers & { readonly changes: readonly Change[] };
   const store = sqlite(path);

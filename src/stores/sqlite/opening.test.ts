@@ -50,13 +50,23 @@ test("D8 sqlite: a full disk has one code, when a file is opened and when it is 
     expect(() => sqlite(failing(fault))).toThrow(expect.objectContaining({ code: "store.full" }));
 });
 
-test.skipIf(!canMount())("D8 sqlite: on a disk that is full, or has no room for more files, opening says so", () => {
-  for (const options of ["size=4k", "size=8k", "size=16k", "size=40k", "size=1m,nr_inodes=2", "size=1m,nr_inodes=1"]) {
-    using disk = smallDisk(options);
-    const path = join(disk.folder, "agent.db");
-    expect(() => sqlite(path), options).toThrow(expect.objectContaining({ code: "store.full" }));
-  }
-});
+test.skipIf(!canMount())(
+  "D8 sqlite: on a disk that is full, or has no room for more files, opening throws an error with the reason",
+  () => {
+    for (const options of [
+      "size=4k",
+      "size=8k",
+      "size=16k",
+      "size=40k",
+      "size=1m,nr_inodes=2",
+      "size=1m,nr_inodes=1",
+    ]) {
+      using disk = smallDisk(options);
+      const path = join(disk.folder, "agent.db");
+      expect(() => sqlite(path), options).toThrow(expect.objectContaining({ code: "store.full" }));
+    }
+  },
+);
 
 describe.skipIf(process.platform === "win32")("the mode of files", () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);

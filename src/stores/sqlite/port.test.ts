@@ -252,7 +252,7 @@ test("D8 sqlite port: what is refused is named as it always was, and never by th
   );
 });
 
-test("D8 sqlite port: what is damaged can be removed, and an owner can be written anew", () => {
+test("D8 sqlite port: damaged rows can be removed, and an owner can be written again", () => {
   const its = filled(JOB_OWNER);
   its.db.run("UPDATE job_owner SET until = 99 WHERE id = 'ann'");
   const ann = { id: "ann", process: "p", until: 7 };

@@ -113,7 +113,7 @@ const sweeper = (path: string, ahead = 2 * HOUR): SqliteStore => sqlite(path, { 
 const NOW_ON = { now: () => NOW };
 
 for (const ahead of [2 * HOUR, 0, -2 * HOUR])
-  test(`D9 sqlite: what an open turn has put and not named yet is not swept, by a clock ${ahead / HOUR} h ahead`, async () => {
+  test(`D9 sqlite: a blob that an open turn has put and not named yet is not garbage-collected, by a clock ${ahead / HOUR} h ahead`, async () => {
     const path = newFile();
     const [store, other] = [sqlite(path, NOW_ON), sweeper(path, ahead)];
     await store.create(newSession());
@@ -201,7 +201,7 @@ test("D9 sqlite: an input that comes during a search keeps its attachment, thoug
   });
 });
 
-test("D9 sqlite: an input with a swept attachment is refused, and accepted once its bytes are put again", async () => {
+test("D9 sqlite: an input with a garbage-collected attachment is refused, and accepted once its bytes are put again", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -217,7 +217,7 @@ test("D9 sqlite: an input with a swept attachment is refused, and accepted once 
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: a change with a swept blob is refused, and none of it is stored", async () => {
+test("D9 sqlite: a change with a garbage-collected blob is refused, and none of it is stored", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -240,7 +240,7 @@ test("D9 sqlite: a change with a swept blob is refused, and none of it is stored
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: what notes, receipts and parts of operations, options and waiting appends name is not swept", async () => {
+test("D9 sqlite: blobs that notes, receipts and parts of operations, options and waiting appends name are not garbage-collected", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());
@@ -275,7 +275,7 @@ test("D9 sqlite: what notes, receipts and parts of operations, options and waiti
   await Promise.all([store.close(), other.close()]);
 });
 
-test("D9 sqlite: a note with a swept blob is refused", async () => {
+test("D9 sqlite: a note with a garbage-collected blob is refused", async () => {
   const path = newFile();
   const [store, other] = [sqlite(path, NOW_ON), sweeper(path)];
   await store.create(newSession());

@@ -117,13 +117,13 @@ export class Sweeper {
     this.#search ??= await this.#db.write(false, () => this.#begin(olderThanMs, max));
     const search = this.#search;
     while (search.root < ROOTS.length) {
-      if (performance.now() > end) return this.#told(search, true, 0, 0);
+      if (performance.now() > end) return this.#result(search, true, 0, 0);
       await this.#db.read(() => this.#page(search));
     }
     const { deleted, bytes } = await this.#db.write(false, () => this.#remove(search));
     this.#decided = search.last;
     this.#search = undefined;
-    return this.#told(search, false, deleted, bytes);
+    return this.#result(search, false, deleted, bytes);
   }
 
   async vacuum(options: VacuumOptions): Promise<Vacuumed> {
@@ -221,7 +221,7 @@ export class Sweeper {
     return { deleted, bytes };
   }
 
-  #told(search: Search, isPartial: boolean, deleted: number, bytes: number): Swept {
+  #result(search: Search, isPartial: boolean, deleted: number, bytes: number): Swept {
     const left = this.#db.row<{ left: number }>(
       "SELECT count(*) AS left FROM blob WHERE n > ? AND at < ? AND sweep < ?",
       search.last,

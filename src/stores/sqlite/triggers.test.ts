@@ -128,7 +128,7 @@ test("J7 J4 D7 sqlite: every operation on triggers and lines uses an index", asy
   await store.close();
 });
 
-test("J7 D1 sqlite: subscriptions and occurrences survive a power cut; the move of a schedule may not", async () => {
+test("J7 D1 sqlite: subscriptions and occurrences survive a power cut; the move of a schedule can be lost", async () => {
   const syncs: string[] = [];
   const db = new DatabaseSync(":memory:");
   const store = sqlite({
@@ -279,7 +279,7 @@ test("J7 D9 sqlite: blobs of a subscription or a payload stay as long as it does
   await store.close();
 });
 
-test("J7 D9 sqlite: a payload with a swept blob is refused, and none of it is stored", async () => {
+test("J7 D9 sqlite: a payload with a garbage-collected blob is refused, and none of it is stored", async () => {
   let now = NOW;
   const store = sqlite(newFile(), { now: () => now });
   const name = asBlobHash(hash("sha256", "swept", "base64url"));

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EffectHost } from "../../hosts/host.ts";
 import { describeThrown } from "../../model/json.ts";
 import type { Store } from "../../stores/store.ts";
+import type { TrialResources } from "./backends/backend.ts";
+import { openBackend } from "./backends.ts";
 import { type Watch, watchedHost, watchedStore } from "./boundaries.ts";
 import { addLine, readLines } from "./ledger.ts";
-import type { TrialPlace } from "./places/place.ts";
-import { openPlace } from "./places.ts";
 import { STOPPABLE } from "./plan.ts";
 
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
@@ -30,7 +30,7 @@ export interface CrashWorld {
 export interface Orders {
   /** The name or the URL of the place, and the trial's data there. */
   readonly place: string;
-  readonly at: TrialPlace;
+  readonly at: TrialResources;
   /** The scenario's folder. */
   readonly folder: string;
   readonly ledger: string;
@@ -78,7 +78,7 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
     },
   };
   try {
-    const { store, host } = await openPlace(orders.place, orders.at);
+    const { store, host } = await openBackend(orders.place, orders.at);
     const world: CrashWorld = {
       store: watchedStore(around.store?.(store) ?? store, watch),
       host: watchedHost(around.host?.(host) ?? host, watch),

@@ -4,17 +4,17 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { CrashBackend, TrialResources } from "./backends/backend.ts";
 import { type Death, judgeEffects, judgeInputs, judgePicture, judgeSteps, type Wrong } from "./judge.ts";
 import { type Line, readLines } from "./ledger.ts";
 import type { Orders } from "./life.ts";
 import { type Picture, remainsOf, shownIn } from "./picture.ts";
-import type { Place, TrialPlace } from "./places/place.ts";
 import type { Trial } from "./plan.ts";
 import { begin, type Ended, type Life } from "./spawn.ts";
 
 export interface Setting {
   readonly scenario: URL;
-  readonly place: Place;
+  readonly place: CrashBackend;
   /** The name or the URL of the place, by which a process finds it. */
   readonly where: string;
   readonly execArgv: readonly string[];
@@ -42,7 +42,7 @@ const LEASE_MS = 30_000;
 /** Runs one trial on its own place, and judges it. */
 export class Stage {
   readonly #setting: Setting;
-  readonly #at: TrialPlace;
+  readonly #at: TrialResources;
   readonly #folder: string;
   readonly #ledger: string;
   readonly #deaths: Death[] = [];
@@ -51,7 +51,7 @@ export class Stage {
   #isLoop = false;
   #clock: Orders["clock"];
 
-  constructor(setting: Setting, { folder, name }: TrialPlace) {
+  constructor(setting: Setting, { folder, name }: TrialResources) {
     this.#setting = setting;
     this.#at = { folder: join(folder, "place"), name };
     this.#folder = join(folder, "own");

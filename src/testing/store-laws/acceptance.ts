@@ -99,7 +99,7 @@ export const acceptanceLaws: readonly StoreLaw[] = [
     assert.deepEqual(await drain(store), ["one"]);
     assert.equal((await send(store, "two", { pendingMax: 1, key: "k" })).kind, "opened");
   }),
-  law("a full queue still knows what it holds", async (store) => {
+  law("a full queue still accepts a repeat of an input that it holds", async (store) => {
     await first(store);
     await queue(store, "one", { key: "k", pendingMax: 1 });
     assert.equal((await send(store, "one", { key: "k", pendingMax: 1 })).kind, "known");

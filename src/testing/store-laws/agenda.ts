@@ -54,7 +54,7 @@ export const agendaLaws: readonly StoreLaw[] = [
     assert.equal((await store.changes(undefined, { max: Infinity })).length, 6);
     assert.deepEqual(await claim(store, lease, BOUNDARY, Infinity), ["one"]);
   }),
-  law("the agenda says when a parked turn has mail by itself, the earliest first", async (store) => {
+  law("the agenda has the time when a parked turn gets mail by itself, the earliest first", async (store) => {
     assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], gone: 0 });
     for (const [name, wakeAt] of [
       ["one", NOW + 30],
@@ -77,7 +77,7 @@ export const agendaLaws: readonly StoreLaw[] = [
     const before = await store.agenda(NOW, 10);
     assert.deepEqual([before.sessions, before.next], [["one"], NOW + 20]);
   }),
-  law("the agenda tells the latest fact, and how many sessions were deleted", async (store) => {
+  law("the agenda has the latest fact, and the number of deleted sessions", async (store) => {
     await waits(store);
     assert.deepEqual(await store.agenda(NOW, 10), { sessions: [], latest: await store.latest(), gone: 0 });
     await answer(store, yes);

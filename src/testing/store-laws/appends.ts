@@ -71,7 +71,7 @@ export const appendLaws: readonly StoreLaw[] = [
     assert.deepEqual((await store.terminal(lease.turnId))?.committed, done);
     assert.deepEqual(await committed(store.commit(lease, ended(lease, { says: ["well"] }))), done);
   }),
-  law("two appends keep their order, and each is an operation and a fact of its own", async (store) => {
+  law("two appends keep their order, and each is a separate operation and fact", async (store) => {
     const lease = await first(store);
     await queueAppend(store, "one");
     await queueAppend(store, "two");
@@ -98,7 +98,7 @@ export const appendLaws: readonly StoreLaw[] = [
       told.slice(1).map(({ cursor }) => cursor),
     );
   }),
-  law("an append that waits is no input: not listed, not withdrawn, and told as no fact", async (store) => {
+  law("an append that waits is not an input: not listed, not withdrawn, and not a fact", async (store) => {
     const lease = await first(store);
     await queueAppend(store, "note");
     await queue(store, "psst", INJECT);
@@ -229,7 +229,7 @@ export const appendLaws: readonly StoreLaw[] = [
     assert.deepEqual(await said(store), ["one", "well", "note"]);
     assert.equal((await append(store, "note", { requires: node("one", 0) })).kind, "committed");
   }),
-  law("a change that may not wait is busy while a turn is open, and is not kept", async (store) => {
+  law("a change that must not wait is busy while a turn is open, and is not kept", async (store) => {
     const lease = await first(store);
     assert.deepEqual(await store.apply(change("op", { entries: notes("op", "op") })), { kind: "busy" });
     await commit(store, lease);

@@ -57,7 +57,7 @@ export const cancelLaws: readonly StoreLaw[] = [
     const late = await store.cancel(lease.turnId, stop("r1"));
     assert.deepEqual(late, { kind: "already-completed", outcome: stopped("bye") });
   }),
-  law("a cancel before the commit is told the outcome after it", async (store) => {
+  law("a cancel before the commit returns the outcome after it", async (store) => {
     const lease = await first(store);
     await store.cancel(lease.turnId, stop("r1"));
     await commit(store, lease, { cancel: "r1", outcome: stopped("bye") });

@@ -251,7 +251,7 @@ export const changeLaws: readonly StoreLaw[] = [
       assert.deepEqual(await said(store), ["a", "b"]);
     },
   ),
-  law("nodes whose list its caller goes on using are kept as they were given", async (store) => {
+  law("nodes are kept as they were given, though the caller changes the list later", async (store) => {
     await store.create(newSession(alice));
     const entries = [...notes("op", "a")];
     await apply(store, "op", { entries });

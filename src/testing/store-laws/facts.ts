@@ -165,7 +165,7 @@ export const factLaws: readonly StoreLaw[] = [
       ],
     );
   }),
-  law("changes are told after a cursor, a page at a time", async (store) => {
+  law("changes are returned after a cursor, a page at a time", async (store) => {
     await threeTurns(store);
     const all = await store.changes(undefined, { max: 100 });
     const read = [...(await store.changes(undefined, { max: 4 }))];
@@ -177,7 +177,7 @@ export const factLaws: readonly StoreLaw[] = [
     assert.equal(all.length, 6);
     assert.deepEqual(read, all);
   }),
-  law("changes can be told of one session", async (store) => {
+  law("changes can be read for one session", async (store) => {
     const lease = await first(store);
     const other = await first(store, "hi", { to: bob });
     const { cursor } = await commit(store, lease);
@@ -198,7 +198,7 @@ export const factLaws: readonly StoreLaw[] = [
     await commit(store, lease, { cancel: "r1" });
     assert.equal((await store.changes(undefined, { max: 10 })).length, 2);
   }),
-  law("a turn kept as a branch is told as committed", async (store) => {
+  law("a turn kept as a branch is reported as committed", async (store) => {
     await store.create(newSession(alice));
     await turn(store, "one");
     const lease = await begin(store, "late");
@@ -217,7 +217,7 @@ export const factLaws: readonly StoreLaw[] = [
     });
   }),
   law(
-    "the changes of a session are told after a turn that was long open, and after inputs that waited",
+    "the changes of a session are returned after a turn that was long open, and after inputs that waited",
     async (store) => {
       const lease = await first(store);
       for (const words of ["one", "two", "three"]) await queue(store, words);
@@ -321,7 +321,7 @@ export const factLaws: readonly StoreLaw[] = [
     assert.equal((await store.changes(op.cursor, { max: 10 })).length, 1);
   }),
   law(
-    "an acceptance is told the same while its input waits, once a turn takes it, and after the end",
+    "an acceptance is the same fact while its input waits, once a turn takes it, and after the end",
     async (store) => {
       const metadata = { user: "u-1", odd: ODD };
       const lease = await first(store, "hello", { at: NOW + 1, metadata });
@@ -438,7 +438,7 @@ export const factLaws: readonly StoreLaw[] = [
     );
     assert.ok(Number(await store.latest()) > Number(latest));
   }),
-  law("a text that is no cursor is refused", async (store) => {
+  law("an invalid cursor is refused", async (store) => {
     await first(store);
     await refused("cursor.unknown", () => store.changes(asCursor("nonsense"), { max: 10 }));
     await refused("cursor.unknown", () => store.changes(asCursor(""), { session: alice, max: 10 }));

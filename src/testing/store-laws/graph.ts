@@ -160,7 +160,7 @@ const forkLaws = [
     assert.equal(fork.head, node("two", 0));
     assert.deepEqual(await said(store, bob), ["1a", "1b", "2a"]);
   }),
-  law("a fork and its source go on without each other", async (store) => {
+  law("a fork and its source continue without each other", async (store) => {
     await threeTurns(store);
     await store.fork(alice, newSession(bob), node("two", 0));
     await turn(store, "in bob", { plugins: state("bob"), usage: usage(5) }, { to: bob });
@@ -223,7 +223,7 @@ const forkLaws = [
     assert.equal((await store.fork(bob, newSession(dave), node("two", 0))).head, node("two", 0));
     await refused("fork.unknown", () => store.fork(bob, newSession(asSessionId("erin")), node("two", 1)));
   }),
-  law("a fork may not part a call from its result", async (store) => {
+  law("a fork must not part a call from its result", async (store) => {
     await store.create(newSession(alice));
     await turn(store, "one");
     await turn(store, "two", { says: ["so", calls("c1"), returns("c1"), "done"] });

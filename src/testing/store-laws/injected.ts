@@ -152,7 +152,7 @@ export const injectedLaws: readonly StoreLaw[] = [
     assert.deepEqual(await claim(store, await begin(store, "hello")), ["again"]);
     assert.equal(await withdraw(store, "again"), "taken");
   }),
-  law("an injected input is no turn that could be cancelled, and stays for the turn that runs", async (store) => {
+  law("an injected input is not a turn that can be cancelled, and stays for the turn that runs", async (store) => {
     const lease = await first(store);
     await queue(store, "psst", INJECT);
     assert.deepEqual(await store.cancel(turnId("psst"), stop("r1")), { kind: "unknown" });

@@ -40,7 +40,7 @@ export const journalLaws: readonly StoreLaw[] = [
     await refused("append.conflict", () => store.append(lease, 0, [slept("opened")], NOW));
     assert.deepEqual(await store.journal(lease.turnId, 1), [slept("a"), slept("b")]);
   }),
-  law("a list that its caller goes on using is kept as it was given", async (store) => {
+  law("a list is kept as it was given, though its caller changes it later", async (store) => {
     const lease = await first(store);
     const events = [slept("a")];
     await store.append(lease, 1, events, NOW);

@@ -47,7 +47,7 @@ const take = async (store: Store, key: string, name = "work"): Promise<readonly 
   numbers(await store.jobs.take(jobId(name), key));
 
 const sayingLaws = [
-  law("lines that a job says are kept as they are, oldest first", async (store) => {
+  law("lines of a job are kept as they are, oldest first", async (store) => {
     const lease = await working(store);
     const lines = [line(1), line(2, { channel: "err", text: ODD }), line(7, { channel: "note", text: "", at: 0.5 })];
     await write(store, lease, [], { says: { lines: lines.slice(0, 2), max: 9 } });
@@ -63,7 +63,7 @@ const sayingLaws = [
     assert.deepEqual([await take(store, "k"), await take(store, "k", "other")], [[], []]);
     assert.deepEqual(await store.jobs.lines(jobId("work")), { lines: [], taken: 0 });
   }),
-  law("lines are no events: neither the job nor any feed is changed by them", async (store) => {
+  law("lines are not events: they change neither the job nor any feed", async (store) => {
     const lease = await working(store);
     const before = await stored(store);
     const changes = await store.jobs.changes(undefined, { max: 9 });
@@ -175,7 +175,7 @@ const lifeLaws = [
     await refused("store.swept", () => write(store, lease, [stepped("a")], { ...saying(9, 2), wakes }));
     assert.deepEqual([await left(store), await keysOf(store)], [[1], ["spawned", "started/1"]]);
   }),
-  law("a lease that is lost says nothing", async (store) => {
+  law("a lost lease adds no lines", async (store) => {
     const lost = await working(store);
     await say(store, lost, 1);
     const { lease } = await takeJob(store, ben, LAPSED);
@@ -254,7 +254,7 @@ const lifeLaws = [
     await say(store, again, 1);
     assert.deepEqual(await take(store, "k", "removed"), [1]);
   }),
-  law("a closed store neither tells nor gives lines", async (store) => {
+  law("a closed store neither announces nor returns lines", async (store) => {
     const { jobId: id } = await working(store);
     await store.close();
     await refused("runtime.closed", () => store.jobs.lines(id));

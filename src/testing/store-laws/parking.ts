@@ -81,7 +81,7 @@ export const parkingLaws: readonly StoreLaw[] = [
     assert.deepEqual(await work(store, LAPSED + 9), []);
     assert.deepEqual(await resolvedOf(store, await resume(store, LAPSED + 10)), undefined);
   }),
-  law("whoever takes a parked turn has a lease of its own, and finds what was recorded", async (store) => {
+  law("a worker that takes a parked turn has a new lease, and finds the recorded events", async (store) => {
     const lease = await parks(store);
     const answer = await store.open(alice, ben, NOW + 10, opening);
     assert.ok(answer.kind === "resumed");
@@ -92,7 +92,7 @@ export const parkingLaws: readonly StoreLaw[] = [
     requireHeld(await store.append(answer.lease, 2, [slept("a")], NOW + 11));
     assert.equal((await commit(store, answer.lease)).revision, 1);
   }),
-  law("a turn that was parked, taken up and released is resumed by whoever comes", async (store) => {
+  law("any worker can resume a turn that was parked, taken and released", async (store) => {
     await store.release(await parks(store)); // This lease is already lost.
     const lease = await resume(store, NOW + 10);
     await store.release(lease);
@@ -244,14 +244,14 @@ export const parkingLaws: readonly StoreLaw[] = [
     await store.create(newSession(bob));
     assert.deepEqual(await store.open(bob, ann, NOW, opening, true), { kind: "idle" });
   }),
-  law("what waits behind a parked turn is no work, and is run after it", async (store) => {
+  law("an input behind a parked turn is not work, and runs after the turn", async (store) => {
     await parks(store, { wakeAt: LAPSED + 9 });
     await queue(store, "more");
     assert.deepEqual(await work(store, LAPSED), []);
     await commit(store, await resume(store, LAPSED + 9));
     assert.deepEqual(await drain(store), ["more"]);
   }),
-  law("notes and attempts of a parked turn are there when it goes on", async (store) => {
+  law("notes and attempts of a parked turn still exist when it resumes", async (store) => {
     const lease = await waits(store);
     await store.note(lease.turnId, CALL, "title", 1);
     await store.attempt(lease.turnId, CALL);

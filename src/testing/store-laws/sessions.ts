@@ -128,7 +128,7 @@ const relativeLaws = [
       assert.deepEqual(plugins, name === "carol" ? fork.plugins : other);
     }
   }),
-  law("a fork says what it was forked from and where, for ever", async (store) => {
+  law("a fork has its source and its fork point, for ever", async (store) => {
     await threeTurns(store);
     const [carol, dave] = [asSessionId("carol"), asSessionId("dave")];
     const atHead = await store.fork(alice, newSession(bob));
@@ -143,7 +143,7 @@ const relativeLaws = [
     assert.deepEqual((await store.fork(carol, newSession(bob))).origin, { sessionId: alice, at: node("three", 1) });
   }),
   law(
-    "a fork of an empty session has an origin without a place, and a session that is no fork has none",
+    "a fork of an empty session has an origin without a node, and a session that is not a fork has no origin",
     async (store) => {
       assert.equal("origin" in (await store.create(newSession(alice))), false);
       assert.deepEqual((await store.fork(alice, newSession(bob))).origin, { sessionId: alice });

@@ -59,7 +59,7 @@ export const turnLaws: readonly StoreLaw[] = [
     assert.deepEqual(ids(await list(store, { session: alice, before: latest!.cursor })), [turnId("one")]);
     assert.deepEqual(await list(store, { session: "nobody" as SessionId }), []);
   }),
-  law("an input that a turn took, or that was withdrawn, is no turn", async (store) => {
+  law("an input that a turn took, or that was withdrawn, is not a turn", async (store) => {
     const lease = await first(store);
     await queue(store, "joined", { place: "boundary" });
     await queue(store, "gone");

@@ -90,7 +90,7 @@ export const waitedTurnLaws: readonly StoreLaw[] = [
     assert.ok(came.kind === "mail");
     assert.deepEqual(came.mail.resolved, OVER);
   }),
-  law("a turn whose input was withdrawn, or settled by another, is over", async (store) => {
+  law("a turn whose input was withdrawn, or settled by another, has ended", async (store) => {
     const child = await first(store, "one", { to: bob });
     await queue(store, "two", { to: bob });
     await queue(store, "three", { to: bob, place: "boundary" });
@@ -113,7 +113,7 @@ export const waitedTurnLaws: readonly StoreLaw[] = [
     assert.deepEqual(await work(store), [alice]);
     await resume(store);
   }),
-  law("answers come before turns that are over in the mail", async (store) => {
+  law("answers come before ended turns in the mail", async (store) => {
     await commit(store, await first(store, "one", { to: bob }));
     const lease = await first(store);
     await store.append(lease, 1, [deferred()], NOW, [forTurns("all", "one"), newWait(OTHER)]);

@@ -84,20 +84,20 @@ export const waitLaws: readonly StoreLaw[] = [
     const mail = await store.renew(await take(store, ben, NOW), NOW);
     assert.deepEqual(mail.resolved, [{ key: WAIT, answer: yes }]);
   }),
-  law("an answer is in the mail of its own turn only", async (store) => {
+  law("an answer is in the mail of its turn only", async (store) => {
     await waits(store);
     const other = await first(store, "hi", { to: bob });
     await answer(store, yes);
     assert.equal(await resolvedOf(store, other), undefined);
   }),
-  law("the same append again leaves an answered wait answered, and tells nothing twice", async (store) => {
+  law("the same append again leaves an answered wait answered, and repeats no fact", async (store) => {
     const lease = await waits(store);
     await answer(store, yes);
     await store.append(lease, 1, [deferred()], NOW, [newWait(WAIT)]);
     assert.deepEqual(await resolvedOf(store, lease), [{ key: WAIT, answer: yes }]);
     assert.deepEqual(await factKinds(store), ["accepted", "waiting", "resolved"]);
   }),
-  law("a value is taken until its time is over, and not then", async (store) => {
+  law("a value is accepted until its deadline, and not then", async (store) => {
     const lease = await waits(store);
     assert.deepEqual(await store.waits.resolve(WAIT, yes, NOW + 10), { said: "expired", sessionId: alice });
     assert.equal(await answer(store, yes, WAIT, NOW + 11), "expired");
@@ -146,7 +146,7 @@ export const waitLaws: readonly StoreLaw[] = [
     assert.equal((await store.waits.get(waitIdOf(WAIT)))?.turnId, turnId("again"));
     assert.deepEqual(await factKinds(store), ["accepted", "waiting", "committed", "accepted", "waiting", "resolved"]);
   }),
-  law("a wait says what it is about, of whom, and which facts it is", async (store) => {
+  law("a wait has its subject, its owner and its facts", async (store) => {
     await store.create(newSession(bob));
     await store.create({ ...newSession(alice), parentId: bob });
     const lease = await begin(store, "hello");
@@ -287,25 +287,22 @@ export const waitLaws: readonly StoreLaw[] = [
     await commit(store, lease);
     assert.deepEqual(await how(), ["value", "timeout", "revoked"]);
   }),
-  law(
-    "the facts of waits are told to slow readers after the turn's end, until the session is deleted",
-    async (store) => {
-      const lease = await waits(store);
-      await answer(store, { ...yes, by: "Ann" });
-      await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
-      const before = await store.changes(undefined, FACTS);
-      await commit(store, lease, { says: [said("hello")] });
-      const after = await store.changes(undefined, FACTS);
-      assert.deepEqual(after.slice(0, -1), before);
-      assert.deepEqual(await factKinds(store), ["accepted", "waiting", "resolved", "waiting", "committed"]);
-      assert.deepEqual(await store.changes(before.at(-1)?.cursor, FACTS), after.slice(-1));
-      const latest = await store.latest();
-      await store.delete(alice);
-      assert.deepEqual(await store.changes(undefined, FACTS), []);
-      assert.equal(await store.latest(), latest);
-      assert.deepEqual(await store.changes(before[1]?.cursor, FACTS), []);
-    },
-  ),
+  law("slow readers receive the facts of waits after the turn's end, until the session is deleted", async (store) => {
+    const lease = await waits(store);
+    await answer(store, { ...yes, by: "Ann" });
+    await store.append(lease, 2, [slept("a")], NOW, [newWait(OTHER)]);
+    const before = await store.changes(undefined, FACTS);
+    await commit(store, lease, { says: [said("hello")] });
+    const after = await store.changes(undefined, FACTS);
+    assert.deepEqual(after.slice(0, -1), before);
+    assert.deepEqual(await factKinds(store), ["accepted", "waiting", "resolved", "waiting", "committed"]);
+    assert.deepEqual(await store.changes(before.at(-1)?.cursor, FACTS), after.slice(-1));
+    const latest = await store.latest();
+    await store.delete(alice);
+    assert.deepEqual(await store.changes(undefined, FACTS), []);
+    assert.equal(await store.latest(), latest);
+    assert.deepEqual(await store.changes(before[1]?.cursor, FACTS), []);
+  }),
   law("the number of a wait's fact is not used again, though its session is deleted", async (store) => {
     await waits(store);
     await answer(store, yes);

@@ -1,9 +1,9 @@
-import { type Place, places } from "bowline/testing";
+import { type CrashBackend, crashBackends } from "bowline/testing";
 
 /** A place that nobody can open. */
 export default {
-  ...places.sqlite,
+  ...crashBackends.sqlite,
   open() {
     throw new Error("no server listens at port 5433");
   },
-} satisfies Place;
+} satisfies CrashBackend;

@@ -2,11 +2,11 @@ import { appendFileSync, cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { journal } from "bowline/hosts/journal";
 import { sqlite } from "bowline/stores/sqlite";
-import type { Place, TrialPlace } from "bowline/testing";
+import type { CrashBackend, TrialResources } from "bowline/testing";
 
 /** Where the test wants it, as a place on a server would have it by the server's address. */
 const root = process.env.ELSEWHERE ?? "";
-const folderOf = ({ name }: TrialPlace): string => join(root, name);
+const folderOf = ({ name }: TrialResources): string => join(root, name);
 const note = (...words: readonly string[]): void => appendFileSync(join(root, "notes"), `${words.join(" ")}\n`);
 
 /** A folder outside of the trial's own, found by the name alone. It keeps notes of what it was asked for. */
@@ -32,4 +32,4 @@ export default {
     note("drop", at.name);
     rmSync(folderOf(at), { recursive: true, force: true });
   },
-} satisfies Place;
+} satisfies CrashBackend;

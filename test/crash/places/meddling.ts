@@ -1,10 +1,10 @@
-import { type Place, places } from "bowline/testing";
+import { type CrashBackend, crashBackends } from "bowline/testing";
 
 /** Opens the store itself to look at it, and tidies up: the next process does not find what the dead one left. */
 export default {
-  ...places.sqlite,
+  ...crashBackends.sqlite,
   look: (at, read) =>
-    places.sqlite.look(
+    crashBackends.sqlite.look(
       at,
       async (store) => {
         const found = await read(store);
@@ -13,4 +13,4 @@ export default {
       },
       "shared",
     ),
-} satisfies Place;
+} satisfies CrashBackend;

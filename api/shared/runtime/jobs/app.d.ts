@@ -1,5 +1,6 @@
-import { AwaitJobsOptions, JobChanges, Jobs, JobsFilter } from "../../kernel/services.js";
+import { AwaitJobsOptions, JobChanges, JobsFilter } from "../../kernel/job-options.js";
 import { JobRecord } from "../../model/job.js";
+import { Jobs } from "../../kernel/services.js";
 import { Json } from "../../model/json.js";
 interface AppJobs {
   /** The full service for the jobs of one session. */

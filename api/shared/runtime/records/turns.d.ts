@@ -1,6 +1,7 @@
 import { TurnDetails, TurnRecord, TurnTimeline } from "../../model/turn-record.js";
 import { TurnEvent } from "../../turn/event.js";
 import { TurnOutcome } from "../../model/outcome.js";
+import { WhyResumed } from "./timeline.js";
 /** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
 interface TurnsPage {
   readonly session?: string | undefined;
@@ -17,13 +18,23 @@ interface TurnsPage {
   /** Default: 100; at most 1,000. */
   readonly max?: number | undefined;
 }
+/** One turn with all that is known of it. */
+interface TurnReport extends Omit<TurnDetails, "resumed"> {
+  /** Each time that a process resumed it. `why` is omitted if the present build cannot follow the journal. */
+  readonly resumed?: readonly {
+    readonly at: number;
+    readonly by?: string;
+    readonly why?: WhyResumed;
+    readonly isFault?: true;
+  }[];
+}
 /** Turns of all sessions, open or ended, also those that other processes run. */
 interface Turns {
   list(page?: TurnsPage): Promise<readonly TurnRecord[]>;
   /** Finds a turn as `list` shows it. Undefined if there is none. */
   find(id: string): Promise<TurnRecord | undefined>;
   /** Throws `turn.unknown`. */
-  get(id: string): Promise<TurnDetails>;
+  get(id: string): Promise<TurnReport>;
   /** Throws `turn.unknown`, `turn.no-journal` if the journal is not kept, and `store.corrupt` if it is damaged. */
   timeline(id: string): Promise<TurnTimeline>;
   /** The events of the turn as they were recorded. Throws as `timeline`. */

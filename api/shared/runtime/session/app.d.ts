@@ -5,7 +5,7 @@ import { CreatedSession, FirstInput, SavedStates } from "../../kernel/created.js
 import { InjectOptions, InjectedMessage, Input } from "../../model/input.js";
 import { InputId, SessionId, TurnId } from "../../model/ids.js";
 import { ObserveOptions } from "../readers/readers.js";
-import { SendOptions, Session } from "./handle.js";
+import { SendOptions, Session } from "./public-api.js";
 import { SessionDetails } from "./closed.js";
 import { SessionEvent } from "../../model/event.js";
 import { SessionSummary, SessionsPage } from "./list.js";

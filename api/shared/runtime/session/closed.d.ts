@@ -1,5 +1,5 @@
 import { Json } from "../../model/json.js";
-import { Permissions } from "../../kernel/services.js";
+import { Permissions } from "../../kernel/session-requests.js";
 import { SessionView } from "../../model/view.js";
 /** A session as `session.read()` shows it, with what it was created with. */
 interface SessionDetails extends SessionView {

@@ -1,4 +1,4 @@
-import { CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/services.js";
+import { CatalogOverlay, NewSessionRequest, PluginOptions } from "../../kernel/session-requests.js";
 /** Whose session it is, and how it can be found. Both never change, and children and forks inherit both. */
 interface SessionMarks {
   /**

@@ -1,6 +1,6 @@
 import { EffectHost } from "../../hosts/host.js";
 import { Store } from "../../stores/store.js";
-import { TrialPlace } from "./places/place.js";
+import { TrialResources } from "./backends/backend.js";
 /** What a scenario gets in every process ("life") of a trial. All lives share one store and one ledger. */
 interface CrashWorld {
   /** Pass both to `createRuntime`: the process is killed at their boundaries. */
@@ -25,7 +25,7 @@ interface CrashWorld {
 interface Orders {
   /** The name or the URL of the place, and the trial's data there. */
   readonly place: string;
-  readonly at: TrialPlace;
+  readonly at: TrialResources;
   /** The scenario's folder. */
   readonly folder: string;
   readonly ledger: string;

@@ -11,7 +11,8 @@ import { RuleStore } from "../store.ts";
 import { checkStore } from "./check.ts";
 
 const { SESSION, PROFILE, SEGMENT, TURN, JOURNAL, NOTE, ATTEMPT, WAIT, OPERATION, OPERATION_NOTE } = tables;
-const { JOB, JOB_EVENT, JOB_OWNER, JOB_AWAIT, JOB_LINE, JOB_SAID, SUBSCRIPTION, OCCURRENCE, DELIVERY, GONE } = tables;
+const { JOB, JOB_EVENT, JOB_OWNER, JOB_AWAIT, JOB_LINE, JOB_LINE_COUNTS, SUBSCRIPTION, OCCURRENCE, DELIVERY, GONE } =
+  tables;
 
 async function filled(): Promise<MemoryEngine> {
   const engine = new MemoryEngine();
@@ -305,16 +306,16 @@ const CASES: { readonly [what: string]: readonly [Break, ...string[]] } = {
   ],
   "a line is gone": [drop(JOB_LINE, { n: 2 }), "What job N has said: there are N lines, not N"],
   "the last line is not the last": [
-    change(JOB_SAID, { last: 3 }, { last: 2 }),
+    change(JOB_LINE_COUNTS, { last: 3 }, { last: 2 }),
     "What job N has said: its last line is not the last",
   ],
   "more was taken than was said": [
-    change(JOB_SAID, { last: 3 }, { taken: 9 }),
+    change(JOB_LINE_COUNTS, { last: 3 }, { taken: 9 }),
     "What job N has said: more was taken than it has said",
   ],
   "lines are of no job": [copy(JOB_LINE, { n: 1 }, { job: NOBODY }), "The table job_line: the jobs N are missing"],
   "something was said by no job": [
-    copy(JOB_SAID, { last: 3 }, { job: NOBODY, lines: 0 }),
+    copy(JOB_LINE_COUNTS, { last: 3 }, { job: NOBODY, lines: 0 }),
     "The table job_said: the jobs N are missing",
   ],
 
@@ -385,7 +386,7 @@ describe("a check of any store", () => {
     ]);
   });
 
-  test("D8 goes on after a row that is damaged, and after a table that cannot be read", async () => {
+  test("D8 continues after a row that is damaged, and after a table that cannot be read", async () => {
     const engine = await filled();
     const damaged: Read = (db) => ({
       page: (table, after, max, options) => {

@@ -1,4 +1,4 @@
-import { JOB, JOB_LINE, JOB_SAID, type JobSaidRow } from "../../tables.ts";
+import { JOB, JOB_LINE, JOB_LINE_COUNTS, type JobLineCountsRow } from "../../tables.ts";
 import type { Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
 import { eachPage, guarded, lookUp, type Report, RowList } from "./report.ts";
@@ -6,8 +6,8 @@ import { eachPage, guarded, lookUp, type Report, RowList } from "./report.ts";
 /** Checks the printed lines of jobs. */
 export function* checkLines(db: Port, report: Report): Rule<void> {
   const [noJob, noCount] = [new RowList(), new RowList()];
-  yield* eachPage(db, report, JOB_SAID, function* (rows) {
-    const check = (row: JobSaidRow) => guarded(db, report, itemOf(row), checkLineCounters(db, report, row));
+  yield* eachPage(db, report, JOB_LINE_COUNTS, function* (rows) {
+    const check = (row: JobLineCountsRow) => guarded(db, report, itemOf(row), checkLineCounters(db, report, row));
     const [jobs] = yield* all([
       lookUp(
         db,
@@ -21,7 +21,7 @@ export function* checkLines(db: Port, report: Report): Rule<void> {
   yield* eachPage(db, report, JOB_LINE, function* (rows) {
     const counts = yield* lookUp(
       db,
-      JOB_SAID,
+      JOB_LINE_COUNTS,
       rows.map(({ job }) => job),
     );
     for (const { job } of rows) if (!counts.has(job)) noCount.add(job);
@@ -31,9 +31,9 @@ export function* checkLines(db: Port, report: Report): Rule<void> {
 }
 
 const missing = (jobs: string): string => `the jobs ${jobs} are missing`;
-const itemOf = ({ job }: JobSaidRow): string => `What job ${job} has said`;
+const itemOf = ({ job }: JobLineCountsRow): string => `What job ${job} has said`;
 
-function* checkLineCounters(db: Port, report: Report, row: JobSaidRow): Rule<void> {
+function* checkLineCounters(db: Port, report: Report, row: JobLineCountsRow): Rule<void> {
   const { job, last, lines, since, taken } = row;
   const damage: unknown[] = []; // The check of the table itself reports this damage.
   const [found, [first], [final]] = yield* all([

@@ -18,7 +18,7 @@ export class Report {
   /** The blobs that rows name, each with one row that names it. */
   readonly named = new Map<string, string>();
   readonly #max: number;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(max: number) {
     this.#max = max;
@@ -30,8 +30,8 @@ export class Report {
 
   add(item: string, problem: string): void {
     const text = `${item}: ${problem}`;
-    if (this.isFull || this.#told.has(text)) return;
-    this.#told.add(text);
+    if (this.isFull || this.#reported.has(text)) return;
+    this.#reported.add(text);
     this.findings.push({ item, problem });
   }
 

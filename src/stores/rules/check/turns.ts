@@ -1,4 +1,4 @@
-import { attachmentsIn } from "../../rows/named-blobs.ts";
+import { attachmentsIn, blobsOfEvent, isHash } from "../../rows/named-blobs.ts";
 import {
   ATTEMPT,
   NOTE,
@@ -18,7 +18,8 @@ import {
 } from "../../tables.ts";
 import type { Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
-import { eachPage, type Lookup, lookUp, type Report, RowList } from "./report.ts";
+import { journalIn } from "../turns.ts";
+import { eachPage, guarded, type Lookup, lookUp, type Report, RowList } from "./report.ts";
 import { MissingSessions } from "./sessions.ts";
 
 /** Checks inputs and turns. Returns the highest fact number of a turn. */
@@ -47,10 +48,20 @@ export function* checkTurns(db: Port, report: Report): Rule<number> {
         return undefined;
       });
       report.look(item, () => turnProblem(row, sessions, segments) ?? takerProblem(row, sessions, turns));
+      if (row.ended?.journal !== undefined) yield* guarded(db, report, item, checkJournal(db, report, row));
     }
   };
   yield* eachPage(db, report, TURN, see, { isWhole: true });
   return highest;
+}
+
+/** Checks that a kept journal can be read. Nothing but people depends on it. */
+function* checkJournal(db: Port, report: Report, row: TurnRow): Rule<void> {
+  const item = `The journal of turn ${row.id}`;
+  const journal = yield* journalIn(db, row);
+  if (journal === undefined) return report.add(item, "it is missing");
+  const { setting, events } = journal;
+  report.name(item, [setting, ...events.flatMap(blobsOfEvent)].filter(isHash));
 }
 
 function turnProblem(row: TurnRow, sessions: Lookup<SessionRow>, segments: Lookup<SegmentRow>): string | undefined {

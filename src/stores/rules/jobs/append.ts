@@ -3,7 +3,7 @@ import type { JobId } from "../../../model/ids.ts";
 import { jobLost } from "../../rows/faults.ts";
 import { type Awaits, jobCursorOf, OVER, RERUNNABLE } from "../../rows/job.ts";
 import type { JobAppended, JobLease, JobWrites, KeyedEvent, ParkedJob, StoredJobEvent } from "../../store.ts";
-import { JOB_SAID, type JobRow, type SessionRow } from "../../tables.ts";
+import { JOB_LINE_COUNTS, type JobRow, type SessionRow } from "../../tables.ts";
 import { acceptWaiting } from "../inputs.ts";
 import type { Numbered, Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
@@ -34,10 +34,10 @@ export function* appendJob(
   if (draft.isOrphan) requireAbandoned(draft.before, events, more);
   const { n } = draft.before;
   const [said] = yield* all([
-    more.says && db.get(JOB_SAID, "key", n),
+    more.says && db.get(JOB_LINE_COUNTS, "key", n),
     db.keepNamed(() => JSON.stringify(events.map(({ event }) => event))),
   ]);
-  const told = events.map((event) => draft.add(event));
+  const recorded = events.map((event) => draft.add(event));
   const inputs = yield* wakeSession(db, draft, session, more, now);
   const isParked = more.parks && canPark(draft, more.parks, awaits, running);
   if (isParked) park(db, draft, more.parks!, awaits);
@@ -46,7 +46,7 @@ export function* appendJob(
   for (const input of inputs) yield* acceptWaiting(db, session!, input);
   if (hasSome(more.waits) && draft.state !== OVER)
     yield* addWaits(db, { session: draft.before.session, turn: 0, job: lease.jobId }, more.waits!);
-  return appended(draft, told, isParked);
+  return appended(draft, recorded, isParked);
 }
 
 interface Locked {
@@ -92,11 +92,11 @@ function repeated(
   { parks }: JobWrites,
 ): Numbered<JobAppended> {
   const { before } = draft;
-  const told = events.map(({ key }) => draft.eventUnder(key)).filter((event) => event !== undefined);
+  const recorded = events.map(({ key }) => draft.eventUnder(key)).filter((event) => event !== undefined);
   const isParked = parks !== undefined && before.isParked && before.generation === lease.generation;
   const isRepeat = before.state === OVER ? events.length > 0 : isParked;
-  if (told.length < events.length || !isRepeat) throw jobLost(lease);
-  return appended(draft, told, parks === undefined ? undefined : before.isParked);
+  if (recorded.length < events.length || !isRepeat) throw jobLost(lease);
+  return appended(draft, recorded, parks === undefined ? undefined : before.isParked);
 }
 
 /** Throws unless the only event is that an orphan was abandoned. */

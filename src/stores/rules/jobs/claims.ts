@@ -39,9 +39,9 @@ export function* claimJobs(
   );
   yield* forgetOwners(db, owners, owner);
   return (changed) =>
-    taken.map(({ draft: { stored: kept }, first, events, isOrphan }): ClaimedJob => {
-      const lease = { jobId: kept.id, generation: kept.generation, owner };
-      const job = { ...toStoredJob(kept, first, changed(kept)), lease, events };
+    taken.map(({ draft: { stored }, first, events, isOrphan }): ClaimedJob => {
+      const lease = { jobId: stored.id, generation: stored.generation, owner };
+      const job = { ...toStoredJob(stored, first, changed(stored)), lease, events };
       return isOrphan ? { ...job, isOrphan } : job;
     });
 }
@@ -155,10 +155,10 @@ export function* renewJobs(db: Port, owner: Owner, now: number, after?: JobCurso
   if (above > latest) throw new RuntimeError("cursor.unknown", { cursor: after! });
   prolong(db, owners, owner);
   yield* forgetOwners(db, owners, owner);
-  const held = rows.filter((row) => row.owner === owner.id).sort((a, b) => a.changed - b.changed);
+  const owned = rows.filter((row) => row.owner === owner.id).sort((a, b) => a.changed - b.changed);
   return {
     heldMs: db.leaseMs,
-    changed: held.map(({ id, seq }): { readonly jobId: JobId; readonly seq: number } => ({ jobId: id, seq })),
+    changed: owned.map(({ id, seq }): { readonly jobId: JobId; readonly seq: number } => ({ jobId: id, seq })),
     ...(latest === 0 ? {} : { cursor: jobCursorOf(latest) }),
   };
 }
@@ -166,9 +166,9 @@ export function* renewJobs(db: Port, owner: Owner, now: number, after?: JobCurso
 /** Removes the owner, so that its jobs can be claimed at once. */
 export function* leaveJobs(db: Port, { id }: Owner): Rule<void> {
   db.lock({ owner: id });
-  const held = yield* db.scan(JOB, "owner", [id]);
-  if (held.length > 0) db.lock({ jobs: held.map((row) => row.id) });
-  for (const row of held.length === 0 ? [] : yield* db.scan(JOB, "owner", [id]))
+  const owned = yield* db.scan(JOB, "owner", [id]);
+  if (owned.length > 0) db.lock({ jobs: owned.map((row) => row.id) });
+  for (const row of owned.length === 0 ? [] : yield* db.scan(JOB, "owner", [id]))
     db.update(JOB, row, { owner: null, due: row.recovery === EXTERNAL ? null : 0 });
   db.removeAll(JOB_OWNER, "key", id);
   db.hint({ kind: "jobs" });

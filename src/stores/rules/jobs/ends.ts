@@ -1,6 +1,6 @@
 import type { JobId, TurnId } from "../../../model/ids.ts";
 import { EXTERNAL, OVER, parentJob, turnAsParent } from "../../rows/job.ts";
-import { JOB, JOB_AWAIT, JOB_EVENT, JOB_LINE, JOB_SAID, type JobRow, WAIT, type WaitRow } from "../../tables.ts";
+import { JOB, JOB_AWAIT, JOB_EVENT, JOB_LINE, JOB_LINE_COUNTS, type JobRow, WAIT, type WaitRow } from "../../tables.ts";
 import type { Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
 import { endWaits } from "../waits.ts";
@@ -128,7 +128,7 @@ function* removeJobs(db: Port, rows: readonly JobRow[]): Rule<void> {
     db.removeAll(JOB_AWAIT, "job", row.n);
     db.removeAll(JOB_EVENT, "job", row.n);
     db.removeAll(JOB_LINE, "job", row.n);
-    db.removeAll(JOB_SAID, "key", row.n);
+    db.removeAll(JOB_LINE_COUNTS, "key", row.n);
     db.remove(JOB, row);
   }
   endWaits(db, waits);

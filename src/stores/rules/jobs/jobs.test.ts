@@ -12,8 +12,8 @@ import {
   JOB_AWAIT,
   JOB_EVENT,
   JOB_LINE,
+  JOB_LINE_COUNTS,
   JOB_OWNER,
-  JOB_SAID,
   type JobEventRow,
   type JobOwnerRow,
   type JobRow,
@@ -126,7 +126,7 @@ test("J2 D3 rules: a repeated start of a job that another write removes meanwhil
   expect(() => spawn(reading(false), "work")).toThrow("it is missing");
 });
 
-test("J5 D3 rules: a write locks the session before the job where it tells somebody, and what its end may touch", () => {
+test("J5 D3 rules: a write locks the session before the job if it notifies a session, and also locks what its end can touch", () => {
   const port = portWith(alice, bob);
   const lease = working(port, "work");
   working(port, "other");
@@ -249,7 +249,7 @@ test("J5 D7 rules: a store that finds what can be claimed, events, and owners it
   expect(asked).toEqual([
     [lease.jobId, ["step/a"]],
     [lease.jobId, ["step/a"]],
-    ["job_line", "job", [rowsOf(port, JOB_SAID)[0]!.job], 1],
+    ["job_line", "job", [rowsOf(port, JOB_LINE_COUNTS)[0]!.job], 1],
   ]);
   expect(runNow(eventsOfJob(port, lease.jobId, 2))).toHaveLength(1);
 });
@@ -437,11 +437,11 @@ test("J5 D9 rules: removing a job removes everything that belongs to it", () => 
   append(port, lease, [], { waits: [newWait(asWaitKey("w"), { isEarly: true })], says: { lines, max: 9 } });
   append(port, lease, [], { parks: { seen: 2, awaits: { jobs: [other.jobId], need: "all" } } });
   append(port, other, [], { parks: { seen: 2, awaits: { jobs: [lease.jobId], need: "all" } } });
-  expect([JOB_AWAIT, JOB_LINE, JOB_SAID, WAIT].map((table) => rowsOf(port, table as Table).length)).toEqual([
+  expect([JOB_AWAIT, JOB_LINE, JOB_LINE_COUNTS, WAIT].map((table) => rowsOf(port, table as Table).length)).toEqual([
     2, 1, 1, 1,
   ]);
   runNow(forgetJobsOf(port, 1));
-  for (const table of [JOB, JOB_EVENT, JOB_AWAIT, JOB_LINE, JOB_SAID, WAIT])
+  for (const table of [JOB, JOB_EVENT, JOB_AWAIT, JOB_LINE, JOB_LINE_COUNTS, WAIT])
     expect(rowsOf(port, table as Table)).toEqual([]);
 });
 

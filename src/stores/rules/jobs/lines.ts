@@ -1,7 +1,7 @@
 import type { JobId } from "../../../model/ids.ts";
 import { corrupt } from "../../rows/faults.ts";
 import type { JobLine, JobLines, Saying } from "../../store.ts";
-import { JOB, JOB_LINE, JOB_SAID, type JobLineRow, type JobSaidRow } from "../../tables.ts";
+import { JOB, JOB_LINE, JOB_LINE_COUNTS, type JobLineCountsRow, type JobLineRow } from "../../tables.ts";
 import type { Port } from "../port.ts";
 import type { Rule } from "../rule.ts";
 
@@ -13,15 +13,25 @@ import type { Rule } from "../rule.ts";
 
 const lineIn = ({ n, line }: JobLineRow): JobLine => ({ n, ...line });
 
-const noLines = (job: number): JobSaidRow => ({ job, last: 0, lines: 0, key: null, since: 0, taken: 0 });
+const noLines = (job: number): JobLineCountsRow => ({ job, last: 0, lines: 0, key: null, since: 0, taken: 0 });
 
-function updateCounters(db: Port, before: JobSaidRow | undefined, job: number, change: Partial<JobSaidRow>): void {
-  if (before === undefined) db.insert(JOB_SAID, { ...noLines(job), ...change });
-  else db.update(JOB_SAID, before, change);
+function updateCounters(
+  db: Port,
+  before: JobLineCountsRow | undefined,
+  job: number,
+  change: Partial<JobLineCountsRow>,
+): void {
+  if (before === undefined) db.insert(JOB_LINE_COUNTS, { ...noLines(job), ...change });
+  else db.update(JOB_LINE_COUNTS, before, change);
 }
 
 /** Adds lines of a job and drops the oldest ones. `said` is its row. */
-export function* addLines(db: Port, job: number, said: JobSaidRow | undefined, { lines, max }: Saying): Rule<void> {
+export function* addLines(
+  db: Port,
+  job: number,
+  said: JobLineCountsRow | undefined,
+  { lines, max }: Saying,
+): Rule<void> {
   const before = said ?? noLines(job);
   let last = before.last;
   const fresh = lines.filter(({ n }) => {
@@ -44,7 +54,7 @@ function* dropFirst(db: Port, job: number, count: number): Rule<void> {
 /** Returns the remaining lines, oldest first. */
 export function* linesOfJob(db: Port, id: JobId): Rule<JobLines> {
   const row = yield* db.get(JOB, "id", id);
-  const said = row && (yield* db.get(JOB_SAID, "key", row.n));
+  const said = row && (yield* db.get(JOB_LINE_COUNTS, "key", row.n));
   if (said === undefined) return { lines: [], taken: 0 };
   const lines = yield* db.scan(JOB_LINE, "job", [said.job]);
   if (lines.length !== said.lines) throw corrupt(`What job ${said.job} has said`, "some lines are missing");
@@ -59,7 +69,7 @@ export function* takeLines(db: Port, id: JobId, key: string): Rule<readonly JobL
   db.lock({ jobs: [id] });
   const row = yield* db.get(JOB, "id", id);
   if (row === undefined) return [];
-  const said = yield* db.get(JOB_SAID, "key", row.n);
+  const said = yield* db.get(JOB_LINE_COUNTS, "key", row.n);
   const before = said ?? noLines(row.n);
   const isAgain = before.key === key;
   const [since, end] = isAgain ? [before.since, before.taken] : [before.taken, before.last];

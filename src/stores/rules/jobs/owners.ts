@@ -60,6 +60,6 @@ export function prolong(db: Port, { time, rows, isDamaged }: Owners, { id, proce
 export function* forgetOwners(db: Port, { time, rows }: Owners, except: Owner): Rule<void> {
   if (db.forgetOwners !== undefined) return db.forgetOwners(time);
   const late = [...rows.values()].filter(({ id, until }) => id !== except.id && until <= time);
-  const held = yield* all(late.map(({ id }) => db.count(JOB, "owner", id)));
-  for (const [at, row] of late.entries()) if (held[at] === 0) db.remove(JOB_OWNER, row);
+  const jobCounts = yield* all(late.map(({ id }) => db.count(JOB, "owner", id)));
+  for (const [at, row] of late.entries()) if (jobCounts[at] === 0) db.remove(JOB_OWNER, row);
 }

@@ -40,7 +40,7 @@ export function* transferJobs(
   for (const draft of moving) draft.write(db);
   return (changed) => {
     const jobs = new Map(
-      drafts.map(({ stored: kept }, at) => [kept.id, toStoredJob(kept, firsts[at]!, changed(kept))] as const),
+      drafts.map(({ stored: row }, at) => [row.id, toStoredJob(row, firsts[at]!, changed(row))] as const),
     );
     return ids.map((id) => jobs.get(id)!);
   };

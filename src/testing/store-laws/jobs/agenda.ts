@@ -39,7 +39,7 @@ export const agendaLaws: readonly StoreLaw[] = [
     });
   }),
   law(
-    "the agenda tells the next time of a job, and forgets it when the job is claimed, over or deleted",
+    "the agenda has the next time of a job, and drops it when the job is claimed, ended or deleted",
     async (store) => {
       const next = async (operations: readonly string[] = [TASK]) => (await store.agenda(NOW, 10, operations)).next;
       await spawn(store, "a", { notBefore: NOW + 7 });

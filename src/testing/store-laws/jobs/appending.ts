@@ -240,7 +240,7 @@ const wakeLaws = [
     assert.deepEqual([await waiting(store), (await recordOf(store)).wakes], [[], 1]);
   }),
   law(
-    "a job wakes its session no more often than it may: one more is told as lost, and nothing fails",
+    "a job wakes its session at most as often as its limit: one more is reported as lost, and nothing fails",
     async (store) => {
       const lease = await working(store);
       await write(store, lease, [], { wakes: [wake("one")], wakesMax: 2 });

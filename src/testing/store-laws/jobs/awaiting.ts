@@ -156,7 +156,7 @@ async function waitsFor(store: Store, about: Omit<WaitedTurns, "kind">, words = 
 }
 
 const waitedJobLaws = [
-  law("a turn that waits for jobs is work when one of them is over, or all, and not before", async (store) => {
+  law("a turn that waits for jobs is work when one of them, or all, have ended, and not before", async (store) => {
     const [one, two] = [await working(store, "one"), await working(store, "two")];
     const jobs = [one.jobId, two.jobId];
     assert.equal(await waitsFor(store, { turns: [], jobs, need: "any" }, "any", bob), true);
@@ -174,18 +174,21 @@ const waitedJobLaws = [
     const { resolved } = await store.renew(resumed.lease, NOW);
     assert.deepEqual(resolved, [{ key: "for any", answer: { kind: "value", value: null } }]);
   }),
-  law("a job that is idle, removed, or of a deleted session is over for a turn that waits for it", async (store) => {
-    const idle = await working(store, "idle");
-    await working(store, "deleted", { sessionId: asSessionId("dave") });
-    await spawn(store, "outside", { recovery: "external", kind: "external" });
-    const jobs = ["idle", "deleted", "outside"].map(jobId);
-    assert.equal(await waitsFor(store, { turns: [], jobs, need: "all" }), true);
-    await write(store, idle, [turned("idle")]);
-    await store.delete(asSessionId("dave"));
-    assert.deepEqual(await work(store), []);
-    await store.jobs.remove(jobId("outside"));
-    assert.deepEqual(await work(store), [bob]);
-  }),
+  law(
+    "a job that is idle, removed, or of a deleted session counts as ended for a turn that waits for it",
+    async (store) => {
+      const idle = await working(store, "idle");
+      await working(store, "deleted", { sessionId: asSessionId("dave") });
+      await spawn(store, "outside", { recovery: "external", kind: "external" });
+      const jobs = ["idle", "deleted", "outside"].map(jobId);
+      assert.equal(await waitsFor(store, { turns: [], jobs, need: "all" }), true);
+      await write(store, idle, [turned("idle")]);
+      await store.delete(asSessionId("dave"));
+      assert.deepEqual(await work(store), []);
+      await store.jobs.remove(jobId("outside"));
+      assert.deepEqual(await work(store), [bob]);
+    },
+  ),
   law("a job that continues before its waiter looks is awaited again", async (store) => {
     const lease = await working(store);
     assert.equal(await waitsFor(store, { turns: [], jobs: [lease.jobId], need: "all" }), true);
@@ -194,7 +197,7 @@ const waitedJobLaws = [
     await end(store, lease);
     assert.deepEqual(await work(store), [bob]);
   }),
-  law("a turn is not parked when the jobs that it waits for are over", async (store) => {
+  law("a turn is not parked when the jobs that it waits for have ended", async (store) => {
     await end(store, await working(store));
     assert.equal(await waitsFor(store, { turns: [], jobs: [jobId("work")], need: "all" }), false);
     assert.equal(await waitsFor(store, { turns: [], jobs: [jobId("never")], need: "any" }, "b", carol), false);

@@ -196,7 +196,7 @@ const ownerLaws = [
     assert.deepEqual(await claimed(store, ben, LAPSED + 19), []);
     assert.deepEqual(await claimed(store, ben, LAPSED + 20), ["one", "two"]);
   }),
-  law("a renewal tells which jobs of its owner have changed since, and how long they are", async (store) => {
+  law("a renewal returns the jobs of its owner that have changed since, and their lengths", async (store) => {
     const none = await store.jobs.renew(ann, NOW);
     assert.deepEqual([none.changed, none.cursor], [[], undefined]);
     for (const name of ["one", "two", "three"]) await working(store, name);
@@ -219,16 +219,19 @@ const ownerLaws = [
     const third = await store.jobs.renew(ann, NOW, second.cursor);
     assert.deepEqual([third.changed, third.cursor], [[], second.cursor]);
   }),
-  law("a renewal tells nothing of jobs that its owner holds no more: taken, parked, over, deleted", async (store) => {
-    const lost = await working(store, "lost");
-    await take(store, ben, LAPSED);
-    await parks(store, await working(store, "parked"), { due: LAPSED * 2 });
-    await end(store, await working(store, "over"));
-    await working(store, "deleted", { sessionId: bob });
-    await store.delete(bob);
-    assert.deepEqual((await store.jobs.renew(ann, LAPSED)).changed, []);
-    await refused("lease.lost", () => write(store, lost, [stepped("a")]));
-  }),
+  law(
+    "a renewal returns nothing for jobs that its owner no longer holds: taken, parked, ended, deleted",
+    async (store) => {
+      const lost = await working(store, "lost");
+      await take(store, ben, LAPSED);
+      await parks(store, await working(store, "parked"), { due: LAPSED * 2 });
+      await end(store, await working(store, "over"));
+      await working(store, "deleted", { sessionId: bob });
+      await store.delete(bob);
+      assert.deepEqual((await store.jobs.renew(ann, LAPSED)).changed, []);
+      await refused("lease.lost", () => write(store, lost, [stepped("a")]));
+    },
+  ),
   law("a renewal after a cursor that was never given is refused", async (store) => {
     await working(store);
     await refused("cursor.unknown", () => store.jobs.renew(ann, NOW, asJobCursor("nonsense")));

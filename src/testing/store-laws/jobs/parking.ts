@@ -102,7 +102,7 @@ export const parkingLaws: readonly StoreLaw[] = [
     assert.equal(await stateOf(store), "cancelled");
     assert.deepEqual([await claimed(store, ben, NOW + 5), await store.waits.list({ max: 1 })], [[], []]);
   }),
-  law("a job that awaits others continues when one of them, or all, are over", async (store) => {
+  law("a job that awaits others continues when one of them, or all, have ended", async (store) => {
     const [one, two] = [await working(store, "one"), await working(store, "two")];
     const jobs = [jobId("one"), jobId("two")];
     assert.equal(await parks(store, await working(store, "any"), { awaits: { jobs, need: "any" } }), true);
@@ -141,20 +141,23 @@ export const parkingLaws: readonly StoreLaw[] = [
     await store.jobs.remove(jobId("outside"));
     assert.deepEqual(await claimed(store, ben), ["work"]);
   }),
-  law("a job is not parked when what it awaits is over already, idle, or not there", async (store) => {
-    await end(store, await working(store, "over"));
-    await write(store, await working(store, "idle"), [turned("idle")]);
-    await working(store, "running", {}, carl);
-    const lease = await working(store);
-    for (const name of ["over", "idle", "never"]) {
-      const jobs = [jobId("running"), jobId(name)];
-      assert.equal(await parks(store, lease, { awaits: { jobs, need: "any" } }), false);
-      await write(store, lease, [stepped(name)]);
-    }
-    const jobs = ["over", "idle", "never"].map(jobId);
-    assert.equal(await parks(store, lease, { awaits: { jobs, need: "all" } }), false);
-    assert.equal(await parks(store, lease, { awaits: { jobs: [...jobs, jobId("running")], need: "all" } }), true);
-  }),
+  law(
+    "a job is not parked when the jobs that it awaits have ended already, are idle, or do not exist",
+    async (store) => {
+      await end(store, await working(store, "over"));
+      await write(store, await working(store, "idle"), [turned("idle")]);
+      await working(store, "running", {}, carl);
+      const lease = await working(store);
+      for (const name of ["over", "idle", "never"]) {
+        const jobs = [jobId("running"), jobId(name)];
+        assert.equal(await parks(store, lease, { awaits: { jobs, need: "any" } }), false);
+        await write(store, lease, [stepped(name)]);
+      }
+      const jobs = ["over", "idle", "never"].map(jobId);
+      assert.equal(await parks(store, lease, { awaits: { jobs, need: "all" } }), false);
+      assert.equal(await parks(store, lease, { awaits: { jobs: [...jobs, jobId("running")], need: "all" } }), true);
+    },
+  ),
   law("a job that awaits others also continues at its time, or after a signal", async (store) => {
     await working(store, "one", {}, carl);
     const awaits: ParkedJob["awaits"] = { jobs: [jobId("one")], need: "all" };

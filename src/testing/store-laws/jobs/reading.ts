@@ -49,7 +49,7 @@ const listLaws = [
     assert.deepEqual(await listed(store), ["z", "a", "m", "b"]);
   }),
   law(
-    "jobs are listed a page at a time, also after one that is over, and none after one that is gone",
+    "jobs are listed a page at a time, also after one that has ended, and none after one that is gone",
     async (store) => {
       const names = ["e", "d", "c", "b", "a"];
       for (const name of names) await spawn(store, name, name === "c" ? { sessionId: bob } : {});
@@ -82,7 +82,7 @@ const listLaws = [
     await store.delete(alice);
     assert.deepEqual(await liveIn(store, alice, bob), [0, 1]);
   }),
-  law("a job that is over or external can be forgotten, and no other", async (store) => {
+  law("a job that has ended or is external can be removed, and no other", async (store) => {
     const lease = await working(store);
     await spawn(store, "outside", { recovery: "external", kind: "external" });
     assert.deepEqual([await store.jobs.remove(lease.jobId), await store.jobs.remove(jobId("never"))], [false, false]);

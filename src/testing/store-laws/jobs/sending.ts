@@ -32,7 +32,7 @@ export const sendingLaws: readonly StoreLaw[] = [
     assert.deepEqual((await store.jobs.events(lease.jobId, 2))[0]?.event, signal("s1", 1).event);
     assert.deepEqual(await store.jobs.send(jobId("never"), signal("s1"), NOW), { said: "unknown" });
   }),
-  law("a job that is over takes nothing, and a key of before is known", async (store) => {
+  law("an ended job takes nothing, and recognizes an earlier key", async (store) => {
     const lease = await working(store);
     await sendTo(store, "work", signal("s1"));
     await end(store, lease);
@@ -42,7 +42,7 @@ export const sendingLaws: readonly StoreLaw[] = [
       assert.deepEqual(await store.jobs.send(jobId("work"), event, NOW), { said: "over", job: before });
     assert.deepEqual(await stored(store), before);
   }),
-  law("only its holder says that a job has ended or is idle, unless it is external", async (store) => {
+  law("only its holder can end a job or make it idle, except for an external job", async (store) => {
     await working(store);
     await bound(store, "bound");
     await spawn(store, "free");

@@ -114,7 +114,7 @@ const beginningLaws = [
       await refused("job.conflict", () => store.jobs.spawn(spawnOf("work", other), 100));
     assert.deepEqual(await stored(store), job);
   }),
-  law("a job that was handed over is the same when it is begun again", async (store) => {
+  law("a job that was handed over is the same when it is started a second time", async (store) => {
     await spawn(store);
     await store.create(newSession(bob));
     await store.jobs.transfer(alice, bob, [jobId("work")], NOW);
@@ -216,7 +216,7 @@ const carriedLaws = [
     await refused("store.conflict", () => store.commit(second, ended(second, { says: ["else"], spawns: [spawnOf()] })));
     assert.deepEqual(await listed(store), []);
   }),
-  law("a job that is there under its id is not begun again, and keeps no turn from its end", async (store) => {
+  law("a job whose id exists is not started a second time, and does not stop a turn from ending", async (store) => {
     const lease = await firstTurn(store);
     await spawn(store, "taken");
     const other = spawnOf("taken", { label: "else" });

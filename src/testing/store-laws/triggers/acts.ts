@@ -23,9 +23,9 @@ export async function unchanged<T>(store: Store, act: () => Promise<T>): Promise
   return answer;
 }
 
-type Told = Pick<Agenda, "hasSchedules" | "hasCommits" | "next">;
+type TriggerAgenda = Pick<Agenda, "hasSchedules" | "hasCommits" | "next">;
 
-export const agenda = async (store: Store, now = NOW): Promise<Told> => {
+export const agenda = async (store: Store, now = NOW): Promise<TriggerAgenda> => {
   const { hasSchedules, hasCommits, next } = await store.agenda(now, 10, [TASK]);
   return {
     ...(hasSchedules === undefined ? {} : { hasSchedules }),

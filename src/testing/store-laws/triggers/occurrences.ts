@@ -221,7 +221,7 @@ const keptLaws = [
     assert.deepEqual(await happened(store, { before: "occurrence-a" }), []);
     assert.equal(await occurs(store, "e", [], { max: 0 }), "known");
   }),
-  law("with an old occurrence go the jobs that it started, those that are over", async (store) => {
+  law("the jobs that an old occurrence started are removed with it, if they have ended", async (store) => {
     const [watch, other] = [await subscribe(store), await subscribe(store, "other", { sessionId: bob })];
     await occur(store, "a", [watch, other]);
     await spawn(store, "own");

@@ -33,7 +33,7 @@ const dueLaws = [
 ];
 
 const moveLaws = [
-  law("a schedule is moved to its next time, which is no change of it", async (store) => {
+  law("a schedule is moved to its next time, which is not a change of it", async (store) => {
     const clock = await scheduled(store, "clock", NOW);
     assert.equal(await store.triggers.move(moved(clock, { next: NOW + 5 })), true);
     assert.deepEqual(await found(store, "clock"), { ...clock, next: NOW + 5 });
@@ -82,7 +82,7 @@ const moveLaws = [
     assert.deepEqual([...moves].sort(), [false, true]);
     assert.equal((await found(store, "clock")).next, NOW + (moves[0] ? 1 : 2));
   }),
-  law("commits are told up to where a subscription was moved", async (store) => {
+  law("a subscription to commits keeps the cursor that it was moved to", async (store) => {
     const turns = await subscribe(store, "turns", { on: COMMITS });
     assert.equal(await store.triggers.move(moved(turns, { after: asCursor("5") })), true);
     const then = await found(store, "turns");
@@ -99,7 +99,7 @@ const moveLaws = [
 ];
 
 const agendaLaws = [
-  law("the agenda tells of schedules that are due, and when others will be; time alone brings that", async (store) => {
+  law("the agenda reports due schedules, and the time of the next ones; time alone makes them due", async (store) => {
     assert.deepEqual(await agenda(store), {});
     await scheduled(store, "a", NOW + 10);
     await scheduled(store, "b", NOW + 20, { sessionId: bob });
@@ -124,7 +124,7 @@ const agendaLaws = [
     await store.triggers.remove(alice, "clock");
     assert.deepEqual(await agenda(store), {});
   }),
-  law("the agenda tells whether somebody waits for commits", async (store) => {
+  law("the agenda has a flag for subscriptions that wait for commits", async (store) => {
     await subscribe(store, "mail");
     assert.deepEqual(await agenda(store), {});
     const turns = await subscribe(store, "turns", { on: COMMITS });

@@ -134,7 +134,7 @@ const removeLaws = [
     assert.equal(await store.triggers.remove(alice, "watch", 2), true);
     assert.equal(await store.triggers.remove(alice, "watch", 2), false);
   }),
-  law("what a subscription has started goes on without it, and what has happened stays", async (store) => {
+  law("work that a subscription has started continues without it, and its occurrences stay", async (store) => {
     const watch = await subscribe(store);
     await occur(store, "mail", [watch]);
     const before = await occurrences(store);
@@ -166,7 +166,7 @@ const listLaws = [
     assert.deepEqual(await of(store, { session: bob, after: { session: bob, id: "a" } }), ["bob/b"]);
     assert.deepEqual(await of(store, { session: asSessionId("dave") }), []);
   }),
-  law("a list of subscriptions goes on after one that is not there any more", async (store) => {
+  law("a list of subscriptions continues after one that does not exist any more", async (store) => {
     for (const id of ["a", "b", "c"]) await subscribe(store, id);
     for (const id of ["a", "b"]) await subscribe(store, id, { sessionId: bob });
     await subscribe(store, "a", { sessionId: carol });

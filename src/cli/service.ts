@@ -1,0 +1,61 @@
+// What `bowline serve` and `bowline worker` share: a runtime that resumes what other processes left, and how they stop.
+import type { Runtime } from "../index.ts";
+import type { Io, Settings } from "./io.ts";
+import { oneLine } from "./text.ts";
+
+interface Service {
+  readonly runtime: Runtime;
+  /** What runs, and where it is kept, for the greeting. */
+  readonly about: string;
+  readonly where?: string | undefined;
+}
+
+/** Opens the app's runtime, or that of the agent that comes with the program. Loads only the one it opens. */
+export async function openService(io: Io, settings: Settings): Promise<Service> {
+  const { app, db } = settings;
+  if (app !== undefined) {
+    const { runtime, place } = await (await import("./app.ts")).loadApp(io, app, db);
+    return { runtime, about: app, where: place?.shown };
+  }
+  const [{ bundledRuntime, DEMO }, { placeFor }, { chooseMode }, { chooseModel }] = await Promise.all([
+    import("./bundled.ts"),
+    import("./place.ts"),
+    import("./mode.ts"),
+    import("./model.ts"),
+  ]);
+  const mode = chooseMode(io.env, settings.mode);
+  const model = await chooseModel(io.env, settings.model);
+  const place = await placeFor(io, db);
+  const lost = (turnId: string, problem: string): void => {
+    io.stderr.write(`bowline: ${oneLine(`Turn ${turnId} cannot continue here: ${problem}`)}\n`);
+  };
+  const runtime = await bundledRuntime(place.open(), model, mode, "auto", lost);
+  return { runtime, about: model.isDemo ? DEMO : model.name, where: place.isFleeting ? undefined : place.shown };
+}
+
+/** A process manager and `npm start` often both send the signal: in this time it is the same one. */
+const SAME_MS = 1_000;
+
+/**
+ * Waits for SIGTERM or Ctrl-C. To stop takes its time; a later signal ends the program at once. `release` leaves the
+ * signals to the program again.
+ */
+export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
+  readonly stopped: Promise<void>;
+  release(): void;
+} {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let timer: NodeJS.Timeout | undefined;
+  const release = (): void => {
+    clearTimeout(timer);
+    interrupts.off("interrupt", stop);
+    process.off("SIGTERM", stop);
+  };
+  const stop = (): void => {
+    timer ??= setTimeout(release, SAME_MS).unref();
+    resolve();
+  };
+  interrupts.on("interrupt", stop);
+  process.on("SIGTERM", stop);
+  return { stopped: promise, release };
+}

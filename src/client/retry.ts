@@ -1,0 +1,48 @@
+// Tries again what may succeed later, with growing pauses.
+import { ClientError } from "./http.ts";
+
+const FIRST_MS = 250;
+const MOST_MS = 10_000;
+/** How often something is tried before the first success. */
+export const TRIES = 5;
+
+export interface Retrying {
+  /** Ends the stream, or gives the request up. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the reason when the connection is lost, and without one when it is there again. */
+  readonly onConnection?: ((lost?: ClientError) => void) | undefined;
+}
+
+/** Whether the same request can succeed later. */
+export const isPassing = (error: unknown): error is ClientError =>
+  error instanceof ClientError && error.retry !== "never";
+
+/** Waits before the next try. The pauses differ, so that clients of a server that restarts do not come all at once. */
+export function pause(tries: number, error: ClientError | undefined, signal?: AbortSignal): Promise<void> {
+  const ms = Math.min(MOST_MS, FIRST_MS * 2 ** tries) * (0.5 + Math.random() / 2);
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, Math.max(ms, error?.retryAfterMs ?? 0));
+    function done(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    if (signal?.aborted === true) done();
+    else signal?.addEventListener("abort", done);
+  });
+}
+
+export async function retrying<T>(run: () => Promise<T>, most: number, { signal, onConnection }: Retrying): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const result = await run();
+      if (tries > 0) onConnection?.();
+      return result;
+    } catch (error) {
+      if (!isPassing(error) || tries + 1 >= most) throw error;
+      onConnection?.(error);
+      await pause(tries, error, signal);
+      signal?.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,188 @@
+// What plugins read of sessions, and what they ask of them: permissions, new sessions, turns and tools.
+import type { SessionConfig } from "../model/config.ts";
+import type { TurnProgress } from "../model/event.ts";
+import type { NodeId, SessionId, TurnId } from "../model/ids.ts";
+import type { Input } from "../model/input.ts";
+import type { Json, JsonObject } from "../model/json.ts";
+import type { Known, Optional } from "../model/known.ts";
+import type { Draft, Message } from "../model/message.ts";
+import type { CancelAnswer, TurnOutcome } from "../model/outcome.ts";
+import type { JsonSchema } from "../model/schema.ts";
+import type { Availability, ToolListing, ToolListOptions, ToolState } from "../model/tool.ts";
+import type { Spent, Usage } from "../model/usage.ts";
+import type { ModelMismatch } from "../model/view.ts";
+import type { SavedStates, SessionKind } from "./created.ts";
+import type { ExtensionValue } from "./extension.ts";
+
+/**
+ * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
+ */
+export interface SessionReading {
+  readonly id: SessionId;
+  readonly parentId?: SessionId;
+  readonly head?: NodeId;
+  readonly messages: readonly Message[];
+  readonly config: SessionConfig;
+  readonly usage: Usage;
+  /** The usage by source and model. */
+  readonly ledger: readonly Spent[];
+  readonly turns: number;
+  /** The options that the protocol keeps in the session. */
+  readonly protocolOptions?: Json;
+  /** The turn that is open, in this process or another. */
+  readonly openTurn?: TurnId;
+  /** Restrictions of the session; left out when there are none. */
+  readonly permissions?: Permissions;
+  readonly modelMismatch?: ModelMismatch;
+}
+
+/** Permission to call one tool, under a name of its own. */
+export interface ToolGrant {
+  /** The source of the tool: `app`, a plugin's id, or a provider's id. */
+  readonly source: string;
+  readonly tool: string;
+  /** Given to the tool together with the bindings of its manifest. */
+  readonly bindings?: JsonObject | undefined;
+}
+
+/** Restrictions of a session, most often of a child. Default: none. */
+export interface Permissions {
+  /** Tools that it never has, whatever plugins or the tool search say. */
+  readonly hiddenTools?: readonly string[] | undefined;
+  /** The only tools that it may have. Default: no such restriction. */
+  readonly toolAccess?: readonly string[] | undefined;
+  readonly subagent?:
+    | {
+        readonly capability: string;
+        /** Generations below the root: 1 in a child of a root session. */
+        readonly depth: number;
+        readonly depthMax: number;
+        /** The id of the turn that made it. */
+        readonly cause?: string | undefined;
+      }
+    | undefined;
+}
+
+/** One edit of one tool in a catalog. */
+export interface CatalogOverlay {
+  readonly tool: string;
+  readonly hide?: true | undefined;
+  readonly availability?: Availability | undefined;
+  readonly description?: string | undefined;
+  readonly note?: string | undefined;
+}
+
+/** How a turn of another session ended. */
+export interface TurnEnd {
+  readonly turnId: TurnId;
+  readonly outcome: TurnOutcome;
+  readonly usage: Usage;
+}
+
+/** Options of `sessions.turn`. */
+export interface SessionTurnOptions {
+  /** Two calls with the same key return the same turn. Default in a turn: a key that a rerun after a crash repeats. */
+  readonly key?: string | undefined;
+  /** Lets the turn end with a value of this schema. */
+  readonly output?: JsonSchema | undefined;
+  /** Cancels the turn when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+  /** Input for plugins and the protocol of that session, as in `TurnOptions`. */
+  readonly extensions?: readonly ExtensionValue[] | undefined;
+}
+
+/** A turn of another session. It continues also when the caller fails or ends. */
+export interface SessionTurn extends AsyncIterable<TurnProgress> {
+  /** Resolves when the input is durable. */
+  readonly id: Promise<TurnId>;
+  /**
+   * Waits until the turn ends, in any process. Throws `operation.reentrant` in a turn of that session or of a session
+   * below it, because such a turn would wait for itself.
+   */
+  result(): Promise<TurnEnd>;
+  /** Waits as `result()` does, and resolves with the text of the answer. Throws `turn.unanswered`, as `Turn.text` does. */
+  text(): Promise<string>;
+  cancel(reason?: string): Promise<CancelAnswer>;
+}
+
+/** The tools of a session, for plugins. */
+export interface ToolsOfSession {
+  /**
+   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
+   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   */
+  list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
+  /** Returns the choices as data, to edit and `apply`. */
+  export(): Promise<ToolState>;
+  /** Applies an edited export and returns the new generation. Throws `tool.generation` if the tools changed since. */
+  apply(state: ToolState): Promise<number>;
+  /** Sets the availability of tools, with `null` to their default, and returns the new generation. */
+  set(names: string | readonly string[], availability: Availability | null): Promise<number>;
+}
+
+/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+export interface PluginOptions {
+  readonly plugin: string;
+  readonly options: unknown;
+}
+
+/** How to make another session. */
+export interface NewSessionRequest {
+  readonly id?: string | undefined;
+  /**
+   * What to do when a session of this id exists: `refuse` (the default) throws `session.exists`; `take` uses the
+   * existing one.
+   */
+  readonly ifExists?: "refuse" | "take" | undefined;
+  /**
+   * For an app: the parent of a child, or the session to fork. For a plugin: the session to fork. Default: the asking
+   * session.
+   */
+  readonly from?: string | undefined;
+  /** The last node that a fork has. Default: the head. */
+  readonly at?: string | undefined;
+  /**
+   * `fresh` (the default) stands alone; `child` has a parent and at most its permissions; `fork` shares the history and
+   * copies the plugin states.
+   */
+  readonly kind?: SessionKind | undefined;
+  readonly config?: Optional<SessionConfig> | undefined;
+  readonly permissions?: Permissions | undefined;
+  /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
+  readonly overlay?: readonly CatalogOverlay[] | undefined;
+  /**
+   * False leaves out the tools of the runtime and its plugins: a turn has only those of its `context` hooks, and what was
+   * granted. Default: true; in a fork, as in its origin.
+   */
+  readonly includeBaseTools?: boolean | undefined;
+  /**
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
+   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   */
+  readonly options?: readonly PluginOptions[] | undefined;
+  /** Starts a child with a copy of the parent's plugin states. Default: false. */
+  readonly copiesState?: boolean | undefined;
+  /** Plugin states to begin with, as `session.states()` returns them. They replace copied ones of the same plugins. */
+  readonly states?: SavedStates | undefined;
+  /** The input of its first turn. `sessions.takeFirstInput` returns it once. */
+  readonly firstInput?: Input | undefined;
+  /** User and system messages with which its conversation begins. */
+  readonly seed?: readonly Draft[] | undefined;
+}
+
+export const NEW_SESSION: Known<NewSessionRequest> = {
+  id: true,
+  ifExists: true,
+  from: true,
+  at: true,
+  kind: true,
+  config: true,
+  permissions: true,
+  overlay: true,
+  includeBaseTools: true,
+  options: true,
+  copiesState: true,
+  states: true,
+  firstInput: true,
+  seed: true,
+};

@@ -1,0 +1,2 @@
+export { type JsonlOptions, jsonl, type LineKind } from "./jsonl.ts";
+export { type PrettyOptions, pretty } from "./pretty.ts";
