@@ -17,6 +17,7 @@ const ALONE = [
   "test/records/feed-processes.test.ts",
   "test/code/escapes.test.ts",
   "test/path.test.ts",
+  "test/server/streams.test.ts",
   "test/sessions/handles.test.ts",
   "test/turn/turns.test.ts",
   "src/plugins/{mcp,workspace}/**/*.test.ts",

@@ -25,7 +25,7 @@ import { type EffectOf, name } from "../../turn/effect.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type LatestUsage, latestOf } from "../services/reading.ts";
 import type { ServiceContext } from "../services/service-context.ts";
-import { type Artifact, isFresh, NO_PARTS, type Put } from "../toolset/artifacts.ts";
+import { type Artifact, NO_PARTS, type Put } from "../toolset/artifacts.ts";
 import { requestOf } from "./ask.ts";
 import { carryOut, NOTHING } from "./directives.ts";
 import type { Stages } from "./memo.ts";
