@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Runtime, RuntimeError, type Store } from "../index.ts";
 import { describeThrown } from "../model/json.ts";
 import { textOf } from "../model/message.ts";
+import type { ServerOptions } from "../server/options.ts";
 import { type Agent, waking } from "./agent.ts";
 import { type Io, type Settings, UsageError } from "./io.ts";
 import { type Place, placeFor } from "./place.ts";
@@ -47,6 +48,8 @@ interface LoadedApp {
   readonly runtime: Runtime;
   /** Where its conversations are kept; undefined for an app that opens its own store. */
   readonly place?: Place | undefined;
+  /** The module's export `server`: how `bowline serve` serves it. */
+  readonly server?: ServerOptions | undefined;
 }
 
 /**
@@ -64,12 +67,12 @@ export async function loadApp(
   if (!existsSync(file)) throw new RuntimeError("app.missing", { path });
   watchImports(saw);
   try {
-    const { default: app } = await import(pathToFileURL(realpathSync(file)).href);
+    const { default: app, server } = await import(pathToFileURL(realpathSync(file)).href);
     const lent = typeof app === "function" && app.length > 0 ? lend(await placeFor(io, db)) : undefined;
     const made: unknown = await (typeof app === "function" ? app(...(lent === undefined ? [] : [lent.given])) : app);
     if (isRuntime(made)) {
       const place = lent?.place();
-      if (db === undefined || place !== undefined) return { runtime: made, place };
+      if (db === undefined || place !== undefined) return { runtime: made, place, server };
       await made.close();
       throw new UsageError(
         `--db has no effect: ${path} opens its own store.`,

@@ -31,15 +31,16 @@ export async function serve(io: Io, settings: ServeSettings): Promise<number> {
   const { host = LOOPBACK, json } = settings;
   const port = portOf(settings.port);
   if (settings.noToken && !isLoopback(host)) throw openToAll(host);
-  const token = tokenOf(io, settings);
   const { stopped, release } = untilStopped(io);
   try {
-    const { runtime, about, where } = await openService(io, settings);
+    const { runtime, about, where, server: own } = await openService(io, settings);
     try {
+      const token = own?.authorize === undefined ? (own?.token ?? tokenOf(io, settings)) : undefined;
       const server = serveRuntime(runtime, {
-        token,
         hosts: hostsOf(host, settings.hosts),
         page: await chatPage(),
+        ...own,
+        token,
         onError: (error) => void io.stderr.write(`${explain(error, io.env)}\n`),
       });
       const listening = await listenOn(server, host, port);
@@ -51,7 +52,7 @@ export async function serve(io: Io, settings: ServeSettings): Promise<number> {
         io.stdout.write(`${printable(`Bowline ${io.version} serves ${about}${kept}.`)}\n
   Chat   ${login}
   API    ${url}/v1
-  Token  ${token ?? "none: every program on this machine can use it"}\n
+  Token  ${token ?? (own?.authorize === undefined ? "none: every program on this machine can use it" : "checked by the app")}\n
 Ctrl-C stops it. Turns that still run continue at the next start, or in a worker.\n`);
       }
       if (settings.open) openBrowser(login, (problem) => void io.stderr.write(`bowline: ${problem}\n`));

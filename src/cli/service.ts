@@ -1,5 +1,6 @@
 // What `bowline serve` and `bowline worker` share: a runtime that resumes what other processes left, and how they stop.
 import type { Runtime } from "../index.ts";
+import type { ServerOptions } from "../server/options.ts";
 import type { Io, Settings } from "./io.ts";
 import { oneLine } from "./text.ts";
 
@@ -8,14 +9,15 @@ interface Service {
   /** What runs, and where it is kept, for the greeting. */
   readonly about: string;
   readonly where?: string | undefined;
+  readonly server?: ServerOptions | undefined;
 }
 
 /** Opens the app's runtime, or that of the agent that comes with the program. Loads only the one it opens. */
 export async function openService(io: Io, settings: Settings): Promise<Service> {
   const { app, db } = settings;
   if (app !== undefined) {
-    const { runtime, place } = await (await import("./app.ts")).loadApp(io, app, db);
-    return { runtime, about: app, where: place?.shown };
+    const { runtime, place, server } = await (await import("./app.ts")).loadApp(io, app, db);
+    return { runtime, about: app, where: place?.shown, server };
   }
   const [{ bundledRuntime, DEMO }, { placeFor }, { chooseMode }, { chooseModel }] = await Promise.all([
     import("./bundled.ts"),

@@ -3,6 +3,21 @@ import type { Attachment } from "../model/message.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 const PAGE = 200;
+const UPLOADS_MAX = 10_000;
+
+/** What owners have uploaded to this process. An owner attaches only bytes that were uploaded here or are in the session. */
+export class Uploads {
+  readonly #known = new Set<string>();
+
+  add(owner: string, hash: string): void {
+    if (this.#known.size >= UPLOADS_MAX) this.#known.clear();
+    this.#known.add(`${hash} ${owner}`);
+  }
+
+  has(owner: string, hash: string): boolean {
+    return this.#known.has(`${hash} ${owner}`);
+  }
+}
 
 /**
  * Finds an attachment of a session by its hash. A hash alone opens nothing: another owner may have seen it, and the bytes

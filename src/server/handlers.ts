@@ -10,7 +10,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { Session } from "../runtime/session/public-api.ts";
 import type { AnyWait } from "../runtime/waits.ts";
 import type { BodyOf, OutputOf, PublicWait, QueryOf, RouteName } from "./api.ts";
-import { holdsBlob } from "./blobs.ts";
+import { holdsBlob, type Uploads } from "./blobs.ts";
 import { bytesOf } from "./body.ts";
 import type { Caller } from "./caller.ts";
 import { openapi } from "./openapi.ts";
@@ -23,6 +23,7 @@ export interface Context<N extends RouteName> {
   readonly caller: Caller;
   readonly request: Request;
   readonly streams: Streams;
+  readonly uploads: Uploads;
   readonly limits: typeof LIMITS;
   /** The parameters of the path. */
   readonly path: { readonly [name: string]: string };
@@ -92,20 +93,23 @@ export const HANDLERS: Handlers = {
     return streams.answer(request, caller.name, { name: `session ${id} ${tree} ${after ?? ""}`, open });
   },
 
-  sendInput: ({ runtime, id, body: { text, parts, ...options } }) => {
+  sendInput: async ({ runtime, caller, uploads, id, body: { text, parts, ...options } }) => {
     if ((text === undefined) === (parts === undefined))
       throw new RuntimeError("server.invalid", { problem: "an input has either `text` or `parts`" });
+    for (const part of parts ?? []) await requireUploaded(runtime, caller, uploads, id, part);
     return runtime.sessions.send(id, (text ?? parts) as Input, options);
   },
   listInputs: ({ runtime, id }) => using(runtime, id, (session) => session.inputs.list()),
   withdrawInput: ({ runtime, id, path }) =>
     using(runtime, id, (session) => session.inputs.cancel({ id: path.input as string })),
-  putBlob: async ({ runtime, request, limits, query: { name } }) => {
+  putBlob: async ({ runtime, caller, uploads, request, limits, query: { name } }) => {
     const data = await bytesOf(request, limits.blobBytes);
     const mediaType = request.headers.get("content-type") ?? "application/octet-stream";
+    const hash = await runtime.blobs.put(data);
+    if (caller.owner !== undefined) uploads.add(caller.owner, hash);
     return {
       kind: "attachment",
-      hash: await runtime.blobs.put(data),
+      hash,
       mediaType,
       bytes: data.byteLength,
       ...defined({ name }),
@@ -210,6 +214,20 @@ function factsAfter(turn: AsyncIterable<SessionEvent>, after: number): AsyncIter
     },
     return: async () => (await events.return?.()) ?? { done: true, value: undefined },
   };
+}
+
+/** A hash of another owner's bytes attaches nothing: the session would then hold them, and give them to this caller. */
+async function requireUploaded(
+  runtime: Runtime,
+  { owner }: Caller,
+  uploads: Uploads,
+  id: string,
+  part: unknown,
+): Promise<void> {
+  const { kind, hash } = Object(part) as { readonly kind?: unknown; readonly hash?: unknown };
+  if (owner === undefined || kind !== "attachment" || typeof hash !== "string") return;
+  if (uploads.has(owner, hash) || (await holdsBlob(runtime, id, asBlobHash(hash))) !== undefined) return;
+  throw new RuntimeError("server.invalid", { problem: "the attachment is not in this session: upload it again" });
 }
 
 /** The caller's own owner counts, whatever the request says. */

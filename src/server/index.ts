@@ -7,6 +7,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { validatorOf } from "../tools/validator.ts";
 import { Answer, type HeaderList, responseOf } from "./answer.ts";
 import type { RouteName } from "./api.ts";
+import { Uploads } from "./blobs.ts";
 import { jsonOf } from "./body.ts";
 import { Caller, Owners } from "./caller.ts";
 import { login, principalOf, requireSameSite, SAFE_HEADERS } from "./guard.ts";
@@ -42,6 +43,7 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   const checked = checkedOptions(options);
   const { limits, webhooks = {}, page = {}, onError } = checked;
   const owners = new Owners(runtime);
+  const uploads = new Uploads();
   const streams = new Streams(limits);
   const rates = new Rates(limits.writesPerMinute);
   const app = new Hono();
@@ -67,7 +69,7 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       await caller.requireRight(route.action, session);
       const query = queryOf(route, request.url);
       const body = check === undefined ? undefined : await checkedBody(check, await jsonOf(request, limits.bodyBytes));
-      const context = { runtime, caller, request, streams, limits, path, id: path.id ?? "", query, body };
+      const context = { runtime, caller, request, streams, uploads, limits, path, id: path.id ?? "", query, body };
       const answer = await (HANDLERS[name] as Handler)(context as unknown as Context<RouteName>);
       if (answer instanceof Response) return answer;
       if (route.status === 204) return new Response(null, { status: 204 });

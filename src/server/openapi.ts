@@ -28,7 +28,8 @@ function operation(name: string, route: Route): JsonObject {
   const type =
     answers === "events" ? "text/event-stream" : answers === "bytes" ? "application/octet-stream" : "application/json";
   const content = { [type]: {} };
-  const sent = body === "bytes" ? { "application/octet-stream": {} } : { "application/json": { schema: body ?? {} } };
+  const sent: JsonObject =
+    body === "bytes" ? { "application/octet-stream": {} } : { "application/json": { schema: body ?? {} } };
   return {
     operationId: name,
     summary,

@@ -194,6 +194,27 @@ describe.concurrent("bowline serve", () => {
   });
 });
 
+test("E2 the export `server` of an app decides who can send requests", async () => {
+  const cwd = folder();
+  const app = `
+import { createRuntime } from "bowline";
+import { demo } from "bowline/providers/demo";
+export default ({ store }) => createRuntime({ store, model: demo() });
+export const server = {
+  authorize: (request) => {
+    const owner = request.headers.get("x-user");
+    return owner === null ? undefined : { owner };
+  },
+};
+`;
+  writeFileSync(join(cwd, "agent.ts"), app);
+  const served = await serving(["--app", "agent.ts"], { cwd });
+  expect(served.program.stdout()).toContain("Token  checked by the app");
+  expect((await fetch(`${served.url}/v1/sessions`)).status).toBe(401);
+  expect((await fetch(`${served.url}/v1/sessions`, { headers: { "x-user": "ann" } })).status).toBe(200);
+  expect(await stop(served)).toBe(0);
+});
+
 describe.concurrent("the token file of bowline serve", () => {
   test("E2 a token file is made for its owner alone, and used again by the next start", async () => {
     const cwd = folder();

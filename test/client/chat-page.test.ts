@@ -36,7 +36,7 @@ async function opened(server: Served, hash = "", headers: Record<string, string>
   return browser;
 }
 
-test("E2 the page has no inline script or style, a label for each field, and modules that a browser can load", async () => {
+test("E2 E5 the page has no inline script or style, a label for each field, and modules that a browser can load", async () => {
   const page = await chatPage();
   const html = bodyOf(page, "/");
   expect(html).not.toMatch(/<style|<script(?![^>]* src=)|\sstyle=|\son\w+=|https?:/);
@@ -54,13 +54,13 @@ test("E2 the page has no inline script or style, a label for each field, and mod
   expect(await client.createClient({ url: server.url, token: TOKEN }).sessions.list()).toEqual([]);
 });
 
-test("E2 the built page has the client in one file", async () => {
+test("E2 E5 the built page has the client in one file", async () => {
   const built = pathToFileURL(join(await builtPackage(), "dist/server/index.js"));
   const client = await import(new URL("../client/index.js", built).href);
   expect(Object.keys(client)).toContain("createClient");
 }, 60_000);
 
-test("E2 the first message makes a session; it is shown live, and stays after a reload", async () => {
+test("E2 E5 the first message makes a session; it is shown live, and stays after a reload", async () => {
   const slow = { id: "slow", modelId: "test", stream: streamOf(["Hel", "lo <b>", "there</b>."]) };
   await using server = await served(await running({ model: slow }));
   const browser = await opened(server);
@@ -85,7 +85,7 @@ test("E2 the first message makes a session; it is shown live, and stays after a 
   for (const each of [browser, again]) each.hide(true);
 });
 
-test("E2 thoughts and calls are folded, and buttons answer what the turn and its children wait for", async () => {
+test("E2 E5 thoughts and calls are folded, and buttons answer what the turn and its children wait for", async () => {
   await using server = await served(await running(world(() => passed(5))));
   const browser = await opened(server, "#s");
   await passed(50);
@@ -105,7 +105,7 @@ test("E2 thoughts and calls are folded, and buttons answer what the turn and its
   browser.hide(true);
 });
 
-test("E2 the reason of a failed turn is shown, also after a reload; a running turn is cancelled", async () => {
+test("E2 E5 the reason of a failed turn is shown, also after a reload; a running turn is cancelled", async () => {
   let times = 0;
   const model = {
     id: "odd",
@@ -133,7 +133,7 @@ test("E2 the reason of a failed turn is shown, also after a reload; a running tu
   for (const each of [browser, again]) each.hide(true);
 });
 
-test("E2 the page shows that its server restarts, and continues; without a token it asks for one", async () => {
+test("E2 E5 the page shows that its server restarts, and continues; without a token it asks for one", async () => {
   const runtime = await running();
   const first = await served(runtime);
   await first.client.sessions.create({ id: "s" });

@@ -17,12 +17,12 @@ import { running } from "../kit/worlds.ts";
 import { collected, hasRead, json, served, TOKEN } from "./serving.ts";
 import { world } from "./world.ts";
 
-test("E2 the routes of the client are those of the server", () => {
+test("E2 E5 the routes of the client are those of the server", () => {
   const theirs = Object.entries(ROUTES).map(([name, { method, path }]) => [name, `${method} ${path}`]);
   expect(OURS).toEqual(Object.fromEntries(theirs));
 });
 
-test("E2 sessions: create, list, find, read, history, fork, tools, usage, cancel, delete", async () => {
+test("E2 E5 sessions: create, list, find, read, history, fork, tools, usage, cancel, delete", async () => {
   const ping = defineTool({ name: "ping", description: "Pings.", input: { type: "object" }, execute: () => "pong" });
   await using server = await served(await running({ model: scripted(says("Hi.")), tools: [ping] }));
   const { client, runtime } = server;
@@ -60,7 +60,7 @@ test("E2 sessions: create, list, find, read, history, fork, tools, usage, cancel
   expect(await codeOf(client.read(id))).toMatch(/^session\./);
 });
 
-test("E2 waits: a supervisor approves what a turn waits for, once", async () => {
+test("E2 E5 waits: a supervisor approves what a turn waits for, once", async () => {
   await using server = await served(await running(world(async () => {})));
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -83,7 +83,7 @@ test("E2 waits: a supervisor approves what a turn waits for, once", async () => 
   expect(shown.at(-1)?.read?.messages.at(-1)?.parts).toEqual([{ kind: "text", text: "All done." }]);
 });
 
-test("E2 attachments: bytes are stored, sent and read again", async () => {
+test("E2 E5 attachments: bytes are stored, sent and read again", async () => {
   await using server = await served();
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -113,7 +113,7 @@ test("E5 jobs and triggers: what waits for a time and what an event starts", asy
 
 // ── Errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("E2 an error has the code, the hint and the retry of the server", async () => {
+test("E2 E5 an error has the code, the hint and the retry of the server", async () => {
   await using server = await served();
   const error = await server.client.read("none").catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ClientError);
@@ -123,7 +123,7 @@ test("E2 an error has the code, the hint and the retry of the server", async () 
   expect(error).not.toHaveProperty("retryAfterMs");
 });
 
-test("E2 a wrong token, a renewed one, and more headers", async () => {
+test("E2 E5 a wrong token, a renewed one, and more headers", async () => {
   await using server = await served();
   expect(await codeOf(server.clientOf({ token: undefined }).sessions.list())).toBe("server.unauthorized");
   expect(await codeOf(server.clientOf({ token: "wrong" }).send("s", "Hi"))).toBe("server.unauthorized");
@@ -135,7 +135,7 @@ test("E2 a wrong token, a renewed one, and more headers", async () => {
   expect(await server.clientOf({ token: undefined, headers }).sessions.list()).toEqual([]);
 });
 
-test("E2 a server that is not there, a server of another kind, and ids that no path can have", async () => {
+test("E2 E5 a server that is not there, a server of another kind, and ids that no path can have", async () => {
   const other = createServer((request, response) => {
     response.statusCode = request.url?.includes("health") === true ? 502 : 404;
     response.end("<html>");
@@ -151,7 +151,7 @@ test("E2 a server that is not there, a server of another kind, and ids that no p
   expect(await codeOf(within(client.send("s", "Hi"), 20_000))).toBe("client.unreachable");
 });
 
-test("E2 a busy server: an input is sent again, and a second one with the key of another is refused", async () => {
+test("E2 E5 a busy server: an input is sent again, and a second one with the key of another is refused", async () => {
   await using server = await served(undefined, { limits: { writesPerMinute: 60 } });
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -165,7 +165,7 @@ test("E2 a busy server: an input is sent again, and a second one with the key of
 
 // ── Types and size ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("E2 the types come from the table of routes", () => {
+test("E2 E5 the types come from the table of routes", () => {
   const client = createClient({ url: "http://127.0.0.1:1" });
   expectTypeOf(client.follow).returns.toEqualTypeOf<AsyncGenerator<SessionEvent, void>>();
   expectTypeOf(client.events).returns.toEqualTypeOf<AsyncGenerator<RuntimeFact, void>>();
@@ -187,7 +187,7 @@ test("E2 the types come from the table of routes", () => {
   expect(wrong).toBeTypeOf("function");
 });
 
-test("E2 the client is one file without imports, at most 6 KB", async () => {
+test("E2 E5 the client is one file without imports, at most 6 KB", async () => {
   const input = join(await builtPackage(), "dist/client/index.js");
   expect(readFileSync(input, "utf8")).not.toMatch(/^\s*import\b|\bimport\(|\brequire\(/m);
   const [bundle] = await build({

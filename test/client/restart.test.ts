@@ -86,7 +86,7 @@ test.each(MOMENTS)(
   90_000,
 );
 
-test("E2 a view shows what came before a restart until there is more, and never less than the session has", async () => {
+test("E2 E5 a view shows what came before a restart until there is more, and never less than the session has", async () => {
   const [path, log, port] = [file(), file(), await freePort()];
   const first = await started(path, port, log);
   const client = createClient({ url: `http://127.0.0.1:${port}`, token: TOKEN });

@@ -47,7 +47,7 @@ test.each([
   }
 });
 
-test("E2 names of hosts and origins that the app allows are accepted, and only these", async () => {
+test("E2 E5 names of hosts and origins that the app allows are accepted, and only these", async () => {
   await using world = await opened({ hosts: ["agents.example.com"], origins: ["https://app.example.com"] });
   const ask = (host: string, ...more: string[]) =>
     sent(world, ["GET /v1/health HTTP/1.1", `Host: ${host}`, "Connection: close", ...more]);
@@ -59,7 +59,7 @@ test("E2 names of hosts and origins that the app allows are accepted, and only t
   expect(await ask("agents.example.com", "Origin: https://app.example.com.evil.com")).toMatch(/ 403 /);
 });
 
-test("E2 a page of an allowed origin may ask beforehand, and no other page", async () => {
+test("E2 E5 a page of an allowed origin may ask beforehand, and no other page", async () => {
   await using world = await opened({ origins: ["https://app.example.com"] });
   const ask = (origin: string) => world.ask(undefined, "OPTIONS", "/v1/sessions", undefined, { origin });
   const allowed = await ask("https://app.example.com");
@@ -71,7 +71,7 @@ test("E2 a page of an allowed origin may ask beforehand, and no other page", asy
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
 });
 
-test("E2 each answer has the strict policy, and no answer may be stored", async () => {
+test("E2 E5 each answer has the strict policy, and no answer may be stored", async () => {
   await using world = await opened();
   await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
   const answers = [
@@ -99,7 +99,7 @@ test("E2 each answer has the strict policy, and no answer may be stored", async 
     }
 });
 
-test("E2 only JSON in UTF-8 is taken as JSON", async () => {
+test("E2 E5 only JSON in UTF-8 is taken as JSON", async () => {
   await using world = await opened();
   const post = (body: string | Uint8Array, type?: string) => {
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
@@ -119,7 +119,7 @@ test("E2 only JSON in UTF-8 is taken as JSON", async () => {
   expect(await post('{"id":"x"}', "Application/JSON;charset=UTF-8")).toEqual([201, undefined]);
 });
 
-test("E2 keys of prototypes and deep bodies are refused or stay data", async () => {
+test("E2 E5 keys of prototypes and deep bodies are refused or stay data", async () => {
   await using world = await opened();
   const json = { "content-type": "application/json" };
   const post = (path: string, body: string) => world.ask("ann", "POST", path, new TextEncoder().encode(body), json);
@@ -152,7 +152,7 @@ test("E2 keys of prototypes and deep bodies are refused or stay data", async () 
   expect(world.errors).toEqual([]);
 });
 
-test("E2 a query takes the parameters of its route only, and each in its form", async () => {
+test("E2 E5 a query takes the parameters of its route only, and each in its form", async () => {
   await using world = await opened();
   for (const query of [
     "nope=1",
@@ -173,7 +173,7 @@ test("E2 a query takes the parameters of its route only, and each in its form", 
   expect((await world.ask("ann", "GET", "/v1/sessions?owner=bob")).json.code).toBe("server.forbidden");
 });
 
-test.each([undefined, ":memory:"])("E2 tricks in a path find nothing, store %s", async (file) => {
+test.each([undefined, ":memory:"])("E2 E5 tricks in a path find nothing, store %s", async (file) => {
   await using world = await opened({}, file);
   await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
   const ids = [
@@ -214,7 +214,7 @@ test.each([undefined, ":memory:"])("E2 tricks in a path find nothing, store %s",
   expect(world.errors).toEqual([]);
 });
 
-test("E2 forged cursors, nodes and waits are refused, and open nothing of another owner", async () => {
+test("E2 E5 forged cursors, nodes and waits are refused, and open nothing of another owner", async () => {
   await using world = await opened();
   for (const user of ["ann", "bob"]) {
     await world.ask(user, "POST", "/v1/sessions", { id: user });
@@ -244,7 +244,7 @@ test("E2 forged cursors, nodes and waits are refused, and open nothing of anothe
     ]);
 });
 
-test("E2 owners never meet: lists, trees, forks, comparisons, attachments and children", async () => {
+test("E2 E5 owners never meet: lists, trees, forks, comparisons, attachments and children", async () => {
   await using world = await opened();
   await world.ask("ann", "POST", "/v1/sessions", { id: "ann" });
   await world.ask("ann", "POST", "/v1/sessions", { id: "child", kind: "child", from: "ann" });
@@ -277,7 +277,7 @@ test("E2 owners never meet: lists, trees, forks, comparisons, attachments and ch
   expect((await world.ask("ann", "POST", "/v1/sessions", { id: "mine", owner: "ann" })).status).toBe(201);
 });
 
-test("E2 a right of `may` is asked for each session that a request names", async () => {
+test("E2 E5 a right of `may` is asked for each session that a request names", async () => {
   const asked: string[] = [];
   const may = (action: string, session?: string) => {
     asked.push(`${action} ${session ?? "-"}`);
@@ -305,7 +305,7 @@ test.each([[false], [true], [null], ["ann"], [1]])(
   },
 );
 
-test("E2 a body over the bound is cut off, whether it is declared or not", async () => {
+test("E2 E5 a body over the bound is cut off, whether it is declared or not", async () => {
   await using world = await opened({ limits: { bodyBytes: 1_000, blobBytes: 2_000 } });
   await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
   const json = "Content-Type: application/json";
@@ -327,7 +327,7 @@ test("E2 a body over the bound is cut off, whether it is declared or not", async
   expect(world.errors).toEqual([]);
 }, 20_000);
 
-test("E2 a client that sends its head or its body too slowly is cut off", async () => {
+test("E2 E5 a client that sends its head or its body too slowly is cut off", async () => {
   await using world = await opened({ limits: { requestMs: 100 } });
   const { port } = world.listening;
   const slow = await raw(port, "GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ");
@@ -340,7 +340,7 @@ test("E2 a client that sends its head or its body too slowly is cut off", async 
   expect((await world.ask("ann", "GET", "/v1/health")).status).toBe(200);
 });
 
-test("E2 a flood of headers is refused, and an upload that breaks off changes nothing", async () => {
+test("E2 E5 a flood of headers is refused, and an upload that breaks off changes nothing", async () => {
   await using world = await opened();
   const { port } = world.listening;
   const many = Array.from({ length: 5_000 }, (_, nth) => `X-${nth}: y`);
@@ -356,7 +356,7 @@ test("E2 a flood of headers is refused, and an upload that breaks off changes no
   expect((await world.ask("ann", "GET", "/v1/turns?session=a")).json).toEqual([]);
 });
 
-test("E2 one token opens all, in constant time, and a browser logs in with a cookie", async () => {
+test("E2 E5 one token opens all, in constant time, and a browser logs in with a cookie", async () => {
   await using world = await opened({ token: TOKEN, page: { "/": { type: "text/html", body: "<p>Chat</p>" } } });
   const { port } = world.listening;
   const status = async (user: string | undefined, headers = {}) =>
@@ -382,7 +382,7 @@ test("E2 one token opens all, in constant time, and a browser logs in with a coo
   expect((await world.ask(undefined, "GET", "/")).text).toBe("<p>Chat</p>");
 });
 
-test("E2 the server refuses to be reached without authentication, and options that are wrong", async () => {
+test("E2 E5 the server refuses to be reached without authentication, and options that are wrong", async () => {
   await using runtime = await running();
   for (const host of ["0.0.0.0", "::", "192.0.2.1"])
     expect(await codeOf(serve(runtime).listen({ host }))).toBe("server.bind");
@@ -402,7 +402,7 @@ test("E2 the server refuses to be reached without authentication, and options th
   await first.close();
 });
 
-test("E2 a caller that changes too much has to wait, and another caller does not", async () => {
+test("E2 E5 a caller that changes too much has to wait, and another caller does not", async () => {
   await using world = await opened({ limits: { writesPerMinute: 3 } });
   const post = (user: string) => world.ask(user, "POST", "/v1/sessions", {});
   for (let nth = 0; nth < 3; nth++) expect((await post("ann")).status).toBe(201);
@@ -412,7 +412,7 @@ test("E2 a caller that changes too much has to wait, and another caller does not
   expect((await post("bob")).status).toBe(201);
 });
 
-test("E2 a fault hides its message, and `onError` gets it; a closed runtime is a 503", async () => {
+test("E2 E5 a fault hides its message, and `onError` gets it; a closed runtime is a 503", async () => {
   const world = await opened({
     authorize: (request) => {
       if (request.headers.has("x-fail")) throw new Error("postgres://user:secret@host");
@@ -440,7 +440,7 @@ test("E2 a fault hides its message, and `onError` gets it; a closed runtime is a
   await world[Symbol.asyncDispose]();
 });
 
-test("E2 an attachment belongs to the sessions that have it, and is never a page", async () => {
+test("E2 E5 an attachment belongs to the sessions that have it, and is never a page", async () => {
   await using world = await opened();
   for (const id of ["a", "b"]) await world.ask("ann", "POST", "/v1/sessions", { id });
   const put = async (type: string, words: string) =>
@@ -465,7 +465,24 @@ test("E2 an attachment belongs to the sessions that have it, and is never a page
   expect((await get("a", "x".repeat(43))).status).toBe(404);
 });
 
-test("E2 webhooks of triggers are mounted, and check their signature", async () => {
+test("E2 E5 the hash of another owner's attachment attaches nothing", async () => {
+  await using world = await opened();
+  await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
+  await world.ask("bob", "POST", "/v1/sessions", { id: "b" });
+  const upload = (who: string, id: string) =>
+    world.ask(who, "POST", `/v1/sessions/${id}/blobs`, new TextEncoder().encode("secret"), {
+      "content-type": "text/plain",
+    });
+  const attach = (attachment: object) =>
+    codeAnd(world.ask("bob", "POST", "/v1/sessions/b/inputs", { parts: ["Show it.", attachment] }));
+  const { json: secret } = await upload("ann", "a");
+  expect(await attach(secret)).toEqual([400, "server.invalid"]);
+  expect((await world.ask("bob", "GET", `/v1/sessions/b/blobs/${secret.hash}`)).status).toBe(404);
+  const { json: own } = await upload("bob", "b"); // Who has the bytes can upload them.
+  expect((await world.ask("bob", "POST", "/v1/sessions/b/inputs", { parts: [own] })).status).toBe(202);
+});
+
+test("E2 E5 webhooks of triggers are mounted, and check their signature", async () => {
   await using world = await opened({ webhooks: { "git hub": { event: "mail.received", secret: SECRET } } });
   const body = new TextEncoder().encode('{"from":"eve"}');
   const sign = (secret: string) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
@@ -479,7 +496,7 @@ test("E2 webhooks of triggers are mounted, and check their signature", async () 
   expect((await world.ask(undefined, "GET", "/webhooks/git%20hub")).status).toBe(404);
 });
 
-test("E2 of what a client sends only its input counts", async () => {
+test("E2 E5 of what a client sends only its input counts", async () => {
   await using world = await opened();
   await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
   const send = (body: object) => codeAnd(world.ask("ann", "POST", "/v1/sessions/a/inputs", body));

@@ -23,7 +23,7 @@ interface Document {
   readonly components: { readonly schemas: object; readonly securitySchemes: object };
 }
 
-test("E2 the OpenAPI document has each route of the table, and is valid 3.1", async () => {
+test("E2 E5 the OpenAPI document has each route of the table, and is valid 3.1", async () => {
   await using runtime = await running();
   const server = serve(runtime);
   const sent = await server.fetch(new Request("http://localhost/v1/openapi.json"));
@@ -55,7 +55,7 @@ test("E2 the OpenAPI document has each route of the table, and is valid 3.1", as
     expect(document.components.schemas).toHaveProperty(name as string);
 });
 
-test("E2 the table of routes in the docs is current: if not, run `npm run docs`", async () => {
+test("E2 E5 the table of routes in the docs is current: if not, run `npm run docs`", async () => {
   // Not by a literal path: a script has no types.
   const { page } = (await import(new URL("../../scripts/server-doc.mjs", import.meta.url).href)) as { page(): string };
   expect(readFileSync("docs/server.md", "utf8")).toBe(page());

@@ -125,13 +125,13 @@ function pathOf(name: RouteName, things: Things): string {
 
 const NAMES = Object.keys(ROUTES) as RouteName[];
 
-test("E2 each route of the table has a case, and each case a route", () => {
+test("E2 E5 each route of the table has a case, and each case a route", () => {
   expect(Object.keys(CASES).sort()).toEqual([...NAMES].sort());
   for (const name of NAMES)
     expect(Object.keys(CASES[name].path?.(NOTHING) ?? {}).sort(), name).toEqual([...paramsIn(ROUTES[name])].sort());
 });
 
-test.each(NAMES)("E2 %s answers its owner, and nothing to another owner or without a token", async (name) => {
+test.each(NAMES)("E2 E5 %s answers its owner, and nothing to another owner or without a token", async (name) => {
   await using world = await opened();
   const things = await annHas(world);
   const { wait: id } = things;

@@ -19,7 +19,7 @@ const textOf = (bytes: Uint8Array | undefined): string => new TextDecoder().deco
 /** Each user may have as many streams as a test wants. */
 const MANY = { limits: { streams: 5_000, writesPerMinute: 10_000 } };
 
-test("E2 facts have an id, previews have none, and a client comes back with the last id", async () => {
+test("E2 E5 facts have an id, previews have none, and a client comes back with the last id", async () => {
   await using world = await opened();
   const path = await session(world);
   await using first = await world.stream("ann", path);
@@ -40,7 +40,7 @@ test("E2 facts have an id, previews have none, and a client comes back with the 
   }
 });
 
-test("E2 a turn ends its stream, and a client that has the end gets 204", async () => {
+test("E2 E5 a turn ends its stream, and a client that has the end gets 204", async () => {
   await using world = await opened();
   await session(world);
   const turnId = await send(world, "a", "pay");
@@ -61,7 +61,7 @@ test("E2 a turn ends its stream, and a client that has the end gets 204", async 
   expect(done.status).toBe(204);
 });
 
-test("E2 a client that leaves cancels nothing", async () => {
+test("E2 E5 a client that leaves cancels nothing", async () => {
   await using world = await opened();
   const path = await session(world);
   const stream = await world.stream("ann", path);
@@ -74,7 +74,7 @@ test("E2 a client that leaves cancels nothing", async () => {
   expect(data.outcome).toMatchObject({ kind: "answered" });
 });
 
-test("E2 deltas are joined, and a joined delta costs at most 30 bytes besides its text", async () => {
+test("E2 E5 deltas are joined, and a joined delta costs at most 30 bytes besides its text", async () => {
   await using world = await opened();
   const path = await session(world);
   await using stream = await world.stream("ann", path);
@@ -87,7 +87,7 @@ test("E2 deltas are joined, and a joined delta costs at most 30 bytes besides it
     expect(Buffer.byteLength(bytes) + 2 - Buffer.byteLength(JSON.stringify(data[1]))).toBeLessThanOrEqual(30);
 });
 
-test("E2 an event is read and serialised once for all readers, and a late reader gets the beginning", async () => {
+test("E2 E5 an event is read and serialised once for all readers, and a late reader gets the beginning", async () => {
   let serialised = 0;
   const go = signalOf();
   const fact = (nth: number) => ({
@@ -117,7 +117,7 @@ test("E2 an event is read and serialised once for all readers, and a late reader
   expect(serialised).toBe(10);
 });
 
-test("E2 a fast reader sets the pace, and a slow one ends after what it has, and never holds more", async () => {
+test("E2 E5 a fast reader sets the pace, and a slow one ends after what it has, and never holds more", async () => {
   let read = 0;
   const source = (async function* () {
     for (; read < 2_000; read++)
@@ -139,7 +139,7 @@ test("E2 a fast reader sets the pace, and a slow one ends after what it has, and
   expect(ids).toEqual(ids.map((_, index) => index + 1)); // A beginning without holes: the last id is where to come back.
 });
 
-test("E2 a thousand silent readers cost no memory, and get all facts once when they come back", async () => {
+test("E2 E5 a thousand silent readers cost no memory, and get all facts once when they come back", async () => {
   await using world = await opened(MANY);
   const path = await session(world);
   const request = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ann\r\n\r\n`;
@@ -175,7 +175,7 @@ test("E2 a thousand silent readers cost no memory, and get all facts once when t
   expect(back.facts.map(({ id }) => id)).toEqual(missing);
 }, 30_000);
 
-test("E2 streams have a beat, and a client that reads nothing for some beats loses its place", async () => {
+test("E2 E5 streams have a beat, and a client that reads nothing for some beats loses its place", async () => {
   await using world = await opened({ limits: { streams: 2, beatMs: 100 } });
   const path = await session(world);
   await using stream = await world.stream("ann", path);
@@ -197,7 +197,7 @@ test("E2 streams have a beat, and a client that reads nothing for some beats los
   silent.destroy();
 });
 
-test("E2 open streams are bounded, refused ones count for nothing, and a place is free after an end", async () => {
+test("E2 E5 open streams are bounded, refused ones count for nothing, and a place is free after an end", async () => {
   await using world = await opened({ limits: { streams: 2 } });
   const path = await session(world);
   for (let nth = 0; nth < 5; nth++) {
@@ -221,7 +221,7 @@ test("E2 open streams are bounded, refused ones count for nothing, and a place i
   });
 });
 
-test("E2 closing the server ends its streams, and turns go on", async () => {
+test("E2 E5 closing the server ends its streams, and turns go on", async () => {
   const world = await opened();
   const path = await session(world);
   const stream = await world.stream("ann", path);
@@ -234,7 +234,7 @@ test("E2 closing the server ends its streams, and turns go on", async () => {
   await world.runtime.close();
 });
 
-test("E2 a feed has all facts of the caller's sessions, and `latest` only new ones", async () => {
+test("E2 E5 a feed has all facts of the caller's sessions, and `latest` only new ones", async () => {
   await using world = await opened();
   await session(world);
   await using all = await world.stream("ann", "/v1/events");
@@ -254,7 +254,7 @@ test("E2 a feed has all facts of the caller's sessions, and `latest` only new on
   expect(back.facts.map(({ data }) => data.text).filter(Boolean)).toEqual(["two", "three"]);
 });
 
-test("E2 a client of a server that is killed in mid-turn comes back, and sees what the session has", async () => {
+test("E2 E5 a client of a server that is killed in mid-turn comes back, and sees what the session has", async () => {
   const [path, log] = [file(), file()];
   let port = 0;
   const start = async (): Promise<ChildProcess> => {
