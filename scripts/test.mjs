@@ -49,6 +49,10 @@ const { ok: isSetUp } = await node(["--disable-warning=ExperimentalWarning", "sc
   stdio: "inherit",
 });
 if (!isSetUp) process.exit(1);
+if (isFull) {
+  const { ok } = await node(["--disable-warning=ExperimentalWarning", "scripts/chromium.mjs"], { stdio: "inherit" });
+  if (!ok) process.exit(1);
+}
 
 for (const stage of isFull ? full : quick) {
   const passed = await Promise.all(Object.entries(stage).map(([name, check]) => passes(name, check)));

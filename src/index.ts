@@ -1,5 +1,5 @@
-// The main door: what an app needs. Plugins, protocols and providers have their own doors: `plugin.ts`, `protocol.ts`,
-// `provider.ts`. Sorted by hand.
+// The entry `bowline`: what an app imports. Plugins, protocols and providers have separate entries: `plugin.ts`,
+// `protocol.ts`, `provider.ts`. Sorted by topic, by hand.
 import type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
 
 /** Opens a runtime. Its code is loaded by the first call; the default host, protocol and model adapter are bound there. */

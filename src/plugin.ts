@@ -1,4 +1,4 @@
-// The door for authors of plugins: a file that defines a plugin needs no other one. Sorted by hand.
+// The entry `bowline/plugin`: all that a file with a plugin imports. Sorted by topic, by hand.
 
 // Plugins
 export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";

@@ -1,4 +1,4 @@
-// The door for authors of protocols and of code executors. Sorted by hand.
+// The entry `bowline/protocol`: what authors of protocols and code executors import. Sorted by topic, by hand.
 
 // Protocols
 export { definePlugin, type Plugin } from "./kernel/plugin.ts";

@@ -1,4 +1,4 @@
-// The door for authors of providers. Sorted by hand.
+// The entry `bowline/provider`: what authors of providers import. Sorted by topic, by hand.
 
 // Providers
 export { ProviderFailure } from "./model/request.ts";

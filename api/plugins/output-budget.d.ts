@@ -9,7 +9,7 @@ interface OutputBudgetOptions {
   readonly keep?: Keep | {
     readonly [tool: string]: Keep;
   } | undefined;
-  /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
+  /** How many texts and attachments of one result are shown. One line names the others. Default 32. */
   readonly partsMax?: number | undefined;
   /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number | undefined;

@@ -7,7 +7,7 @@ import { Store } from "../shared/stores/store.js";
 import { SweepOptions, Swept } from "../shared/stores/rows/sweep.js";
 import { VacuumOptions, Vacuumed } from "../shared/stores/sqlite/sweep.js";
 interface SqliteOptions {
-  /** What a power cut may lose. Default: `power`. A killed process loses nothing at any setting. */
+  /** Which writes survive a power cut. `power` (default): all acknowledged ones. Every setting survives a killed process. */
   readonly durability?: Durability | undefined;
   /**
    * How long a call waits for another process that writes, before it throws `store.locked`. Default: 5 s. Writes of a

@@ -21,7 +21,10 @@ export async function bytesOf(request: Request, max: number): Promise<Uint8Array
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i;
 
-/** Only JSON: a page of another site can send text without asking the browser's permission. An empty body is `{}`. */
+/**
+ * Accepts only JSON, because a page of another site cannot send JSON without a CORS preflight. No body and no content type
+ * give `{}`.
+ */
 export async function jsonOf(request: Request, max: number): Promise<{ readonly [field: string]: unknown }> {
   const type = request.headers.get("content-type");
   const bytes = await bytesOf(request, max);

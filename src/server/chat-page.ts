@@ -45,7 +45,7 @@ const HTML = `<!doctype html>
 </html>
 `;
 
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="none" stroke="#3b6ea5" stroke-width="2.5" d="M3 14V6a5 5 0 0 1 10 0c0 3-3 5-5 3s0-5 3-4"/></svg>`;
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="none" stroke="#4d86c4" stroke-width="2.5" d="M3 14V6a5 5 0 0 1 10 0c0 3-3 5-5 3s0-5 3-4"/></svg>`;
 
 /** The files of the page: `/`, its script and style, and the client as a module. */
 export async function chatPage(): Promise<Page> {

@@ -27,6 +27,13 @@ function element(tag, className, ...children) {
 const idInHash = () => decodeURIComponent(location.hash.slice(1));
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "");
 
+// Control characters, which a person cannot see, and bidirectional ones, which show text in another order than it has.
+const UNSAFE = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
+// A person who allows a call must see all of it: these have no shape.
+const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const spelt = (text, which = UNSAFE) =>
+  text.replaceAll("\r\n", "\n").replace(which, (each) => "\\u{" + each.codePointAt(0).toString(16) + "}");
+
 // ── What a view shows ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const textOf = (parts) =>
@@ -52,6 +59,22 @@ function itemOfPart(key, part, role) {
 }
 
 const itemsOfMessage = ({ id, role, parts }) => parts.map((part, index) => itemOfPart(id + "/" + index, part, role));
+
+/** A call and its result are one item. */
+function itemsOfMessages(messages) {
+  const calls = new Map(); // those without a result, by id
+  return messages.flatMap((message) =>
+    itemsOfMessage(message).filter((item, index) => {
+      const { kind, callId } = message.parts[index];
+      if (kind === "toolCall") calls.set(callId, item);
+      const call = kind === "toolResult" ? calls.get(callId) : undefined;
+      if (call === undefined) return true;
+      calls.delete(callId);
+      Object.assign(call, { role: item.role, head: item.head, text: call.text + "\n→ " + item.text });
+      return false;
+    }),
+  );
+}
 
 function textOfOutput({ kind, value, failure, ...rest }) {
   if (kind === "value") return asText(value);
@@ -94,7 +117,7 @@ function itemsOf({ read, turns, inputs, jobWaits = [] }) {
   const said = new Set(messages.map(({ origin }) => origin?.inputId));
   const waiting = inputs.filter(({ id, message }) => message !== undefined && !said.has(id));
   return [
-    ...messages.flatMap(itemsOfMessage),
+    ...itemsOfMessages(messages),
     ...turns.flatMap((turn) => itemsOfTurn(turn, turn.id)),
     ...waiting.flatMap(({ id, message }) => itemsOfMessage({ ...message, id })),
     ...jobWaits.map(itemOfWait),
@@ -115,10 +138,10 @@ function made({ kind, wait }) {
 function update(target, item) {
   const { kind, role, head, text } = item;
   target.className = role;
-  if (kind === "words") target.textContent = text;
+  if (kind === "words") target.textContent = spelt(text);
   if (kind !== "folded") return;
-  target.firstChild.textContent = head;
-  target.lastChild.textContent = text;
+  target.firstChild.textContent = spelt(head);
+  target.lastChild.textContent = spelt(text);
 }
 
 const isSame = (a, b) => a.kind === b.kind && a.role === b.role && a.head === b.head && a.text === b.text;
@@ -160,6 +183,7 @@ function draw() {
     const isWaiting = items.some(({ kind }) => kind === "wait");
     const isBusy = running !== undefined || view?.read?.openTurn !== undefined || (view?.inputs.length ?? 0) > 0;
     cancel.hidden = !isBusy;
+    talk.classList.toggle("new", session === "");
     talk.setAttribute("aria-busy", String(isBusy && !isWaiting));
     status.textContent = problem || (isWaiting ? "Waiting for your answer." : isBusy ? "Working …" : "");
     status.className = problem ? "failed" : "";
@@ -192,8 +216,8 @@ async function attempt(run) {
 // ── Waits ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function waitCard(wait) {
-  const reason = element("p", "", wait.reason);
-  const call = element("pre", "", wait.call.name + " " + asText(wait.call.input));
+  const reason = element("p", "", spelt(wait.reason));
+  const call = element("pre", "", spelt(wait.call.name + " " + asText(wait.call.input), HIDDEN));
   const card = element("section", "wait", reason, call);
   card.setAttribute("aria-label", "Waiting for an answer: " + wait.call.name);
   const buttons = [];
@@ -245,10 +269,12 @@ async function answerWith(id, text) {
 // ── Sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function drawList() {
-  const found = await client.sessions.list({ order: "activity", max: 100 }).catch(() => undefined);
+  const found = await client.sessions.list({ order: "activity", max: 100 }).catch((error) => {
+    if (error.status === 401) failed(error); // Without a session nothing else asks the server.
+  });
   if (found === undefined) return;
   const rows = found.filter(({ parentId }) => parentId === undefined).map(({ id, label, lastWords, state }) => {
-    const link = element("a", "", label ?? lastWords ?? id);
+    const link = element("a", "", spelt(label ?? lastWords ?? id));
     link.href = "#" + encodeURIComponent(id);
     link.title = id;
     if (id === session) link.setAttribute("aria-current", "page");
@@ -268,12 +294,14 @@ async function drawLast(id) {
 
 function noteEnds(now, id) {
   if (id !== session) return;
-  view = now;
+  const hasEnded = now.turns.some(({ kind }) => kind === "ended");
+  // The messages of a turn that has ended come with the next view. Until then what it has shown stays.
+  if (!hasEnded || !now.isBehind) view = now;
   for (const turn of now.turns) {
     if (turn.kind === "running") last = undefined;
     else last = turn.outcome.kind === "failed" || turn.outcome.kind === "stopped" ? turn.outcome.reason : undefined;
   }
-  if (now.turns.some(({ kind }) => kind === "ended")) void drawList();
+  if (hasEnded) void drawList();
   draw();
 }
 

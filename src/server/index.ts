@@ -1,4 +1,4 @@
-// The door over HTTP: `bowline/server`. Requests go to the runtime, and events come back as server-sent events.
+// The entry `bowline/server`. It turns HTTP requests into calls of the runtime, and events into server-sent events.
 import { Hono } from "hono";
 import { isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";

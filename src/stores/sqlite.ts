@@ -15,7 +15,7 @@ import { LEASE_MS, type Store } from "./store.ts";
 export type { CheckOptions, Database, Durability, Finding, SweepOptions, Swept, Vacuumed, VacuumOptions };
 
 export interface SqliteOptions {
-  /** What a power cut may lose. Default: `power`. A killed process loses nothing at any setting. */
+  /** Which writes survive a power cut. `power` (default): all acknowledged ones. Every setting survives a killed process. */
   readonly durability?: Durability | undefined;
   /**
    * How long a call waits for another process that writes, before it throws `store.locked`. Default: 5 s. Writes of a

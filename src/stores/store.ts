@@ -1019,7 +1019,7 @@ export interface Store {
     load(id: JobId): Awaitable<StoredJob | undefined>;
     /** Returns the events after number `after`, in order; empty if the job does not exist. */
     events(id: JobId, after: number): Awaitable<readonly StoredJobEvent[]>;
-    /** Returns jobs in the order of their start. Empty after a job that no longer exists. */
+    /** Returns jobs in the order of their start: none if `after` names a job that no longer exists. */
     list(page: JobsPage): Awaitable<readonly StoredJob[]>;
     /** Returns how many jobs of a session are not over. */
     count(session: SessionId): Awaitable<number>;
@@ -1103,8 +1103,8 @@ export interface Store {
       moved?: MovedTrigger,
     ): Awaitable<OccurAnswer>;
     /**
-     * Returns occurrences, newest first: all, those of one source, or those before the id `before`; empty if that no
-     * longer exists.
+     * Returns occurrences, newest first. `source` selects those of one source, `before` older ones: none if the occurrence
+     * `before` no longer exists.
      */
     occurrences(page: {
       readonly source?: string;

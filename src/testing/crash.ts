@@ -111,7 +111,7 @@ export async function crashTest(scenarios: URL | readonly URL[], options: CrashO
 class Kit {
   readonly #folder: string;
   readonly #options: CrashOptions;
-  /** Prefix of the names of its trials in a place, which other kits may share. */
+  /** The name of each trial begins with it, because other kits may use the same database. */
   readonly #name = `crash_${randomUUID().slice(-12)}`;
   readonly #violations: Violation[] = [];
   #stages = 0;

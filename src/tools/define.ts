@@ -56,7 +56,7 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
   };
 }
 
-/** A schema that cannot describe itself checks what the tool returns, and nothing that is given later. */
+/** A schema without a JSON form checks only the value that the tool returns, not the later answer to a wait. */
 function outputOf(output: unknown): { readonly outputSchema?: JsonObject } {
   try {
     const found = toJson(documentOf(output, "output"));

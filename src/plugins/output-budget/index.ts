@@ -10,7 +10,7 @@ export interface OutputBudgetOptions {
   readonly linesMax?: number | undefined;
   /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | { readonly [tool: string]: Keep } | undefined;
-  /** The most texts and attachments of one result that are shown; the rest is named in one line. Default 32. */
+  /** How many texts and attachments of one result are shown. One line names the others. Default 32. */
   readonly partsMax?: number | undefined;
   /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
   readonly keptMax?: number | undefined;

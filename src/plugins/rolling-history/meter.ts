@@ -19,7 +19,7 @@ export class Meter {
   #around: number | undefined;
   #frame: string | null = null;
   #sent: number | undefined;
-  /** Tokens by which the last estimate fell short of the report. */
+  /** Input tokens that the provider reported minus those estimated: negative if the estimate was too high. */
   #error: number | undefined;
 
   /** Measures a request: `request` is what it was before pruning, `sent` what it is after. */

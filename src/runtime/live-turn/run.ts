@@ -94,7 +94,7 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
           const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
           if (isResting && opened.left !== undefined) {
-            // Do not fold an answer: its tool would run here, and the next model call would fail the turn.
+            // This process lacks the model: an answer would run its tool here, and then the model call would fail the turn.
             if (isLeft(live, opened) && (await parkTurn(live, false))) return;
             if (!(await isCancelled(session, opened))) throw opened.left;
             opened.left = undefined;

@@ -330,7 +330,7 @@ interface Ran {
   readonly config: ConfigPatch | undefined;
 }
 
-/** Runs the operation; its state changes stay pending until the change is stored. */
+/** Runs the operation. The new plugin state stays in memory until the store accepts the write. */
 async function runOn(
   session: LiveSession,
   owned: OwnedOperation,

@@ -28,7 +28,7 @@ async function openTurn({ core, id, opening }: LiveSession, forOperation?: true)
       };
 }
 
-// ── Turns that handles here wait for ────────────────────────────────────────────────────────────────────────────────
+// ── Remote turns: handles in this process wait for them ─────────────────────────────────────────────────────────────
 
 /**
  * Opens or resumes the next turn. Returns undefined, and waiting inputs stay, if this process runs no turns or the

@@ -29,7 +29,7 @@ export class TurnTelemetry {
   readonly #turn: TurnSpan;
   #round: RoundSpan | undefined;
   readonly #waits = new Map<EffectName, WaitSpan>();
-  /** Calls that run, by their place. */
+  /** The spans of running calls, by effect. */
   readonly #calls = new Map<EffectName, ToolSpan | CellSpan>();
 
   constructor(hub: TelemetryHub, live: LiveTurn) {

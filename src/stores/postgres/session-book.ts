@@ -155,7 +155,7 @@ export class SessionBook implements SessionNames {
     if (book.waiting !== undefined) book.waiting += by;
   }
 
-  /** Prepares for a statement that updates `waiting` itself: the collected count is sent first. */
+  /** Sends the collected counts, because the next statement of the caller changes `waiting` itself. */
   uncounted(): void {
     this.flush();
     for (const book of this.#books.values()) book.waiting = undefined;

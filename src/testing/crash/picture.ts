@@ -250,7 +250,7 @@ function usageIn({ usage, ledger }: StoredSession): Json {
   };
 }
 
-/** Removes node ids: they contain the turn's id, and the position of a message identifies it too. */
+/** Removes node ids: they contain the id of the turn, which differs between runs. The position identifies a message. */
 function withoutIds(outcome: Json): Json {
   if (!isObject(outcome) || !isObject(outcome.message)) return outcome;
   const { id: _, ...message } = outcome.message;

@@ -92,7 +92,7 @@ export const liveLaws: readonly StoreLaw[] = [
     const next = await take(store);
     assert.equal(await live.show(lease, more("late")), undefined);
     assert.equal(await live.show(lease, first("late")), undefined);
-    assert.equal(await read(live), "old"); // It belongs to the same turn until the next one has a preview.
+    assert.equal(await read(live), "old"); // The preview of the old run stays until the new run shows one.
     const [n] = await shown(live, next, first("new"));
     assert.equal(await read(live), "new");
     assert.equal(await live.show({ ...next, turnId: turnId("never") }, more("x")), undefined);

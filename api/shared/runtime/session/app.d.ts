@@ -32,7 +32,7 @@ interface AppSessions {
   /** Follows a turn of any session before, while or after it runs. `result()` throws `turn.unknown`. */
   follow(turnId: string): Turn;
   /**
-   * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with an
+   * Creates a session as plugins do, without opening it: fresh, a child or a fork of the session `from`, with
    * permissions, plugin states and a first input. Throws `session.exists` unless `ifExists` is `take`.
    */
   create(request?: AppSessionRequest): Promise<CreatedSession>;
