@@ -24,7 +24,7 @@ export default defineConfig({
       groups: [
         { name: "authoring", test: /src\/kernel\/(?:directive|extension|point)\.ts$/ },
         { name: "turn", test: /src\/turn\/(?:effect|state|step|move|cell|work|log|retry)\.ts$/ },
-        { name: "words", test: /src\/model\/(?:pairing|request|scope|wait)\.ts$/ },
+        { name: "words", test: /src\/model\/(?:awaitable|ids|known|message|pairing|request|scope|wait)\.ts$/ },
       ],
     },
   },

@@ -189,7 +189,7 @@ describe.concurrent("bowline show", () => {
     expect(text).toMatch(/\n tool search \{"q":"日本語.*… -> \{"found":\["日.*… \d+ ms /);
     expect(text).toMatch(/\n tool broken \{\} -> failed: It is \\u\{1b\}\[31mred.*… \d+ ms /);
     expect(text).toMatch(
-      /\nround 2\n(?: hooks.*\n)* model (?:scripted\/)?test overloaded: too busy .*\n model scripted\/test attempt 2 /,
+      /\nround 2\n(?: hooks.*\n)* model (?:scripted\/)?test overloaded: too busy .*\n model (?:scripted\/)?test attempt 2 /,
     );
   });
 
