@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { defineConfig } from "tsdown";
 import { buildEntries } from "./scripts/entries.mjs";
 import { plainPrivates } from "./scripts/plain-privates.mjs";
+import { buildStudio } from "./scripts/studio.mjs";
 
 export default defineConfig({
   entry: buildEntries,
@@ -28,6 +30,7 @@ export default defineConfig({
       ],
     },
   },
+  hooks: { "build:done": ({ options }) => buildStudio(join(options.outDir, "studio")) },
   dts: true,
   checks: { bundlerTimings: false }, // A renaming of private names is most of what plugins do here.
   logLevel: "warn",

@@ -22,6 +22,7 @@ const quick = [
     types: () => node(["node_modules/typescript/bin/tsc", "--noEmit"]),
     "types, as most projects check theirs": () =>
       node(["node_modules/typescript/bin/tsc", "-p", "tsconfig.plain.json"]),
+    "types of the studio": () => node(["node_modules/typescript/bin/tsc", "-p", "src/studio", "--noEmit"]),
     build: () => node(["node_modules/tsdown/dist/run.mjs"]),
     "public surface": () => node(["scripts/api.mjs"]),
   },

@@ -8,7 +8,18 @@ import { type Retrying, retrying, TRIES } from "./retry.ts";
 import type { JsonRoute, RequestOptions } from "./routes.ts";
 import { Shown } from "./shown.ts";
 
-export type { Accepted, Api, InputBody, NewSessionBody, Problem, PublicWait } from "../server/api.ts";
+export type {
+  Accepted,
+  Api,
+  InputBody,
+  InstalledPlugin,
+  NewSessionBody,
+  Problem,
+  PublicWait,
+  Status,
+  UsageReport,
+  UsageRow,
+} from "../server/api.ts";
 export {
   type ClientCall,
   type ClientInput,

@@ -3,13 +3,14 @@ import type { Comparison, Node } from "../graph/history.ts";
 import type { CreatedSession, SavedStates } from "../kernel/created.ts";
 import type { OperationDefinition } from "../kernel/operation.ts";
 import type { SessionConfig } from "../model/config.ts";
-import type { JobRecord } from "../model/job.ts";
+import type { JobEvent, JobRecord } from "../model/job.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Attachment, TextPart } from "../model/message.ts";
 import type { CancelAnswer } from "../model/outcome.ts";
 import type { ToolListing } from "../model/tool.ts";
 import type { Occurrence, Subscription } from "../model/trigger.ts";
 import type { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.ts";
+import type { Usage } from "../model/usage.ts";
 import type { TurnsPage } from "../runtime/records/turns.ts";
 import type { TreeUsage } from "../runtime/session/app.ts";
 import type { SessionDetails } from "../runtime/session/closed.ts";
@@ -55,12 +56,91 @@ export interface Health {
   readonly version: string;
 }
 
+/** What turns have spent, in steps of time. */
+export interface UsageReport {
+  readonly since: number;
+  readonly until: number;
+  /** The length of a step: an hour, or a day when the time is longer than three days. */
+  readonly stepMs: number;
+  /** A row for each step and model with turns. */
+  readonly rows: readonly UsageRow[];
+  /** The sessions that spent the most: at most 20. */
+  readonly sessions: readonly (Spending & { readonly id: string; readonly label?: string })[];
+  /** Tool calls of turns whose journal is kept: of the latest `toolTurns` turns. */
+  readonly tools: readonly {
+    readonly name: string;
+    readonly calls: number;
+    readonly failed: number;
+    readonly ms: number;
+  }[];
+  readonly toolTurns: number;
+  /** There are more turns than one report reads: older ones are left out. */
+  readonly isPartial: boolean;
+}
+interface Spending {
+  readonly turns: number;
+  readonly usage: Usage;
+  /** Omitted if a price is unknown. */
+  readonly cost?: number;
+}
+export interface UsageRow extends Spending {
+  /** The beginning of the step. */
+  readonly at: number;
+  readonly model: string;
+  /** Turns that failed or were stopped. */
+  readonly failed: number;
+}
+
+/** A plugin of a session, and what it adds. */
+export interface InstalledPlugin {
+  readonly id: string;
+  readonly version?: string;
+  readonly hooks: readonly string[];
+  readonly tools: readonly string[];
+  readonly operations: readonly OperationDefinition[];
+  /** The events that it declares. */
+  readonly events: readonly string[];
+  readonly monitors: readonly string[];
+  readonly hasState: boolean;
+}
+
+/** How the runtime and its store are. Numbers stop at 1,000. */
+export interface Status {
+  readonly version: string;
+  /** The time of the server. */
+  readonly now: number;
+  /** When this process began to serve. */
+  readonly since: number;
+  readonly store: string;
+  readonly turns: { readonly [S in "queued" | "running" | "waiting" | "interrupted"]: number };
+  readonly waits: number;
+  readonly jobs: number;
+  /** When the oldest queued input was accepted: how far behind the workers are. */
+  readonly oldestQueuedAt?: number;
+  /** Processes that run turns or jobs now. */
+  readonly workers: readonly {
+    readonly name: string;
+    readonly turns: number;
+    readonly jobs: number;
+    /** When its earliest lease ends unless it is renewed. */
+    readonly until?: number;
+  }[];
+}
+
 type Page = { readonly after?: string; readonly max?: number };
 type Reason = { readonly reason?: string };
 
 /** What each route takes besides the parameters of its path, and what it answers. */
 export interface Api {
-  listSessions: { query: SessionsPage; output: readonly SessionSummary[] };
+  listSessions: {
+    query: SessionsPage & {
+      /** Words in the id, label, owner, a tag or the last words. */
+      readonly search?: string | undefined;
+      /** Only sessions without a parent. */
+      readonly isRoot?: boolean | undefined;
+    };
+    output: readonly SessionSummary[];
+  };
   createSession: { body: NewSessionBody; output: CreatedSession };
   getSession: { output: SessionDetails };
   findSession: { output: SessionSummary };
@@ -75,6 +155,7 @@ export interface Api {
     body: { readonly kind: "query" | "command" | "task"; readonly input?: Json; readonly id?: string };
     output: Receipt<Json>;
   };
+  sessionPlugins: { output: readonly InstalledPlugin[] };
   compareSessions: { output: Comparison };
   forkSession: {
     body: { readonly at?: string; readonly before?: string; readonly id?: string; readonly label?: string };
@@ -103,9 +184,13 @@ export interface Api {
     output: readonly JobRecord[];
   };
   getJob: { output: JobRecord };
+  jobEvents: { output: readonly JobEvent[] };
   cancelJob: { body: Reason; output: JobRecord };
   signalJob: { body: { readonly payload?: Json; readonly key?: string }; output: null };
   listTriggers: { query: { readonly session?: string }; output: readonly Subscription[] };
+  runTrigger: { output: Occurrence };
+  setTrigger: { body: { readonly isEnabled: boolean }; output: Subscription };
+  removeTrigger: { output: null };
   listOccurrences: {
     query: { readonly event?: string; readonly before?: string; readonly max?: number };
     output: readonly Occurrence[];
@@ -114,6 +199,15 @@ export interface Api {
   events: {
     query: { readonly after?: string; readonly owner?: string; readonly tag?: string };
     output: "events";
+  };
+  usage: {
+    query: { readonly since?: number; readonly until?: number; readonly owner?: string };
+    output: UsageReport;
+  };
+  status: { output: Status };
+  check: {
+    body: { readonly deep?: boolean };
+    output: { readonly findings: readonly { readonly item: string; readonly problem: string }[]; readonly ms: number };
   };
   health: { output: Health };
   openapi: { output: JsonObject };

@@ -36,12 +36,15 @@ type Answer<N extends RouteName> = OutputOf<N> extends "events" | "bytes" ? Resp
 type Handlers = { readonly [N in RouteName]: (context: Context<N>) => Answer<N> | Promise<Answer<N>> };
 
 const LIST_MAX = 200;
+const unfinished = (): never => {
+  throw new Error("Not built yet.");
+};
 
 export const HANDLERS: Handlers = {
   health: () => ({ ok: true, version }),
   openapi: () => openapi,
 
-  listSessions: ({ runtime, caller, query }) =>
+  listSessions: ({ runtime, caller, query: { search: _search, isRoot: _isRoot, ...query } }) =>
     runtime.sessions.list({ max: LIST_MAX, ...query, ...ownedBy(caller, query.owner) }),
   createSession: async ({ runtime, caller, body }) => {
     if (body.from !== undefined) await caller.requireSession(body.from, "send");
@@ -73,6 +76,14 @@ export const HANDLERS: Handlers = {
         options,
       )) as OutputOf<"invokeOperation">;
     }),
+  sessionPlugins: () => unfinished(),
+  jobEvents: () => unfinished(),
+  runTrigger: () => unfinished(),
+  setTrigger: () => unfinished(),
+  removeTrigger: () => unfinished(),
+  usage: () => unfinished(),
+  status: () => unfinished(),
+  check: () => unfinished(),
   compareSessions: async ({ runtime, caller, id, path }) => {
     const other = path.other as string;
     await caller.requireSession(other, "read");

@@ -1,5 +1,5 @@
 // The entry `bowline/server`. It turns HTTP requests into calls of the runtime, and events into server-sent events.
-import { Hono } from "hono";
+import { Hono, type Context as HonoContext } from "hono";
 import { isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -14,11 +14,12 @@ import { login, principalOf, requireSameSite, SAFE_HEADERS } from "./guard.ts";
 import { type Context, HANDLERS } from "./handlers.ts";
 import { type Answered, type Listening, type ListenOptions, listen } from "./listen.ts";
 import { openapi } from "./openapi.ts";
-import { checkedOptions, type ServerOptions } from "./options.ts";
+import { checkedOptions, type Page, type ServerOptions } from "./options.ts";
 import { problemAnswer } from "./problem.ts";
 import { Rates } from "./rates.ts";
 import { BASE, COUNT_MAX, ROUTES, type Route } from "./routes.ts";
 import { Streams } from "./streams.ts";
+import { STUDIO, studioPage } from "./studio.ts";
 
 export type { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait } from "./api.ts";
 export type { Listening, ListenOptions } from "./listen.ts";
@@ -41,7 +42,7 @@ export interface Server {
 /** Makes a server for a runtime. The runtime stays open when the server is closed. */
 export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   const checked = checkedOptions(options);
-  const { limits, webhooks = {}, page = {}, onError } = checked;
+  const { limits, webhooks = {}, page = {}, studio = false, onError } = checked;
   const owners = new Owners(runtime);
   const uploads = new Uploads();
   const streams = new Streams(limits);
@@ -49,8 +50,18 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   const app = new Hono();
 
   app.get("/login", ({ req }) => login(req.raw, checked));
-  for (const [path, { type, body }] of Object.entries(page))
-    app.get(path, () => new Response(body as string, { headers: { "content-type": type } }));
+  const file = ({ type, body }: Page[`/${string}`]): Response =>
+    new Response(body as string, { headers: { "content-type": type } });
+  for (const [path, each] of Object.entries(page)) app.get(path, () => file(each));
+  if (studio) {
+    const found = async ({ req, notFound }: HonoContext): Promise<Response> => {
+      const each = (await studioPage())[req.path as `/${string}`];
+      return each === undefined ? notFound() : file(each);
+    };
+    app.get(`${STUDIO}*`, found);
+    app.get(STUDIO.slice(0, -1), ({ redirect }) => redirect(STUDIO));
+    if (page["/"] === undefined) app.get("/", ({ redirect }) => redirect(STUDIO));
+  }
   const hooks = new Map(Object.entries(webhooks).map(([name, each]) => [name, runtime.triggers.webhook(each)]));
   app.post(
     "/webhooks/:name",

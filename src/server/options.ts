@@ -28,6 +28,8 @@ export interface ServerOptions {
   readonly webhooks?: { readonly [name: string]: WebhookOptions<never> } | undefined;
   /** Files for a browser at the root, such as the chat page of `bowline serve`. */
   readonly page?: Page | undefined;
+  /** Mounts the studio at `/studio/`. Default: false. */
+  readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
   /** Receives what a request could not be answered for. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
@@ -66,7 +68,7 @@ export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
 
 const KNOWN: Known<ServerOptions> = {
   ...{ token: true, authorize: true, hosts: true, origins: true, webhooks: true, page: true, limits: true },
-  onError: true,
+  ...{ studio: true, onError: true },
 };
 const KNOWN_LIMITS: Known<ServerLimits> = {
   ...{ bodyBytes: true, blobBytes: true, streams: true, streamsInAll: true, writesPerMinute: true },
@@ -89,6 +91,7 @@ export function checkedOptions(options: ServerOptions): ServerOptions & { readon
   for (const [name, list] of Object.entries({ hosts, origins }))
     if (list !== undefined && !(Array.isArray(list) && list.every((each) => typeof each === "string" && each !== "")))
       invalid(name, "it must be a list of texts");
+  if (!["boolean", "undefined"].includes(typeof options.studio)) invalid("studio", "it must be true or false");
   if (!isObject(limits)) return invalid("limits", "it must be an object");
   requireKnown("serve: limits", limits, KNOWN_LIMITS);
   for (const [name, limit] of Object.entries(limits))

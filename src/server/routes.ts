@@ -51,6 +51,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     summary: "Lists sessions.",
     query: {
       ...{ owner: "text", tag: "text", state: "text", parent: "text", origin: "text", order: "text", before: "text" },
+      ...{ search: "text", isRoot: "flag" },
       ...page,
     },
     errors: ["cursor.unknown"],
@@ -147,6 +148,13 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     summary: "Runs an operation of a plugin.",
     body: object({ kind: { enum: ["query", "command", "task"] }, input: anything, id: text }, ["kind"]),
     errors: ["operation.unknown", "operation.input", "operation.failed"],
+  },
+  sessionPlugins: {
+    method: "GET",
+    path: "/sessions/{id}/plugins",
+    of: "session",
+    action: "read",
+    summary: "Lists the plugins of a session, and what each adds.",
   },
   compareSessions: {
     method: "GET",
@@ -332,6 +340,13 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     query: { session: "text", isLive: "flag", ...page },
   },
   getJob: { method: "GET", path: "/jobs/{id}", of: "job", action: "read", summary: "Reads a job." },
+  jobEvents: {
+    method: "GET",
+    path: "/jobs/{id}/events",
+    of: "job",
+    action: "read",
+    summary: "Reads what happened to a job.",
+  },
   cancelJob: {
     method: "POST",
     path: "/jobs/{id}/cancel",
@@ -357,6 +372,32 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     summary: "Lists subscriptions to events and schedules.",
     query: { session: "text" },
   },
+  runTrigger: {
+    method: "POST",
+    path: "/sessions/{id}/triggers/{trigger}/run",
+    of: "session",
+    action: "manage",
+    summary: "Starts the work of a schedule now.",
+    errors: ["trigger.missing"],
+  },
+  setTrigger: {
+    method: "PATCH",
+    path: "/sessions/{id}/triggers/{trigger}",
+    of: "session",
+    action: "manage",
+    summary: "Enables or disables a subscription.",
+    body: object({ isEnabled: { type: "boolean" } }, ["isEnabled"]),
+    errors: ["trigger.missing"],
+  },
+  removeTrigger: {
+    method: "DELETE",
+    path: "/sessions/{id}/triggers/{trigger}",
+    of: "session",
+    action: "manage",
+    summary: "Removes a subscription. Work that it started continues.",
+    status: 204,
+    errors: ["trigger.missing"],
+  },
   listOccurrences: {
     method: "GET",
     path: "/occurrences",
@@ -375,6 +416,26 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
   },
 
   // ── Everything ──────────────────────────────────────────────────────────────────────────────────────────────────
+  usage: {
+    method: "GET",
+    path: "/usage",
+    action: "read",
+    summary: "Adds up what turns have spent, by time, model, session and tool.",
+    query: { since: "time", until: "time", owner: "text" },
+  },
+  status: {
+    method: "GET",
+    path: "/status",
+    action: "manage",
+    summary: "Reads how the store and the workers are. Only for callers without an owner.",
+  },
+  check: {
+    method: "POST",
+    path: "/check",
+    action: "manage",
+    summary: "Looks for damage in the store, as `bowline doctor` does. Only for callers without an owner.",
+    body: object({ deep: { type: "boolean" } }),
+  },
   events: {
     method: "GET",
     path: "/events",

@@ -1,0 +1,34 @@
+// Bundles the studio into `dist/studio`: one script and one style. The build runs it, and so does a server that runs from
+// the sources.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const STYLES = [
+  "node_modules/uplot/dist/uPlot.min.css",
+  ...["tokens", "base", "parts", "session", "turn", "work"].map((name) => `src/studio/style/${name}.css`),
+];
+
+/** Writes `studio.js` and `studio.css` into a folder. */
+export async function buildStudio(folder = join(root, "dist/studio")) {
+  const bundle = await rolldown({
+    cwd: root,
+    input: "src/studio/main.tsx",
+    platform: "browser",
+    resolve: { alias: { "bowline/client": join(root, "src/client/index.ts") } },
+    transform: { target: "es2022", jsx: { runtime: "automatic", importSource: "preact" } },
+    tsconfig: false,
+    logLevel: "warn",
+  });
+  try {
+    await bundle.write({ dir: folder, entryFileNames: "studio.js", format: "esm", minify: true, codeSplitting: false });
+  } finally {
+    await bundle.close();
+  }
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "studio.css"), STYLES.map((file) => readFileSync(join(root, file), "utf8")).join("\n"));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildStudio();
