@@ -122,19 +122,21 @@ import { memory } from "${BOWLINE}/stores/memory";
 import { calls, says, scripted } from "${BOWLINE}/testing";
 import agent, { notes } from "./agent.ts";
 
-test("the agent keeps a note, which a later turn can read", async () => {
+test("the agent keeps a note, which a later turn can read", async (t) => {
   // The model is a script: it needs no key and no network.
   const model = scripted(calls("notes_add", { text: "the milk" }), says("Noted."), calls("notes_list"), says("The milk."));
-  await using runtime = await agent({ store: memory(), model });
+  const runtime = await agent({ store: memory(), model });
+  t.after(() => runtime.close());
   const session = await runtime.session();
   assert.equal(await session.turn("Remember the milk.").text(), "Noted.");
   assert.deepEqual(await session.query(notes, "all"), [{ number: 1, text: "the milk" }]);
   assert.equal(await session.turn("What do you remember?").text(), "The milk.");
 });
 
-test("the clock takes time zones", async () => {
+test("the clock takes time zones", async (t) => {
   const model = scripted(calls("clock", { timeZone: "Asia/Tokyo" }), says("It is late."));
-  await using runtime = await agent({ store: memory(), model });
+  const runtime = await agent({ store: memory(), model });
+  t.after(() => runtime.close());
   const turn = (await runtime.session()).turn("What time is it in Tokyo?");
   const results: string[] = [];
   for await (const event of turn) if (event.kind === "toolEnded") results.push(event.status);

@@ -1,4 +1,5 @@
-// Streams of the client over real connections: deltas, proxies that cut, silence, aborts.
+// Streams of the client over real connections: deltas, proxies that cut, silence, aborts. They run side by side, because they
+// wait for most of their time.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { SessionEvent } from "bowline";
@@ -38,7 +39,7 @@ const slowly = (words: readonly string[], ms = 2) => ({
   },
 });
 
-test("E2 E5 send, follow and view give what the session has", async () => {
+test.concurrent("E2 E5 send, follow and view give what the session has", async () => {
   await using server = await served(await running({ model: slowly(ODD, 30) }));
   const { client, runtime } = server;
   await client.sessions.create({ id: "s" });
@@ -54,7 +55,7 @@ test("E2 E5 send, follow and view give what the session has", async () => {
   expect(view).toEqual(fold(undefined, json(read)));
 });
 
-test("E2 E5 a turn that has ended is followed too: its end comes, and the stream ends", async () => {
+test.concurrent("E2 E5 a turn that has ended is followed too: its end comes, and the stream ends", async () => {
   await using server = await served(await running({ model: scripted(says("Hi.")) }));
   await server.client.sessions.create({ id: "s" });
   const { turnId } = await server.client.send("s", "Hi");
@@ -63,7 +64,7 @@ test("E2 E5 a turn that has ended is followed too: its end comes, and the stream
   expect(again.at(-1)).toEqual(first.at(-1));
 });
 
-test("E2 E5 the stream of a session has all that observe has, deltas joined", async () => {
+test.concurrent("E2 E5 the stream of a session has all that observe has, deltas joined", async () => {
   const moment = () => passed(3);
   await using server = await served(await running(world(moment)));
   const { client, runtime } = server;
@@ -86,7 +87,7 @@ test("E2 E5 the stream of a session has all that observe has, deltas joined", as
   expect((await within(view)).at(-1)?.read).toEqual(json(await session.read()));
 });
 
-test("E2 E5 the facts of all sessions come in one order, with the cursors to continue from", async () => {
+test.concurrent("E2 E5 the facts of all sessions come in one order, with the cursors to continue from", async () => {
   await using server = await served(await running({ model: scripted(says("A"), says("B"), says("C")) }));
   const { client } = server;
   for (const id of ["a", "b"]) await client.sessions.create({ id, tags: [id] });
@@ -103,7 +104,7 @@ test("E2 E5 the facts of all sessions come in one order, with the cursors to con
 
 // ── Connections that break ──────────────────────────────────────────────────────────────────────────────────────────
 
-test.each([37, 701, 2_503, 9_001])("E2 E5 cut every %d bytes: each fact and each delta comes once", async (bytes) => {
+test.concurrent.each([37, 701, 2_503, 9_001])("E2 E5 cut every %d bytes: each fact and each delta comes once", async (bytes) => {
   await using server = await served(await running({ model: slowly(WORDS, 6) }));
   await using proxy = await startProxy(server.url);
   const client = server.clientOf({ url: proxy.url(server.url) });
@@ -137,7 +138,7 @@ test.each([37, 701, 2_503, 9_001])("E2 E5 cut every %d bytes: each fact and each
   expect(view.at(-1)?.read).toEqual(json(await server.client.read("ünï/日本?#")));
 });
 
-test("E2 E5 a turn that ends while the client is away after a wait is still told to its end", async () => {
+test.concurrent("E2 E5 a turn that ends while the client is away after a wait is still told to its end", async () => {
   await using server = await served(await running(world(async () => {})));
   const { runtime } = server;
   await using proxy = await startProxy(server.url);
@@ -160,7 +161,7 @@ test("E2 E5 a turn that ends while the client is away after a wait is still told
   expect(new Set(cursorsIn(events)).size).toBe(cursorsIn(events).length);
 });
 
-test("E2 E5 a connection that has become silent is replaced", async () => {
+test.concurrent("E2 E5 a connection that has become silent is replaced", async () => {
   await using server = await served(await running({ model: slowly(["One ", "two ", "three ", "four."], 400) }));
   await using proxy = await startProxy(server.url);
   const client = server.clientOf({ url: proxy.url(server.url), silentMs: 500 });
@@ -172,7 +173,7 @@ test("E2 E5 a connection that has become silent is replaced", async () => {
   expect(shown(await within(events))).toBe("One two three four.");
 });
 
-test("E2 E5 a lost answer: the input is sent again with the same key, and accepted once", async () => {
+test.concurrent("E2 E5 a lost answer: the input is sent again with the same key, and accepted once", async () => {
   await using server = await served(await running());
   await using proxy = await startProxy(server.url);
   const client = server.clientOf({ url: proxy.url(server.url) });
@@ -188,7 +189,7 @@ test("E2 E5 a lost answer: the input is sent again with the same key, and accept
   expect(messages.filter(({ role }) => role === "user")).toHaveLength(3);
 });
 
-test("E2 E5 a server that closes ends its streams; the client continues with the server that takes its port", async () => {
+test.concurrent("E2 E5 a server that closes ends its streams; the client continues with the server that takes its port", async () => {
   const runtime = await running({ model: slowly(WORDS, 10) });
   const first = await served(runtime);
   const { client } = first;
@@ -207,7 +208,7 @@ test("E2 E5 a server that closes ends its streams; the client continues with the
 
 // ── Refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test("E2 E5 a stream that was never open ends with the error: a wrong URL, a wrong token, an unknown session or turn", async () => {
+test.concurrent("E2 E5 a stream that was never open ends with the error: a wrong URL, a wrong token, an unknown session or turn", async () => {
   await using server = await served();
   const ends = (options: Parameters<typeof server.clientOf>[0], count = 4) => {
     const client = server.clientOf(options);
@@ -221,7 +222,7 @@ test("E2 E5 a stream that was never open ends with the error: a wrong URL, a wro
   expect(await within(ends({}, 3))).toEqual(["session.unknown", "session.unknown", "turn.unknown"]);
 });
 
-test("E2 E5 a stream waits as long as a busy server asks", async () => {
+test.concurrent("E2 E5 a stream waits as long as a busy server asks", async () => {
   await using server = await served(undefined, { limits: { streams: 1 } });
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -241,7 +242,7 @@ test("E2 E5 a stream waits as long as a busy server asks", async () => {
   expect((await within(events)).map(({ kind }) => kind)).toContain("accepted");
 });
 
-test("E2 E5 a session that is deleted ends its streams with the reason", async () => {
+test.concurrent("E2 E5 a session that is deleted ends its streams with the reason", async () => {
   await using server = await served();
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -254,7 +255,7 @@ test("E2 E5 a session that is deleted ends its streams with the reason", async (
   );
 });
 
-test("E2 E5 an abort ends every stream without an error and closes its connection", async () => {
+test.concurrent("E2 E5 an abort ends every stream without an error and closes its connection", async () => {
   await using server = await served();
   await using proxy = await startProxy(server.url);
   const client = server.clientOf({ url: proxy.url(server.url) });
@@ -272,7 +273,7 @@ test("E2 E5 an abort ends every stream without an error and closes its connectio
   await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
 });
 
-test("E2 E5 leaving the loop closes the connection", async () => {
+test.concurrent("E2 E5 leaving the loop closes the connection", async () => {
   await using server = await served(await running({ model: slowly(WORDS, 30) }), { limits: { streams: 1 } });
   const { client } = server;
   await client.sessions.create({ id: "s" });
@@ -310,7 +311,7 @@ const preview = (delta: string, n: number) =>
 const fact = (cursor: string) =>
   `id: ${cursor}\ndata: ${JSON.stringify({ fact: true, sessionId: "s", cursor, kind: "accepted", inputId: cursor })}\n\n`;
 
-test.each([1, 2, 3, 7, 1_000])(
+test.concurrent.each([1, 2, 3, 7, 1_000])(
   "E2 frames in pieces of %d bytes, with CRLF, comments and unknown fields",
   async (step) => {
     const odd = "👩🏽‍🚀\u2028日本";
@@ -336,7 +337,7 @@ test.each([1, 2, 3, 7, 1_000])(
   },
 );
 
-test("E2 E5 a gap: the view that the server leaves out is read, and the previews that follow count", async () => {
+test.concurrent("E2 E5 a gap: the view that the server leaves out is read, and the previews that follow count", async () => {
   await using server = await served(await running({ model: slowly(["x"]) }));
   const { client } = server;
   await client.sessions.create({ id: "s" });

@@ -33,7 +33,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["effect-before-flush", "code-parallel", { trials: killsBetween(25, 27) }, "early"],
   ["code-delivered-by-arrival", "code-parallel", { kills: 6 }, "different"],
   ["code-two-per-drain", "code-parallel", { kills: 6 }, "different"],
-  ["code-image-after-commit", "code-cancel", { trials: killsBetween(21, 23) }, "different"],
+  ["code-image-after-commit", "code-cancel", { trials: killsBetween(22, 27) }, "different"],
   ["code-given-forgotten", "code-mode", { kills: 3 }, "different"],
   ["state-not-folded", "code-turns", { kills: 5 }, "different"],
 ];

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { folder } from "../cli/program.ts";
+import { builtArgv } from "../kit/built.ts";
 import { freePort } from "../kit/programs.ts";
 import {
   addressIn,
@@ -187,6 +188,34 @@ describeBrowser("the chat page in Chromium", () => {
     await page.getByRole("link", { name: "<script>hacked" }).first().waitFor();
     expect(await page.locator("#talk, #list").locator("script, img, b").count()).toBe(0);
     expect(await page.evaluate("'hacked' in globalThis")).toBe(false);
+  });
+});
+
+describeBrowser("the chat page of an example in Chromium", () => {
+  test("E2 examples/chat-page.ts, 60 lines, streams an answer and shows it again after a reload", async () => {
+    const child = spawn(process.execPath, [...(await builtArgv()), "examples/chat-page.ts"], {
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "BOWLINE_QUICK")),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    try {
+      const [printed] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+      await using ann = await person();
+      const page = await ann.tab(printed.replace("Open ", "").trim());
+      await page.getByLabel("Message").fill("Hello");
+      await page.keyboard.press("Enter");
+      const lines = page.locator("#talk p");
+      await lines.nth(1).waitFor();
+      await expect.poll(() => lines.nth(1).textContent()).toMatch(/^assistant: \S/);
+      const shown = await lines.allTextContents();
+      await page.reload();
+      await lines.nth(1).waitFor();
+      expect(await lines.allTextContents()).toEqual(shown);
+      expectComplaints(/status of 404/); // The icon that a browser asks for.
+    } finally {
+      child.kill("SIGTERM");
+      await ended;
+    }
   });
 });
 
