@@ -64,9 +64,9 @@ function stepOf({ messages, tools }: ModelRequest): { readonly step: Step; reado
   return { step: steps[Math.min(played, steps.length - 1)] as Step, place: `${words}/${messages.length}` };
 }
 
-/** Notices of the runtime have the role of a user, and no story answers them. */
-const isSaidByUser = ({ role, origin }: Message): boolean =>
-  role === "user" && (origin === undefined || origin.kind === "input");
+/** Notices have the role of a user too, and no story answers them. */
+const isSaidByUser = ({ role, origin, parts }: Message): boolean =>
+  role === "user" && (origin === undefined || "inputId" in origin) && !textOf(parts).startsWith("[Background job]");
 
 const piecesOf = (text: string): readonly string[] => text.match(new RegExp(`[^]{1,${PIECE_CHARS}}`, "g")) ?? [];
 
