@@ -51,7 +51,7 @@ export function forwarding(
       const value = answer.headers.get(name);
       if (value !== null) kept[name] = value;
     }
-    return new Response(answer.body, { status: answer.status, headers: kept });
+    return new Response(answer.body && untilEnd(answer.body, streams.signal), { status: answer.status, headers: kept });
   }
 
   async function answerOf(request: Request): Promise<Answered["answer"]> {
@@ -75,6 +75,25 @@ export function forwarding(
     return { answer: await answerOf(request).catch(problemAnswer), common };
   };
   return { listen: (where) => listen({ answer, endStreams: () => streams.abort() }, checked, where) };
+}
+
+/** The same bytes. When the signal aborts, the body ends as an event stream of a server that stops: without an error. */
+function untilEnd(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value } = await reader.read().catch((error: unknown) => {
+          if (signal.aborted) return { value: undefined };
+          throw error;
+        });
+        if (value === undefined) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 const redirect = (to: string): Response => new Response(null, { status: 302, headers: { location: to } });
