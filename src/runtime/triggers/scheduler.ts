@@ -9,14 +9,13 @@
 import { unavailable } from "../../kernel/services.ts";
 import type { Triggers } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
-import { hashOf } from "../../model/hash.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown, type Json, ownJson } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
 import type { CallerPlace } from "../services/session-service.ts";
-import { deliveryOf, isPassedBy } from "./delivery.ts";
+import { deliveryOf, isPassedBy, ownOccurrence } from "./delivery.ts";
 import { dueAt, LATE_MS, nextAfter, occasionOf, type Schedule } from "./schedule.ts";
 import { SessionTriggers } from "./service.ts";
 
@@ -112,8 +111,7 @@ export class Scheduler {
     moved: MovedTrigger,
   ): Promise<Occurrence | undefined> {
     const core = this.#core();
-    const source = `subscription:${subscription.incarnation}`;
-    const occurrence = { id: `occ_${hashOf(`${source}/${name}`).slice(0, 26)}`, source, payload, at };
+    const occurrence = ownOccurrence(subscription, name, payload, at);
     const delivery = await deliveryOf(core, occurrence, subscription);
     const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
     if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.
