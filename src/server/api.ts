@@ -14,11 +14,14 @@ import type { Usage } from "../model/usage.ts";
 import type { TurnsPage } from "../runtime/records/turns.ts";
 import type { TreeUsage } from "../runtime/session/app.ts";
 import type { SessionDetails } from "../runtime/session/closed.ts";
+import type { InstalledPlugin } from "../runtime/session/installed.ts";
 import type { SessionSummary, SessionsPage } from "../runtime/session/list.ts";
 import type { Receipt } from "../runtime/session/operate.ts";
 import type { CancelledInput, WaitingInput } from "../runtime/session/public-api.ts";
 import type { AnyWait, Approval, Delivery } from "../runtime/waits.ts";
 import type { TurnEvent } from "../turn/event.ts";
+
+export type { InstalledPlugin };
 
 /** A wait without its key, which never leaves the server. */
 export type PublicWait = Omit<AnyWait, "key">;
@@ -89,19 +92,6 @@ export interface UsageRow extends Spending {
   readonly model: string;
   /** Turns that failed or were stopped. */
   readonly failed: number;
-}
-
-/** A plugin of a session, and what it adds. */
-export interface InstalledPlugin {
-  readonly id: string;
-  readonly version?: string;
-  readonly hooks: readonly string[];
-  readonly tools: readonly string[];
-  readonly operations: readonly OperationDefinition[];
-  /** The events that it declares. */
-  readonly events: readonly string[];
-  readonly monitors: readonly string[];
-  readonly hasState: boolean;
 }
 
 /** How the runtime and its store are. Numbers stop at 1,000. */
