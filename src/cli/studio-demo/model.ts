@@ -73,7 +73,7 @@ const piecesOf = (text: string): readonly string[] => text.match(new RegExp(`[^]
 function* endOf({ thinks = "", says = "", calls = [] }: Step, { messages, system }: ModelRequest): Iterable<ModelPart> {
   for (const [at, { tool, input }] of calls.entries())
     yield { kind: "call", callId: asCallId(`call_${messages.length}_${at}`), name: tool, input: input as Json };
-  const sent = Math.ceil((JSON.stringify(messages).length + JSON.stringify(system ?? "").length) / 3) + 900;
+  const sent = Math.ceil((JSON.stringify(messages).length + JSON.stringify(system ?? "").length) / 3) + 4_200;
   const cacheRead = messages.length > 2 ? Math.floor(sent * 0.7) : 0;
   const output = Math.ceil((says.length + JSON.stringify(calls).length) / 4);
   const usage = { ...NO_USAGE, input: sent - cacheRead, cacheRead, output, reasoning: Math.ceil(thinks.length / 4) };
