@@ -34,27 +34,28 @@ interface Piece extends Interval {
 const IDLE = { times: 4, least: 5_000 };
 /** Work is only shortened if it hides everything else. */
 const WORK = { times: 40, least: 60_000 };
-const BREAK_WIDTH = 0.08;
 /** All breaks together have at most this part of the axis. */
 const BREAKS_MAX = 0.35;
 
+/** `breakWidth`: the part of the axis that a break has. Without it there are no breaks. */
 export function scaleOf(
   whole: Interval,
   work: readonly Interval[],
   times: readonly number[],
-  isBroken: boolean,
+  breakWidth: number | undefined,
 ): Scale {
   const to = Math.max(whole.to, whole.from + 1);
-  const pieces = isBroken
-    ? withBreaks({ from: whole.from, to }, work, times)
-    : [{ from: whole.from, to, isBreak: false }];
+  const pieces =
+    breakWidth !== undefined
+      ? withBreaks({ from: whole.from, to }, work, times)
+      : [{ from: whole.from, to, isBreak: false }];
   const broken = pieces.filter(({ isBreak }) => isBreak).length;
-  const breakWidth = broken === 0 ? 0 : Math.min(BREAK_WIDTH, BREAKS_MAX / broken);
+  const ownWidth = broken === 0 ? 0 : Math.min(breakWidth ?? 0, BREAKS_MAX / broken);
   const linear = pieces.reduce((sum, piece) => sum + (piece.isBreak ? 0 : lengthOf(piece)), 0);
-  const perMs = linear === 0 ? 0 : (1 - broken * breakWidth) / linear;
+  const perMs = linear === 0 ? 0 : (1 - broken * ownWidth) / linear;
   let at = 0;
   const placed = pieces.map((piece) => {
-    const width = piece.isBreak ? breakWidth : lengthOf(piece) * perMs;
+    const width = piece.isBreak ? ownWidth : lengthOf(piece) * perMs;
     const start = at;
     at += width;
     return { ...piece, at: start, width };

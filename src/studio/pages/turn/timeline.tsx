@@ -25,8 +25,9 @@ import { type Scale, scaleOf } from "./scale.ts";
 
 const ROW = 28;
 const ZOOMS = [1, 2, 4, 8, 16, 32, 64] as const;
-/** A tick with its text needs so many pixels. */
+/** A tick with its text needs so many pixels, and a break with its length. */
 const TICK = 110;
+const BREAK = 76;
 const WORK: readonly string[] = ["model", "tool", "cell", "hooks", "event"];
 
 export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimeline; readonly isRunning: boolean }) {
@@ -39,10 +40,12 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
   const now = isRunning ? Date.now() : timeline.endedAt;
   const all = useMemo(() => keyed(timeline.items), [timeline]);
   const rounds = useMemo(() => roundsOf(all, now), [all, now]);
-  const scale = useMemo(() => scaleOfItems(timeline, now, isBroken), [timeline, now, isBroken]);
+  const width = useWidth(box);
+  const breakWidth = isBroken ? BREAK / width : undefined;
+  const scale = useMemo(() => scaleOfItems(timeline, now, breakWidth), [timeline, now, breakWidth]);
   const rows = rowsOf(rounds, closed, opened);
-  const width = useWidth(box) * zoom;
-  const ticks = useMemo(() => scale.ticks(Math.max(2, Math.floor(width / TICK))), [scale, width]);
+  const pixels = width * zoom;
+  const ticks = useMemo(() => scale.ticks(Math.max(2, Math.floor(pixels / TICK))), [scale, pixels]);
   const selected = route.value.query.at;
   const one = all.find(({ key }) => key === selected);
   const marks = all.filter(({ item }) => item.kind === "resumed" || item.kind === "cancelled");
@@ -106,7 +109,7 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
             currentTarget.style.setProperty("--left", `${-(target as HTMLElement).scrollLeft}px`)
           }
         >
-          <Axis scale={scale} ticks={ticks} width={width} marks={marks} />
+          <Axis scale={scale} ticks={ticks} width={pixels} marks={marks} />
           <VirtualList
             label="Effects of the turn"
             items={rows}
@@ -118,7 +121,7 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
                 scale={scale}
                 now={now}
                 isRunning={isRunning}
-                width={width}
+                width={pixels}
                 selected={selected}
                 onRound={(round) => setClosed(toggled(closed, round))}
                 onHooks={(round) => setOpened(toggled(opened, round))}
@@ -139,11 +142,11 @@ const toggled = (set: ReadonlySet<number>, value: number): ReadonlySet<number> =
   return next;
 };
 
-function scaleOfItems(timeline: TurnTimeline, now: number, isBroken: boolean): Scale {
+function scaleOfItems(timeline: TurnTimeline, now: number, breakWidth: number | undefined): Scale {
   const spans = timeline.items.map((item) => ({ item, from: item.startedAt, to: endOf(item, now) }));
   const times = spans.flatMap(({ from, to }) => [from, to]);
   const work = spans.filter(({ item }) => WORK.includes(item.kind));
-  return scaleOf(wholeOf(timeline, now), work, times, isBroken);
+  return scaleOf(wholeOf(timeline, now), work, times, breakWidth);
 }
 
 /** The width of the axis at a zoom of 1. */
