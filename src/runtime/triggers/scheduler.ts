@@ -14,6 +14,7 @@ import { describeThrown, type Json, ownJson } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
+import { resting } from "../resting.ts";
 import type { CallerPlace } from "../services/session-service.ts";
 import { deliveryOf, isPassedBy, ownOccurrence } from "./delivery.ts";
 import { dueAt, LATE_MS, nextAfter, occasionOf, type Schedule } from "./schedule.ts";
@@ -21,7 +22,6 @@ import { SessionTriggers } from "./service.ts";
 
 const PAGE = 100;
 const FACTS_PAGE = 1_000;
-const YIELD_MS = 10;
 /** The most times that one look serves. The next look follows at once. */
 const SERVED_MAX = 500;
 /** A failed subscription is retried after this time. */
@@ -74,20 +74,14 @@ export class Scheduler {
       for (const subscription of ours) {
         const isServed = await this.#attempt(subscription, () => this.#serveSchedule(subscription, now));
         if (!isServed) passed.add(subscription.incarnation); // It failed, or another process has served it.
-        await this.#yieldToOthers();
+        await this.#rest();
       }
       served += ours.length;
     }
     return true;
   }
 
-  /** Lets other code run, because with a synchronous store a thousand due schedules would block the process. */
-  async #yieldToOthers(): Promise<void> {
-    if (performance.now() - this.#yieldedAt < YIELD_MS) return;
-    await new Promise((resolve) => setImmediate(resolve));
-    this.#yieldedAt = performance.now();
-  }
-  #yieldedAt = 0;
+  readonly #rest = resting();
 
   async #serveSchedule(subscription: Subscription, now: number): Promise<boolean> {
     const { store } = this.#core();
