@@ -1,7 +1,7 @@
 // All jobs: those that work now, or all of them.
 import type { JSX } from "preact";
 import { ago, plural } from "../format.ts";
-import { usePages } from "../load.ts";
+import { useLoad, usePages } from "../load.ts";
 import { Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
 import { useListKeys } from "../parts/keys.tsx";
 import { VirtualList } from "../parts/virtual.tsx";
@@ -33,6 +33,10 @@ export function JobsPage(): JSX.Element {
     PAGE,
     { everyMs: isLive ? LIVE_MS : ALL_MS },
   );
+  const waits = useLoad("job waits", (signal) => client.request("listWaits", { query: { max: PAGE }, signal }), {
+    when: ({ kind }) => kind === "waiting" || kind === "resolved",
+  });
+  const waiting = new Set<string | undefined>(waits.data?.map(({ jobId }) => jobId));
   const isWhole = found.items !== undefined && found.items.length % PAGE !== 0;
   return (
     <Page
@@ -71,7 +75,7 @@ export function JobsPage(): JSX.Element {
           keyOf={({ id }) => id}
           height={60}
           onEnd={found.more}
-          row={(job) => <Row job={job} />}
+          row={(job) => <Row job={job} isWaiting={waiting.has(job.id)} />}
         />
       )}
     </Page>
@@ -90,7 +94,7 @@ function ordered(jobs: readonly Listed[]): readonly Listed[] {
   return jobs.toReversed().sort((a, b) => isOver(a) - isOver(b));
 }
 
-function Row({ job }: { readonly job: Listed }): JSX.Element {
+function Row({ job, isWaiting }: { readonly job: Listed; readonly isWaiting: boolean }): JSX.Element {
   const { id, label, kind, sessionId, parent, steps, starts, createdAt, notBefore = 0 } = job;
   return (
     <a class="row" data-row href={href("job", id)}>
@@ -109,7 +113,7 @@ function Row({ job }: { readonly job: Listed }): JSX.Element {
           </span>
         </span>
       </span>
-      <JobBadge job={job} />
+      <JobBadge job={job} isWaiting={isWaiting} />
       <span class="cell number wide">{steps > 0 && plural(steps, "step")}</span>
       <span class="cell number wide">{starts > 1 && plural(starts, "start")}</span>
       <span class="cell when">

@@ -35,7 +35,7 @@ export function JobPage({ id }: { readonly id: string }): JSX.Element {
     <Page
       title={
         <span class="titled">
-          {name} {job !== undefined && <JobBadge job={job} />}
+          {name} {job !== undefined && <JobBadge job={job} isWaiting={found.data?.waits.length !== 0} />}
         </span>
       }
       name={name}

@@ -5,9 +5,10 @@ import type { Job } from "../../types.ts";
 
 export const isLive = ({ state }: Pick<Job, "state">): boolean => state === "running" || state === "idle";
 
-export function JobBadge({ job }: { readonly job: Job }): JSX.Element {
+export function JobBadge({ job, isWaiting }: { readonly job: Job; readonly isWaiting?: boolean }): JSX.Element {
   if (!isLive(job)) return <Badge state={job.state} />;
   if (job.cancel !== undefined) return <Badge state="waiting">cancelling</Badge>;
+  if (isWaiting === true) return <Badge state="waiting" />;
   if (job.notBefore !== undefined && job.notBefore > Date.now() && job.steps === 0)
     return <Badge state="queued">planned</Badge>;
   if (job.recovery === "rerunnable" && job.starts === 0) return <Badge state="queued">queued</Badge>;

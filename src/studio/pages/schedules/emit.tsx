@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useAction, useLoad } from "../../load.ts";
-import { Problem, Text } from "../../parts/basics.tsx";
+import { Problem } from "../../parts/basics.tsx";
 import { JsonForm } from "../../parts/json-form.tsx";
 import { Dialog } from "../../parts/keys.tsx";
 import { client } from "../../server.ts";
@@ -63,9 +63,7 @@ export function Emit(props: {
         {failure !== undefined && <Problem failure={failure} />}
         {recorded !== undefined && (
           <p role="status">
-            <strong>Recorded.</strong> Started:{" "}
-            {recorded.deliveries.length === 0 && <Text>nothing, because no enabled subscription waits for it.</Text>}
-            {recorded.deliveries.length > 0 && <Deliveries of={recorded} />}
+            <strong>Recorded.</strong> Started: <Deliveries of={recorded} />
           </p>
         )}
       </div>

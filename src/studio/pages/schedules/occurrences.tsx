@@ -68,7 +68,7 @@ function Row({ of, subscriptions }: { readonly of: Occurrence; readonly subscrip
           )}
         </span>
         <span class="row-about">
-          <span class="chip">{event === undefined ? "schedule" : "event"}</span>
+          <span class="chip">{kindOf(of)}</span>
           <code class="id">
             <Text>{firstWords(jsonOf(of.payload), 120)}</Text>
           </code>
@@ -100,6 +100,10 @@ function Row({ of, subscriptions }: { readonly of: Occurrence; readonly subscrip
 
 const eventIn = (source: string): string | undefined =>
   source.startsWith("event:") ? source.slice("event:".length) : undefined;
+
+/** The payload of a time has the time, and that of a commit has the turn. */
+const kindOf = ({ source, payload }: Occurrence): string =>
+  eventIn(source) !== undefined ? "event" : Object.hasOwn(Object(payload), "turnId") ? "commit" : "time";
 
 /** The label of its subscription, which may have been removed since. */
 function nameOf({ source, deliveries }: Occurrence, subscriptions: readonly Subscription[]): string {
