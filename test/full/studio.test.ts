@@ -102,7 +102,8 @@ describeBrowser("the studio in Chromium", () => {
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict" });
     await page.context().clearCookies();
     await page.reload();
-    expect(await page.getByLabel("Token of the server").isVisible()).toBe(true);
+    await page.getByLabel("Token of the server").waitFor();
+    await page.close();
     expectComplaints(REFUSED);
   });
 
@@ -132,6 +133,7 @@ describeBrowser("the studio in Chromium", () => {
       await ended((await send(id, "Hi", { config: { label }, tags: [tag] })).turnId);
     await using ann = await visitor(server);
     const { page } = ann;
+    await row(page, /Blue kettle/).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("KETTLE blue");
     await row(page, /Blue kettle/).waitFor();
