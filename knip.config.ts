@@ -13,9 +13,10 @@ const programs = [
 ];
 
 const config: KnipConfig = {
-  entry: [...Object.values(buildEntries), ...programs],
-  project: ["src/**/*.ts", "test/**/*.ts", ...programs],
+  entry: [...Object.values(buildEntries), "src/studio/main.tsx", ...programs],
+  project: ["src/**/*.{ts,tsx}", "test/**/*.ts", ...programs],
   ignoreExportsUsedInFile: true,
+  paths: { "bowline/client": ["./src/client/index.ts"] },
 
   ignoreBinaries: ["apt-get", "cc", "mkfifo", "mount", "strace", "umount"], // of the system, in tests
   ignoreDependencies: ["@arethetypeswrong/cli", "@biomejs/biome"], // run by their paths in scripts/

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { EXIT, type Io, isInteractive, type Settings, UsageError } from "./io.ts";
 import type { LookSettings } from "./look.ts";
 import type { ServeSettings } from "./serve.ts";
+import type { StudioSettings } from "./studio.ts";
 import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
@@ -11,10 +12,11 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
        bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
        bowline doctor          looks for damage, and for turns that are open
        bowline serve           a chat page and an HTTP API on this machine; it prints their addresses and the token
+       bowline studio          a page to look at sessions, turns, waits, jobs and costs; without a database, a demo
        bowline worker          runs turns, jobs and schedules without HTTP
        bowline init <folder>   writes a small agent project; npm start serves it
 
-  --app <file>      with chat, run, serve and worker: your own runtime, the default export of a module, such as
+  --app <file>      with chat, run, serve, studio and worker: your own runtime, the default export of a module, such as
                     export default ({ store }) => createRuntime({ store, … }). In a chat on a terminal it is loaded again
                     when its files change, and you are asked what it waits for: approvals of calls, questions of tools
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
@@ -35,7 +37,10 @@ With turns: --session <id>, --model <name>, --state queued|running|waiting|inter
 --outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
 With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
-requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser
+requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser;
+--studio adds the studio
+With studio: the same, and --prices <file>; or --url <address> of another server, with --token or --token-file of that
+server. With --db it runs no turns
 
 A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
@@ -44,7 +49,7 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
-type AllSettings = LookSettings & ServeSettings;
+type AllSettings = LookSettings & ServeSettings & StudioSettings;
 type Command = (io: Io, settings: AllSettings, words: readonly string[]) => Promise<number>;
 /** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
@@ -55,6 +60,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   show: async () => (await import("./show.ts")).show,
   doctor: async () => (await import("./doctor.ts")).doctor,
   serve: async () => (await import("./serve.ts")).serve,
+  studio: async () => (await import("./studio.ts")).studio,
   worker: async () => (await import("./worker.ts")).worker,
   init: async () => (await import("./init.ts")).init,
 };
@@ -65,17 +71,21 @@ const ONLY_FOR = {
   since: ["turns"],
   max: ["turns"],
   full: ["show"],
-  prices: ["turns", "show"],
-  port: ["serve"],
-  host: ["serve"],
-  hosts: ["serve"],
-  "token-file": ["serve"],
-  "no-token": ["serve"],
-  open: ["serve"],
+  prices: ["turns", "show", "studio"],
+  port: ["serve", "studio"],
+  host: ["serve", "studio"],
+  hosts: ["serve", "studio"],
+  "token-file": ["serve", "studio"],
+  "no-token": ["serve", "studio"],
+  open: ["serve", "studio"],
+  studio: ["serve"],
+  url: ["studio"],
+  token: ["studio"],
 } as const;
 /** The other options of commands that refuse what they do not use. */
 const TAKES: { readonly [name: string]: readonly string[] } = {
   serve: ["app", "model", "mode", "db", "json"],
+  studio: ["app", "db", "json"],
   worker: ["app", "model", "mode", "db"],
   init: [],
 };
@@ -102,7 +112,8 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   const { state, outcome, since, max, prices } = flags;
   const { port, host, hosts, open = false, "token-file": tokenFile, "no-token": noToken = false } = flags;
   const looks = { state, outcome, since, max, prices, full };
-  const serves = { port, host, hosts, open, tokenFile, noToken };
+  const { studio = false, url, token } = flags;
+  const serves = { port, host, hosts, open, tokenFile, noToken, studio, url, token };
   const settings = { app, model, mode, session, db, json, verbose, raw, ...looks, ...serves };
   if (app !== undefined) requireApp(name, settings);
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
@@ -126,8 +137,8 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
 }
 
 function requireApp(name: string, { app, model, mode }: Settings): void {
-  if (!["chat", "run", "serve", "worker"].includes(name))
-    throw new UsageError("--app is for chat, run, serve and worker.", `Such as bowline chat --app ${app}.`);
+  if (!["chat", "run", "serve", "studio", "worker"].includes(name))
+    throw new UsageError("--app is for chat, run, serve, studio and worker.", `Such as bowline chat --app ${app}.`);
   if (model !== undefined) throw new UsageError("--model is not for --app.", "Set the model in the app.");
   if (mode !== undefined) throw new UsageError("--mode is not for --app.", "Set the protocol in the app.");
 }
@@ -163,6 +174,9 @@ function parse(args: readonly string[]) {
         "token-file": { type: "string" },
         "no-token": { type: "boolean" },
         open: { type: "boolean" },
+        studio: { type: "boolean" },
+        url: { type: "string" },
+        token: { type: "string" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean" },
       },

@@ -39,7 +39,7 @@ export async function withRuntime<T>(
   use: (runtime: Runtime) => Promise<T>,
   mode: Mode = "tools",
 ): Promise<T> {
-  const prices = settings.prices === undefined ? {} : pricesIn(io, settings.prices);
+  const prices = pricesIn(io, settings.prices);
   const store = await existingStore(io, settings.db);
   if (store === undefined) return otherwise;
   const runtime = await opened(store, prices, mode);
@@ -59,7 +59,8 @@ async function opened(store: Store, prices: PriceTable, mode: Mode): Promise<Run
   }
 }
 
-function pricesIn({ cwd }: Io, path: string): PriceTable {
+export function pricesIn({ cwd }: Io, path: string | undefined): PriceTable {
+  if (path === undefined) return {};
   try {
     return JSON.parse(readFileSync(resolve(cwd, path), "utf8")) as PriceTable; // The runtime checks it.
   } catch (error) {

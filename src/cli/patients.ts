@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import type { Store } from "../index.ts";
+import type { PostgresOptions } from "../stores/postgres.ts";
 import type { Finding, SqliteStore } from "../stores/sqlite.ts";
 import { type DatabaseFile, openExisting } from "./database-file.ts";
 
@@ -56,8 +57,12 @@ const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false
 
 const SCHEMA = "bowline";
 
+/** What a command needs that reads the store once. Default of the store: more connections, and news of other processes. */
+const BRIEFLY: Connecting = { connections: 2, listen: false };
+export type Connecting = Pick<PostgresOptions, "connections" | "listen">;
+
 /** Throws when there is no store: only looking must not make one. */
-export async function databaseAt(url: string): Promise<Patient> {
+export async function databaseAt(url: string, connecting = BRIEFLY): Promise<Patient> {
   const [{ postgres }, { inspectDatabase }, { nameOf }] = await Promise.all([
     import("../stores/postgres.ts"),
     import("../stores/postgres/inspect.ts"),
@@ -69,7 +74,7 @@ export async function databaseAt(url: string): Promise<Patient> {
       hint: "Give the address of a database that a store has used.",
     });
   return {
-    store: postgres(url, { schema: SCHEMA, connections: 2, listen: false }),
+    store: postgres(url, { schema: SCHEMA, ...connecting }),
     describe: async () => {
       const { version = 0, bytes = 0 } = (await inspectDatabase(url, SCHEMA)) ?? {};
       return { db, schema: version, bytes, logBytes: 0 };

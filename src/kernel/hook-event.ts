@@ -22,6 +22,7 @@ import type {
   EmitOptions,
   OccurrencesFilter,
   RevisionOptions,
+  RunTriggerOptions,
   SubscribeOptions,
   SubscriptionPatch,
   Trigger,
@@ -364,6 +365,9 @@ class TriggersAt implements Triggers {
   }
   remove(id: string, options?: RevisionOptions) {
     return this.#service.remove(id, options);
+  }
+  run(id: string, options?: RunTriggerOptions) {
+    return this.#service.run(id, options);
   }
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions) {
     return this.#service.emit(event, payload, options);

@@ -860,6 +860,18 @@ const ERRORS = {
       `Session ${d.session} does not have the subscription ${JSON.stringify(d.id.slice(0, 80))}.`,
       "Take an id from triggers.list().",
     ),
+  /** A subscription that waits for no time is to run now. */
+  "trigger.no-schedule": (d: { id: string; waitsFor: string }) =>
+    text(
+      `Subscription ${d.id} waits for ${d.waitsFor}, not for a time.`,
+      "Emit its event instead: triggers.emit(event, payload).",
+    ),
+  /** A disabled subscription is to run now. */
+  "trigger.disabled": (d: { id: string }) =>
+    text(
+      `Subscription ${d.id} is disabled, so it starts nothing.`,
+      "Enable it first: triggers.update(id, { isEnabled: true }).",
+    ),
   /** One key is used for two different events. */
   "trigger.occurred": (d: { event: string; key: string }) =>
     text(

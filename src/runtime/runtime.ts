@@ -20,6 +20,7 @@ import type { ModelSettings } from "../model/request.ts";
 import type { PriceTable } from "../model/usage.ts";
 import type { World } from "../model/world.ts";
 import type { Model, ModelResolver, Provider } from "../providers/provider.ts";
+import type { CheckOptions, Finding } from "../stores/rules/check/check.ts";
 import type { Store } from "../stores/store.ts";
 import type { TelemetryListener } from "../telemetry/telemetry.ts";
 import { APP } from "../tools/catalog.ts";
@@ -49,6 +50,7 @@ import { Readers } from "./readers/readers.ts";
 import type { RuntimeObserveOptions } from "./readers/runtime-feed.ts";
 import { checkedKeepJournals, JournalSweeper, type KeepJournals } from "./records/keep-journals.ts";
 import type { Turns } from "./records/turns.ts";
+import type { UsagePage, UsageReport } from "./records/usage.ts";
 import type { SessionAccess } from "./services/session-service.ts";
 import { type AppSessions, appSessions } from "./session/app.ts";
 import { HintListener } from "./session/hint-listener.ts";
@@ -57,6 +59,7 @@ import { OpenSessions } from "./session/open.ts";
 import { givenOptions } from "./session/options.ts";
 import type { Session } from "./session/public-api.ts";
 import { type Recovered, SessionWatcher } from "./session/session-watcher.ts";
+import type { RuntimeStatus } from "./status.ts";
 import { Artifacts, blobsOf } from "./toolset/artifacts.ts";
 import type { AppTriggers } from "./triggers/app.ts";
 import { type Waits, waitsOf } from "./waits.ts";
@@ -135,6 +138,15 @@ export interface Runtime extends AsyncDisposable {
   };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
+  /** Adds up what turns have spent, by time, model, session and tool. Default: of the last 24 hours. */
+  usage(page?: UsagePage): Promise<UsageReport>;
+  /** Reads how much work there is in all processes, and which of them do it. */
+  status(): Promise<RuntimeStatus>;
+  /**
+   * Looks for damage in the store, as `bowline doctor` does, and changes nothing. Reads the whole store: a process with
+   * SQLite does nothing else meanwhile. A store in memory has no findings.
+   */
+  check(options?: CheckOptions): Promise<readonly Finding[]>;
   /** Bytes by the hash of their content: `get` returns those of an attachment. */
   readonly blobs: Services["blobs"];
   /**
@@ -330,6 +342,24 @@ class RuntimeHandle implements Runtime {
 
   observe(options: RuntimeObserveOptions = {}): AsyncIterableIterator<RuntimeFact> {
     return this.#open().readers.feed(options);
+  }
+
+  async usage(page: UsagePage = {}): Promise<UsageReport> {
+    const core = this.#open();
+    const { usageOf } = await import("./records/usage.ts");
+    return usageOf(core, page);
+  }
+
+  async status(): Promise<RuntimeStatus> {
+    const core = this.#open();
+    const { statusOf } = await import("./status.ts");
+    return statusOf(core);
+  }
+
+  async check(options: CheckOptions = {}): Promise<readonly Finding[]> {
+    const core = this.#open();
+    const { checkOf } = await import("./status.ts");
+    return checkOf(core, options);
   }
 
   readonly waits: Waits = waitsOf(() => this.#open());

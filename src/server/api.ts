@@ -10,15 +10,19 @@ import type { CancelAnswer } from "../model/outcome.ts";
 import type { ToolListing } from "../model/tool.ts";
 import type { Occurrence, Subscription } from "../model/trigger.ts";
 import type { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.ts";
-import type { Usage } from "../model/usage.ts";
 import type { TurnsPage } from "../runtime/records/turns.ts";
+import type { UsagePage, UsageReport, UsageRow } from "../runtime/records/usage.ts";
 import type { TreeUsage } from "../runtime/session/app.ts";
 import type { SessionDetails } from "../runtime/session/closed.ts";
+import type { InstalledPlugin } from "../runtime/session/installed.ts";
 import type { SessionSummary, SessionsPage } from "../runtime/session/list.ts";
 import type { Receipt } from "../runtime/session/operate.ts";
 import type { CancelledInput, WaitingInput } from "../runtime/session/public-api.ts";
+import type { RuntimeStatus } from "../runtime/status.ts";
 import type { AnyWait, Approval, Delivery } from "../runtime/waits.ts";
 import type { TurnEvent } from "../turn/event.ts";
+
+export type { InstalledPlugin, UsageReport, UsageRow };
 
 /** A wait without its key, which never leaves the server. */
 export type PublicWait = Omit<AnyWait, "key">;
@@ -56,75 +60,11 @@ export interface Health {
   readonly version: string;
 }
 
-/** What turns have spent, in steps of time. */
-export interface UsageReport {
-  readonly since: number;
-  readonly until: number;
-  /** The length of a step: an hour, or a day when the time is longer than three days. */
-  readonly stepMs: number;
-  /** A row for each step and model with turns. */
-  readonly rows: readonly UsageRow[];
-  /** The sessions that spent the most: at most 20. */
-  readonly sessions: readonly (Spending & { readonly id: string; readonly label?: string })[];
-  /** Tool calls of turns whose journal is kept: of the latest `toolTurns` turns. */
-  readonly tools: readonly {
-    readonly name: string;
-    readonly calls: number;
-    readonly failed: number;
-    readonly ms: number;
-  }[];
-  readonly toolTurns: number;
-  /** There are more turns than one report reads: older ones are left out. */
-  readonly isPartial: boolean;
-}
-interface Spending {
-  readonly turns: number;
-  readonly usage: Usage;
-  /** Omitted if a price is unknown. */
-  readonly cost?: number;
-}
-export interface UsageRow extends Spending {
-  /** The beginning of the step. */
-  readonly at: number;
-  readonly model: string;
-  /** Turns that failed or were stopped. */
-  readonly failed: number;
-}
-
-/** A plugin of a session, and what it adds. */
-export interface InstalledPlugin {
-  readonly id: string;
-  readonly version?: string;
-  readonly hooks: readonly string[];
-  readonly tools: readonly string[];
-  readonly operations: readonly OperationDefinition[];
-  /** The events that it declares. */
-  readonly events: readonly string[];
-  readonly monitors: readonly string[];
-  readonly hasState: boolean;
-}
-
-/** How the runtime and its store are. Numbers stop at 1,000. */
-export interface Status {
+/** How the runtime and its store are. Numbers stop at about 1,000. */
+export interface Status extends RuntimeStatus {
   readonly version: string;
-  /** The time of the server. */
-  readonly now: number;
-  /** When this process began to serve. */
+  /** When this process began. */
   readonly since: number;
-  readonly store: string;
-  readonly turns: { readonly [S in "queued" | "running" | "waiting" | "interrupted"]: number };
-  readonly waits: number;
-  readonly jobs: number;
-  /** When the oldest queued input was accepted: how far behind the workers are. */
-  readonly oldestQueuedAt?: number;
-  /** Processes that run turns or jobs now. */
-  readonly workers: readonly {
-    readonly name: string;
-    readonly turns: number;
-    readonly jobs: number;
-    /** When its earliest lease ends unless it is renewed. */
-    readonly until?: number;
-  }[];
 }
 
 type Page = { readonly after?: string; readonly max?: number };
@@ -188,7 +128,11 @@ export interface Api {
   cancelJob: { body: Reason; output: JobRecord };
   signalJob: { body: { readonly payload?: Json; readonly key?: string }; output: null };
   listTriggers: { query: { readonly session?: string }; output: readonly Subscription[] };
-  runTrigger: { output: Occurrence };
+  runTrigger: {
+    /** A repeated request with the same key starts nothing. */
+    body: { readonly key?: string };
+    output: Occurrence;
+  };
   setTrigger: { body: { readonly isEnabled: boolean }; output: Subscription };
   removeTrigger: { output: null };
   listOccurrences: {
@@ -201,7 +145,7 @@ export interface Api {
     output: "events";
   };
   usage: {
-    query: { readonly since?: number; readonly until?: number; readonly owner?: string };
+    query: UsagePage;
     output: UsageReport;
   };
   status: { output: Status };

@@ -80,8 +80,8 @@ function cookieIn(request: Request): string | undefined {
   return undefined;
 }
 
-/** A page of this server: `//host` and `/\\host` would be another one. */
-const OWN_PATH = /^\/(?:[\w-]+\/)*$/;
+/** A page of this server, and a place in it: `//host` and `/\\host` would be another server. */
+const OWN_PATH = /^\/(?:[\w-]+\/)*(?:#[!-~]*)?$/;
 
 /** `GET /login?t=<token>&to=/studio/` logs a browser in, and takes the token out of its address bar. Default: to `/`. */
 export function login(request: Request, { token }: ServerOptions): Response {
@@ -89,8 +89,7 @@ export function login(request: Request, { token }: ServerOptions): Response {
   const given = url.searchParams.get("t") ?? "";
   if (token === undefined || !isSame(given, token)) throw new RuntimeError("server.unauthorized", {});
   const to = url.searchParams.get("to") ?? "/";
-  if (!OWN_PATH.test(to.replace(/#.*$/s, "")))
-    throw new RuntimeError("server.invalid", { problem: "`to` must be a path of this server" });
+  if (!OWN_PATH.test(to)) throw new RuntimeError("server.invalid", { problem: "`to` must be a path of this server" });
   const cookie = `${cookieName(url)}=${cookieValue(token)}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000`;
   return new Response(null, { status: 303, headers: { location: to, "set-cookie": cookie } });
 }

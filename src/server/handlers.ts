@@ -15,6 +15,7 @@ import { bytesOf } from "./body.ts";
 import type { Caller } from "./caller.ts";
 import { openapi } from "./openapi.ts";
 import type { LIMITS } from "./options.ts";
+import { searchSessions } from "./search.ts";
 import type { Streams } from "./streams.ts";
 import { version } from "./version.ts";
 
@@ -36,16 +37,15 @@ type Answer<N extends RouteName> = OutputOf<N> extends "events" | "bytes" ? Resp
 type Handlers = { readonly [N in RouteName]: (context: Context<N>) => Answer<N> | Promise<Answer<N>> };
 
 const LIST_MAX = 200;
-const unfinished = (): never => {
-  throw new Error("Not built yet.");
-};
 
 export const HANDLERS: Handlers = {
   health: () => ({ ok: true, version }),
   openapi: () => openapi,
 
-  listSessions: ({ runtime, caller, query: { search: _search, isRoot: _isRoot, ...query } }) =>
-    runtime.sessions.list({ max: LIST_MAX, ...query, ...ownedBy(caller, query.owner) }),
+  listSessions: ({ runtime, caller, request, query: { search, isRoot, ...query } }) => {
+    const page = { max: LIST_MAX, ...defined(query), ...ownedBy(caller, query.owner) };
+    return searchSessions(runtime, page, { search, isRoot }, request.signal);
+  },
   createSession: async ({ runtime, caller, body }) => {
     if (body.from !== undefined) await caller.requireSession(body.from, "send");
     return runtime.sessions.create({ ...body, ...ownedBy(caller, body.owner) });
@@ -76,14 +76,7 @@ export const HANDLERS: Handlers = {
         options,
       )) as OutputOf<"invokeOperation">;
     }),
-  sessionPlugins: () => unfinished(),
-  jobEvents: () => unfinished(),
-  runTrigger: () => unfinished(),
-  setTrigger: () => unfinished(),
-  removeTrigger: () => unfinished(),
-  usage: () => unfinished(),
-  status: () => unfinished(),
-  check: () => unfinished(),
+  sessionPlugins: ({ runtime, id }) => using(runtime, id, (session) => session.plugins()),
   compareSessions: async ({ runtime, caller, id, path }) => {
     const other = path.other as string;
     await caller.requireSession(other, "read");
@@ -181,6 +174,7 @@ export const HANDLERS: Handlers = {
     return caller.own(max, next as never, ({ sessionId }: Awaited<ReturnType<Runtime["jobs"]["get"]>>) => sessionId);
   },
   getJob: ({ runtime, id }) => runtime.jobs.get(id),
+  jobEvents: ({ runtime, id }) => runtime.jobs.events(id),
   cancelJob: ({ runtime, id, body }) => runtime.jobs.cancel(id, body.reason),
   signalJob: async ({ runtime, id, path, body: { payload, key } }) => {
     await runtime.jobs.signal(id, path.name as string, payload, defined({ key }));
@@ -192,6 +186,16 @@ export const HANDLERS: Handlers = {
     const owned = await Promise.all(all.map(({ sessionId }) => caller.owns(sessionId)));
     return all.filter((_, index) => owned[index]);
   },
+  runTrigger: ({ runtime, id, path, body: { key } }) =>
+    runtime.triggers.of(id).run(path.trigger as string, defined({ key })),
+  setTrigger: ({ runtime, id, path, body: { isEnabled } }) =>
+    runtime.triggers.of(id).update(path.trigger as string, { isEnabled }),
+  removeTrigger: async ({ runtime, id, path }) => {
+    const trigger = path.trigger as string;
+    if (!(await runtime.triggers.of(id).remove(trigger)))
+      throw new RuntimeError("trigger.missing", { id: trigger, session: id });
+    return null;
+  },
   listOccurrences: ({ runtime, caller, query }) => {
     requireNoOwner(caller);
     return runtime.triggers.occurrences(query);
@@ -199,6 +203,18 @@ export const HANDLERS: Handlers = {
   emitEvent: ({ runtime, caller, path, body: { payload = null, key, source } }) => {
     requireNoOwner(caller);
     return runtime.triggers.emit(path.event as string, payload, defined({ key, source }));
+  },
+
+  usage: ({ runtime, caller, query }) => runtime.usage({ ...query, ...ownedBy(caller, query.owner) }),
+  status: async ({ runtime, caller }) => {
+    requireNoOwner(caller);
+    return { version, since: Math.round(performance.timeOrigin), ...(await runtime.status()) };
+  },
+  check: async ({ runtime, caller, body: { deep } }) => {
+    requireNoOwner(caller);
+    const began = performance.now();
+    const findings = await runtime.check(defined({ deep }));
+    return { findings, ms: Math.round(performance.now() - began) };
   },
 
   events: ({ runtime, caller, request, streams, query }) => {
@@ -248,7 +264,7 @@ function ownedBy({ owner }: Caller, asked: string | undefined): { readonly owner
   return defined({ owner: owner ?? asked });
 }
 
-/** Events belong to no session, so a caller with an owner has none. */
+/** What concerns all owners: a caller with an owner cannot have it. */
 function requireNoOwner({ owner }: Caller): void {
   if (owner !== undefined) throw new RuntimeError("server.forbidden", { action: "manage" });
 }
@@ -261,7 +277,7 @@ function lastId({ headers }: Request): string | undefined {
 
 async function using<T>(runtime: Runtime, id: string, run: (session: Session) => Promise<T>): Promise<T> {
   await using session = await runtime.session(id);
-  return run(session);
+  return await run(session); // Without `await` the session would be closed while this runs.
 }
 
 async function requireWait(runtime: Runtime, id: string): Promise<AnyWait> {

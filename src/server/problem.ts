@@ -33,6 +33,8 @@ const EXACT: { readonly [C in Code]?: number } = {
   "store.exhausted": 503,
   "store.full": 507,
   "store.conflict": 409,
+  "trigger.disabled": 409,
+  "trigger.busy": 409,
 };
 const BY_ENDING: readonly (readonly [RegExp, number])[] = [
   [/\.(?:unknown|missing)$/, 404],

@@ -378,7 +378,8 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     of: "session",
     action: "manage",
     summary: "Starts the work of a schedule now.",
-    errors: ["trigger.missing"],
+    body: object({ key: text }),
+    errors: ["trigger.missing", "trigger.no-schedule", "trigger.disabled"],
   },
   setTrigger: {
     method: "PATCH",

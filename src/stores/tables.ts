@@ -499,6 +499,7 @@ export const JOB = table<JobRow>()(
     id: { on: ["id"] },
     session: { on: ["session"] },
     live: { on: ["session"], only: { state: { below: OVER } } },
+    unfinished: { on: [], only: { state: { below: OVER } } },
     parent: { on: ["parent"], only: { parent: SET } },
     due: { on: ["operation"], by: ["due"], only: { owner: null, due: SET } },
     held: { on: ["owner", "operation"], only: { owner: SET } },

@@ -21,6 +21,7 @@ import { liveLaws } from "./store-laws/live.ts";
 import { noteLaws } from "./store-laws/notes.ts";
 import { operationLaws } from "./store-laws/operations.ts";
 import { optionLaws } from "./store-laws/options.ts";
+import { overviewLaws } from "./store-laws/overview.ts";
 import { parkingLaws } from "./store-laws/parking.ts";
 import { sessionLaws } from "./store-laws/sessions.ts";
 import { triggerLaws } from "./store-laws/triggers.ts";
@@ -51,6 +52,7 @@ export const storeLaws: readonly StoreLaw[] = [
   ...parkingLaws,
   ...waitedTurnLaws,
   ...agendaLaws,
+  ...overviewLaws,
   ...factLaws,
   ...changeLaws,
   ...appendLaws,

@@ -165,9 +165,9 @@ test("E2 bowline init that cannot write is one line", async () => {
 test.each([
   [["init"], "init takes one folder."],
   [["init", "a", "b"], "init takes one folder."],
-  [["init", "a", "--app", "agent.ts"], "--app is for chat, run, serve and worker."],
+  [["init", "a", "--app", "agent.ts"], "--app is for chat, run, serve, studio and worker."],
   [["init", "a", "--db", "a.db"], "--db is not for init."],
-  [["init", "a", "--port", "1"], "--port is for serve."],
+  [["init", "a", "--port", "1"], "--port is for serve and studio."],
 ])("E2 wrong usage is one line and exit 2: %j", async (args, says) => {
   const { code, stdout, stderr } = await inProcess(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -328,9 +328,9 @@ test.each([
   [["serve", "--app", "agent.ts", "--model", "demo"], "--model is not for --app."],
   [["serve", "--mode", "cod"], 'There is no mode "cod".'],
   [["worker", "--json"], "--json is not for worker."],
-  [["worker", "--port", "1"], "--port is for serve."],
-  [["chat", "--token-file", "t"], "--token-file is for serve."],
-  [["sessions", "--open"], "--open is for serve."],
+  [["worker", "--port", "1"], "--port is for serve and studio."],
+  [["chat", "--token-file", "t"], "--token-file is for serve and studio."],
+  [["sessions", "--open"], "--open is for serve and studio."],
 ])("E2 wrong usage is one line and exit 2: %j", async (args, says) => {
   const { code, stdout, stderr } = await inProcess(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -382,6 +382,34 @@ test("E2 E5 one token opens all, in constant time, and a browser logs in with a 
   expect((await world.ask(undefined, "GET", "/")).text).toBe("<p>Chat</p>");
 });
 
+test("E2 E6 a login leads to a page of this server only", async () => {
+  await using world = await opened({ token: TOKEN, studio: true });
+  const at = (to: string, token = TOKEN) =>
+    world.ask(undefined, "GET", `/login?t=${token}&to=${encodeURIComponent(to)}`);
+  for (const to of ["/", "/studio/", "/studio/#/sessions", "/a-b/c_d/", "/studio/#//evil.test"]) {
+    const { status, headers } = await at(to);
+    expect([status, headers.get("location")]).toEqual([303, to]);
+    expect(new URL(headers.get("location") ?? "", world.url).origin).toBe(world.url);
+  }
+  const foreign = [
+    "//evil.test",
+    "//evil.test/",
+    "/\\evil.test/",
+    "\\\\evil.test",
+    "https://evil.test/",
+    "javascript:x",
+  ];
+  const wrong = ["", "studio/", "/studio", "/../", "/%2f/", "/studio/?x=1", "#/sessions", " /", "/\t/evil.test/"];
+  const split = ["/\r\nset-cookie: a=b", "/studio/#\r\nset-cookie: a=b", "/studio/#\n", "/studio/#\0", "/studio/#é€"];
+  for (const to of [...foreign, ...wrong, ...split]) {
+    const { status, headers, json } = await at(to);
+    expect([to, status, json.code]).toEqual([to, 400, "server.invalid"]);
+    for (const name of ["location", "set-cookie"]) expect(headers.get(name)).toBeNull();
+  }
+  expect((await at("/studio/", `${TOKEN}x`)).status).toBe(401);
+  expect(world.errors).toEqual([]);
+});
+
 test("E2 E5 the server refuses to be reached without authentication, and options that are wrong", async () => {
   await using runtime = await running();
   for (const host of ["0.0.0.0", "::", "192.0.2.1"])

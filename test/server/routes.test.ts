@@ -29,6 +29,7 @@ interface Case {
 const session = { path: (of: Things) => ({ id: of.session }) };
 const turn = { path: (of: Things) => ({ id: of.turn }) };
 const wait = { path: (of: Things) => ({ id: of.wait }) };
+const schedule = { path: (of: Things) => ({ id: of.session, trigger: "daily" }) };
 const job = { path: (of: Things) => ({ id: of.job }) };
 
 const CASES: { readonly [N in RouteName]: Case } = {
@@ -49,6 +50,15 @@ const CASES: { readonly [N in RouteName]: Case } = {
     path: (of) => ({ id: of.session, name: "acme/all.look" }),
     body: { kind: "query" },
     shows: (receipt: unknown) => expect(receipt).toBeDefined(),
+  },
+  sessionPlugins: {
+    ...session,
+    shows: (plugins: unknown) =>
+      expect(plugins).toMatchObject([
+        { id: "acme/all", events: ["mail.received"], hasState: false },
+        { id: "bowline/approvals", hooks: ["beforeToolCall", "afterToolCall"] },
+        { id: "bowline/tool-calls" },
+      ]),
   },
   compareSessions: { path: (of) => ({ id: of.session, other: "empty" }) },
   forkSession: { ...session, body: { id: "branch" } },
@@ -76,15 +86,49 @@ const CASES: { readonly [N in RouteName]: Case } = {
   revokeWait: wait,
   listJobs: { foreign: "nothing", shows: (list: unknown[]) => expect(list).toHaveLength(1) },
   getJob: { ...job, shows: (found: { label: string }) => expect(found.label).toBe("Wait") },
+  jobEvents: {
+    ...job,
+    shows: (events: unknown) => expect(events).toMatchObject([{ kind: "spawned" }, { kind: "started" }]),
+  },
   cancelJob: { ...job, body: { reason: "Enough." } },
   signalJob: { path: (of) => ({ id: of.job, name: "go" }), body: { payload: { a: 1 } } },
-  listTriggers: { foreign: "nothing", shows: (list: unknown[]) => expect(list).toHaveLength(1) },
+  listTriggers: { foreign: "nothing", shows: (list: unknown[]) => expect(list).toHaveLength(2) },
+  runTrigger: {
+    ...schedule,
+    body: { key: "click" },
+    shows: (found: unknown) => expect(found).toMatchObject({ deliveries: [{ subscription: "daily" }] }),
+  },
+  setTrigger: {
+    ...schedule,
+    body: { isEnabled: false },
+    shows: (found: unknown) => expect(found).toMatchObject({ id: "daily", isEnabled: false, revision: 2 }),
+  },
+  removeTrigger: schedule,
   listOccurrences: { isForRoot: true, foreign: "forbidden" },
   emitEvent: {
     path: () => ({ event: "mail.received" }),
     body: { payload: { from: "eve" }, key: "m1" },
     isForRoot: true,
     foreign: "forbidden",
+  },
+  usage: {
+    foreign: "allowed",
+    shows: ({ rows, sessions }: { rows: unknown; sessions: unknown }) => {
+      expect(rows).toMatchObject([{ model: "speaker/test", turns: 1, failed: 0 }]);
+      expect(sessions).toMatchObject([{ id: "trip", turns: 1 }]);
+    },
+  },
+  status: {
+    isForRoot: true,
+    foreign: "forbidden",
+    shows: (status: unknown) =>
+      expect(status).toMatchObject({ store: "memory", turns: { queued: 1 }, waits: 1, jobs: 1 }),
+  },
+  check: {
+    body: { deep: true },
+    isForRoot: true,
+    foreign: "forbidden",
+    shows: (found: unknown) => expect(found).toMatchObject({ findings: [] }),
   },
   events: { foreign: "nothing" },
 };
@@ -107,6 +151,7 @@ async function annHas({ runtime, ask, url }: World): Promise<Things> {
     signals: { go: { type: "object" } },
   } as never);
   await runtime.triggers.of("trip").subscribe({ id: "mails", on: { event: "mail.received" }, send: "Read it." });
+  await runtime.triggers.of("trip").subscribe({ id: "daily", on: { cron: "0 0 1 1 *" }, send: "Look." });
   return {
     ...{ session: "trip", turn: turnId, job: spawned.id, hash: put.json.hash as string },
     ...{ wait: asked.id, input: input?.id ?? "" },

@@ -259,11 +259,13 @@ const TRIGGERS: Methods<Omit<Triggers, "declared">> = {
   subscribe: true,
   update: true,
   remove: true,
+  run: true,
   emit: true,
 };
 const APP_JOBS: Methods<Omit<AppJobs, "of">> = {
   list: true,
   get: true,
+  events: true,
   cancel: true,
   signal: true,
   await: true,

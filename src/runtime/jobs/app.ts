@@ -3,12 +3,13 @@ import type { AwaitJobsOptions, JobChanges, JobsFilter } from "../../kernel/job-
 import type { Jobs } from "../../kernel/services.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { asJobId } from "../../model/ids.ts";
-import type { JobRecord } from "../../model/job.ts";
-import { idText, type Json } from "../../model/json.ts";
+import type { JobEvent, JobRecord } from "../../model/job.ts";
+import { frozen, idText, type Json } from "../../model/json.ts";
 import { APP } from "../../tools/catalog.ts";
 import type { Core } from "../core.ts";
 import { placeFor } from "../services/session-service.ts";
 import { currentRecord } from "./await.ts";
+import { withoutKeys } from "./recorded-events.ts";
 import { changesOf, pageOf } from "./service.ts";
 
 export interface AppJobs {
@@ -18,6 +19,8 @@ export interface AppJobs {
   list(filter?: JobsFilter & { readonly session?: string | undefined }): Promise<readonly JobRecord[]>;
   /** Throws `job.unknown`. */
   get(id: string): Promise<JobRecord>;
+  /** What happened to a job, oldest first. Ids stand for the keys of waits. Throws `job.unknown`. */
+  events(id: string): Promise<readonly JobEvent[]>;
   /** As `Jobs.cancel`, for a job of any session. */
   cancel(id: string, reason?: string): Promise<JobRecord>;
   /** As `Jobs.signal`, for a job of any session. */
@@ -47,6 +50,12 @@ export function appJobs(open: () => Core): AppJobs {
       return Promise.all(found.map(({ record }) => currentRecord(core, record)));
     },
     get: async (id) => (await ofJob(id)).get(id),
+    events: async (id) => {
+      const { store } = open();
+      const events = typeof id === "string" ? await store.jobs.events(asJobId(id), 0) : [];
+      if (events.length === 0) throw new RuntimeError("job.unknown", { id: idText(id) });
+      return frozen(withoutKeys(events.map(({ event }) => event)));
+    },
     cancel: async (id, reason) => (await ofJob(id)).cancel(id, reason),
     signal: async (id, name, payload, options) => (await ofJob(id)).signal(id, name, payload, options),
     await: async (id, options) => (await (await ofJob(id)).await([id], options))[0] as JobRecord,

@@ -26,7 +26,7 @@ import { checkedOwner, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { requireStored } from "../services/reading.ts";
 import type { PromptParts } from "../toolset/artifacts.ts";
-import { timelineOf, type WhyResumed, whyResumed } from "./timeline.ts";
+import { type Folded, timelineOf, type WhyResumed, whyResumed } from "./timeline.ts";
 
 /** Which turns `turns.list` returns: the latest first. Several filters together narrow the list. */
 export interface TurnsPage {
@@ -61,8 +61,8 @@ const MAX = { default: 100, most: 1_000 };
 const STATES: readonly TurnRecord["state"][] = ["queued", "running", "waiting", "interrupted", "ended"];
 const OUTCOMES: readonly TurnOutcome["kind"][] = ["answered", "finished", "stopped", "failed"];
 /** A list ends when this many turns in a row started before `since`. */
-const OLDER_MAX = 1_000;
-const SLICE = 200;
+export const OLDER_MAX = 1_000;
+export const SLICE = 200;
 
 /** One turn with all that is known of it. */
 export interface TurnReport extends Omit<TurnDetails, "resumed"> {
@@ -148,7 +148,8 @@ async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]>
 }
 
 /** The time by which a lease has lapsed. No process but this one uses a store in memory, so none lapses there. */
-const timeOf = ({ store, world }: Core): { readonly now?: number } => (store.isDurable ? { now: world.now() } : {});
+export const timeOf = ({ store, world }: Core): { readonly now?: number } =>
+  store.isDurable ? { now: world.now() } : {};
 
 function requirePage(page: TurnsPage): void {
   requireOptions("turns.list", page, PAGE);
@@ -178,7 +179,10 @@ const queuedAt = (acceptedAt: number | undefined, startedAt: number): number | u
 
 const SHOWN_STATES = { waiting: "queued", open: "running", parked: "waiting", ended: "ended" } as const;
 
-function recordOf({ prices }: Core, { turnId: id, sessionId, state, isOrphan, end, cursor }: StoredTurn): TurnRecord {
+export function recordOf(
+  { prices }: Core,
+  { turnId: id, sessionId, state, isOrphan, end, cursor }: StoredTurn,
+): TurnRecord {
   const shown = isOrphan === true ? "interrupted" : SHOWN_STATES[state];
   if (end === undefined) return { id, sessionId, state: shown, hasJournal: state !== "waiting", cursor };
   const { at: endedAt, outcome, code, usage, summary, journalBytes } = end;
@@ -394,10 +398,8 @@ function resumedIn(
 
 async function timeline(core: Core, id: string): Promise<TurnTimeline> {
   const stored = await requireTurn(core, id);
-  const { events, isOpen } = await journalOf(core, stored);
+  const { events, isOpen, items, isExact } = await foldedTurn(core, stored);
   const opened = events[0] as Opened;
-  const session = await requireStored(core, stored.sessionId);
-  const { items, isExact } = sound(stored.turnId, () => timelineOf(events, driverFor(core, session, opened)));
   return {
     turnId: stored.turnId,
     sessionId: stored.sessionId,
@@ -409,6 +411,21 @@ async function timeline(core: Core, id: string): Promise<TurnTimeline> {
     items,
   };
 }
+
+async function foldedTurn(core: Core, stored: StoredTurn): Promise<Journal & Folded> {
+  const journal = await journalOf(core, stored);
+  const session = await requireStored(core, stored.sessionId);
+  const driver = driverFor(core, session, journal.events[0] as Opened);
+  return { ...journal, ...sound(stored.turnId, () => timelineOf(journal.events, driver)) };
+}
+
+/** What happened in a turn; undefined if its journal is damaged, or gone meanwhile. `timeline` reports why. */
+export const readTimeline = (core: Core, stored: StoredTurn): Promise<Folded | undefined> =>
+  foldedTurn(core, stored).catch((error: unknown) => {
+    if (GONE.some((code) => hasCode(error, code))) return undefined;
+    throw error;
+  });
+const GONE = ["store.corrupt", "turn.no-journal", "session.unknown"] as const;
 
 /** The driver of the turn's protocol; undefined if it is not installed here in that version. */
 function driverFor(core: Core, session: StoredSession, { options, protocol }: Opened): ProtocolDriver | undefined {

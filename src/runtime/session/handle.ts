@@ -42,6 +42,7 @@ import { cancelTurn, withdrawInputs } from "./cancel.ts";
 import { type Compacted, compact, configure } from "./change.ts";
 import { follow } from "./follow.ts";
 import { applyInputHooks, attaching, newInput, ownTurn } from "./input.ts";
+import { type InstalledPlugin, pluginsIn } from "./installed.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
@@ -227,6 +228,11 @@ export class SessionHandle implements Session {
 
   hooks(): InstalledHooks {
     return this.#current().composition.hooks.installed;
+  }
+
+  async plugins(): Promise<readonly InstalledPlugin[]> {
+    const tools = await this.tools.list({ raw: true });
+    return pluginsIn(this.#current(), tools);
   }
 
   contributed<Out>(point: Point<Any, Out>): Out {

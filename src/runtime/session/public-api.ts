@@ -33,6 +33,7 @@ import type { Turn } from "../live-turn/handle.ts";
 import type { ObserveOptions } from "../readers/readers.ts";
 import type { SessionTools } from "../toolset/tools.ts";
 import type { Compacted } from "./change.ts";
+import type { InstalledPlugin } from "./installed.ts";
 import type { ForkOptions } from "./make.ts";
 import type { OperationOptions, Receipt } from "./operate.ts";
 
@@ -162,6 +163,8 @@ export interface Session extends AsyncDisposable {
   operations(): readonly OperationDefinition[];
   /** Returns which plugins handle each hook in this session. A hook that nobody handles has an empty list. */
   hooks(): InstalledHooks;
+  /** Lists the plugins of the session, and what each adds. */
+  plugins(): Promise<readonly InstalledPlugin[]>;
   contributed<Out>(point: Point<Any, Out>): Out;
   /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
   readonly triggers: Triggers;

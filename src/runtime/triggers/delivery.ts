@@ -16,6 +16,12 @@ const TRIGGERS = "bowline/triggers";
 const idIn = ({ id, at }: NewOccurrence, { incarnation }: Subscription): string =>
   `${OF_TRIGGER}${hashOf(`delivery/${id}/${at}/${incarnation}`).slice(0, 26)}`;
 
+/** An occurrence of one subscription only. The same name always gives the same id. */
+export function ownOccurrence({ incarnation }: Subscription, name: string, payload: Json, at: number): NewOccurrence {
+  const source = `subscription:${incarnation}`;
+  return { id: `occ_${hashOf(`${source}/${name}`).slice(0, 26)}`, source, payload, at };
+}
+
 export async function deliveryOf(
   core: Core,
   occurrence: NewOccurrence,

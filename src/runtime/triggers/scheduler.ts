@@ -9,20 +9,19 @@
 import { unavailable } from "../../kernel/services.ts";
 import type { Triggers } from "../../kernel/trigger.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
-import { hashOf } from "../../model/hash.ts";
 import type { Cursor, SessionId } from "../../model/ids.ts";
 import { describeThrown, type Json, ownJson } from "../../model/json.ts";
 import type { Occurrence, Subscription } from "../../model/trigger.ts";
 import type { Agenda, MovedTrigger, Store } from "../../stores/store.ts";
 import type { Core } from "../core.ts";
+import { resting } from "../resting.ts";
 import type { CallerPlace } from "../services/session-service.ts";
-import { deliveryOf, isPassedBy } from "./delivery.ts";
+import { deliveryOf, isPassedBy, ownOccurrence } from "./delivery.ts";
 import { dueAt, LATE_MS, nextAfter, occasionOf, type Schedule } from "./schedule.ts";
 import { SessionTriggers } from "./service.ts";
 
 const PAGE = 100;
 const FACTS_PAGE = 1_000;
-const YIELD_MS = 10;
 /** The most times that one look serves. The next look follows at once. */
 const SERVED_MAX = 500;
 /** A failed subscription is retried after this time. */
@@ -75,20 +74,14 @@ export class Scheduler {
       for (const subscription of ours) {
         const isServed = await this.#attempt(subscription, () => this.#serveSchedule(subscription, now));
         if (!isServed) passed.add(subscription.incarnation); // It failed, or another process has served it.
-        await this.#yieldToOthers();
+        await this.#rest();
       }
       served += ours.length;
     }
     return true;
   }
 
-  /** Lets other code run, because with a synchronous store a thousand due schedules would block the process. */
-  async #yieldToOthers(): Promise<void> {
-    if (performance.now() - this.#yieldedAt < YIELD_MS) return;
-    await new Promise((resolve) => setImmediate(resolve));
-    this.#yieldedAt = performance.now();
-  }
-  #yieldedAt = 0;
+  readonly #rest = resting();
 
   async #serveSchedule(subscription: Subscription, now: number): Promise<boolean> {
     const { store } = this.#core();
@@ -112,8 +105,7 @@ export class Scheduler {
     moved: MovedTrigger,
   ): Promise<Occurrence | undefined> {
     const core = this.#core();
-    const source = `subscription:${subscription.incarnation}`;
-    const occurrence = { id: `occ_${hashOf(`${source}/${name}`).slice(0, 26)}`, source, payload, at };
+    const occurrence = ownOccurrence(subscription, name, payload, at);
     const delivery = await deliveryOf(core, occurrence, subscription);
     const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax, moved);
     if (answer.kind === "stale") return undefined; // Another process has served it, or it was changed.

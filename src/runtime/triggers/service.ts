@@ -9,6 +9,7 @@ import {
   type EmitOptions,
   type OccurrencesFilter,
   type RevisionOptions,
+  type RunTriggerOptions,
   type SubscribeOptions,
   type SubscriptionPatch,
   type Trigger,
@@ -22,17 +23,19 @@ import type { SessionId } from "../../model/ids.ts";
 import { defined, frozen, idText, type Json } from "../../model/json.ts";
 import type { Known } from "../../model/known.ts";
 import { isSchedule, type Occurrence, type Subscription, type TriggerSource } from "../../model/trigger.ts";
+import type { NewDelivery } from "../../stores/store.ts";
 import { validatorOf } from "../../tools/validator.ts";
 import { requireOptions, requireWords } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { recordable } from "../jobs/options.ts";
 import { freshId, SessionService } from "../services/session-service.ts";
-import { deliveryOf } from "./delivery.ts";
+import { deliveryOf, ownOccurrence } from "./delivery.ts";
 import { ID_MAX, invalid, SUBSCRIBE, sourceOf, targetOf } from "./options.ts";
-import { nextAfter, type Schedule } from "./schedule.ts";
+import { nextAfter, occasionOf, type Schedule } from "./schedule.ts";
 
 const REVISION: Known<RevisionOptions> = { revision: true };
 const EMIT: Known<EmitOptions> = { key: true, source: true };
+const RUN: Known<RunTriggerOptions> = { key: true };
 const FILTER: Known<OccurrencesFilter> = { event: true, subscription: true, before: true, max: true };
 const LIST_MAX = 100;
 const PAGE = 1_000;
@@ -167,6 +170,33 @@ export class SessionTriggers extends SessionService implements Triggers {
     });
   }
 
+  /**
+   * The occurrence moves nothing, so the planned times stay. Its id contains the key: a repeat of the call finds it,
+   * also after a crash.
+   */
+  run(id: string, options: RunTriggerOptions = {}): Promise<Occurrence> {
+    return this.call(async () => {
+      requireOptions("triggers.run", options, RUN);
+      const { callContext, plugin, core } = this.place;
+      const key = options.key ?? callContext?.nextKey(plugin, "background") ?? core.world.id("");
+      requireWords("key", key);
+      for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        const subscription = await this.#require(id);
+        const { on, isEnabled } = subscription;
+        if (!isSchedule(on)) throw new RuntimeError("trigger.no-schedule", { id, waitsFor: waitedFor(on) });
+        if (!isEnabled) throw new RuntimeError("trigger.disabled", { id });
+        const at = core.world.now();
+        const occurrence = ownOccurrence(subscription, `run/${key}`, occasionOf(at), at);
+        const delivery = await deliveryOf(core, occurrence, subscription);
+        const answer = await core.store.triggers.occur(occurrence, [delivery], core.limits.occurrencesMax);
+        if (answer.kind === "stale") continue; // It was changed meanwhile.
+        if (answer.kind === "occurred") core.background.jobs.starts.begin(jobsIn([delivery]));
+        return frozen(answer.occurrence);
+      }
+      throw new RuntimeError("trigger.busy", { event: id });
+    });
+  }
+
   /** Makes the watch of this process look when the subscription is due. */
   #attend({ next, on }: Subscription): void {
     const { watcher, world, background } = this.core;
@@ -211,13 +241,17 @@ export async function occur(
     );
     const answer = await store.triggers.occur(occurrence, deliveries, limits.occurrencesMax);
     if (answer.kind === "stale") continue;
-    if (answer.kind === "occurred") background.jobs.starts.begin(deliveries.flatMap(({ job }) => job ?? []));
+    if (answer.kind === "occurred") background.jobs.starts.begin(jobsIn(deliveries));
     else if (!isDeepStrictEqual(answer.occurrence.payload, JSON.parse(JSON.stringify(payload))))
       throw new RuntimeError("trigger.occurred", { event, key: key ?? id });
     return { occurrence: frozen(answer.occurrence), isNew: answer.kind === "occurred" };
   }
   throw new RuntimeError("trigger.busy", { event });
 }
+
+const jobsIn = (deliveries: readonly NewDelivery[]) => deliveries.flatMap(({ job }) => job ?? []);
+
+const waitedFor = (on: TriggerSource): string => (on.kind === "event" ? `the event ${on.event}` : "commits");
 
 async function subscribersOf({ store }: Core, name: string, source: string | undefined) {
   const event = { name, ...defined({ source }) };

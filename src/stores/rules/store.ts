@@ -70,6 +70,7 @@ import { append, readJournal, release, renew } from "./leases.ts";
 import { attempt, note } from "./notes.ts";
 import { listOccurrences, occur } from "./occurrences.ts";
 import { findOperation, noteOperation } from "./operations.ts";
+import { overview } from "./overview.ts";
 import { park } from "./parking.ts";
 import type { Engine, Fast, Numbered, Port, WriteOptions } from "./port.ts";
 import type { Rule } from "./rule.ts";
@@ -286,6 +287,10 @@ export class RuleStore<E extends Engine = Engine> implements Store {
 
   agenda(now: number, max: number, operations?: readonly string[]) {
     return this.engine.read((db) => agenda(db, now, atLeastNone(max), operations));
+  }
+
+  overview(max: number, now?: number) {
+    return this.engine.read((db) => overview(db, atLeastNone(max), now));
   }
 
   changes(after: Cursor | undefined, options: Parameters<Store["changes"]>[1]) {

@@ -236,6 +236,7 @@ const job: TableFormat = {
   codecs: { awaits, moves: sealed({ seed: "n", item: ({ id }) => `The record of job ${id}` }) },
   ways: {
     live: { from: "job t INDEXED BY job_live" },
+    unfinished: { from: "job t INDEXED BY job_live" },
     due: { from: "job t INDEXED BY job_due" },
     held: { from: "job t INDEXED BY job_held" },
   },

@@ -1,0 +1,125 @@
+// The list of a conversation: only what is in sight is drawn, its end is followed while one is there, and it keeps its
+// place when older items come.
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../parts/basics.tsx";
+import type { Item } from "./items.ts";
+
+const AHEAD = 6;
+/** So many pixels before the end still count as the end. */
+const NEAR = 80;
+/** So many items before the beginning, older ones are loaded. */
+const EARLY = 20;
+const ESTIMATES: { readonly [kind: string]: number } = { user: 64, assistant: 110, end: 36 };
+const ESTIMATE = 44;
+/** Below the last item. */
+const SPACE = 16;
+
+export interface TalkProps {
+  readonly items: readonly Item[];
+  /** The items that do not change with each word that streams. */
+  readonly base: readonly Item[];
+  readonly isBusy: boolean;
+  readonly row: (item: Item) => ComponentChildren;
+  /** What stands before the first item. */
+  readonly start: ComponentChildren;
+  /** The beginning is near. */
+  readonly onStart: () => void;
+  /** Changes to go to the end. */
+  readonly jumps: number;
+  /** A node to begin at, in place of the end. */
+  readonly target?: string | undefined;
+}
+
+export function Talk(props: TalkProps): JSX.Element {
+  const { items, base, jumps } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const [, draw] = useState(0);
+  // A new function makes the list place all items anew, so there is one only when items got other places.
+  const places = useRef<{ readonly of: string; readonly base: unknown; readonly keyOf: (index: number) => string }>(
+    undefined,
+  );
+  const of = `${items.length} ${items[0]?.key} ${items.at(-1)?.key}`;
+  if (places.current?.of !== of || places.current.base !== base)
+    places.current = { of, base, keyOf: (index) => latest.current.items[index]?.key ?? String(index) };
+  const estimate = useRef((index: number) => ESTIMATES[latest.current.items[index]?.kind ?? ""] ?? ESTIMATE);
+  const options = {
+    count: items.length,
+    getItemKey: places.current.keyOf,
+    getScrollElement: () => box.current,
+    estimateSize: estimate.current,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    overscan: AHEAD,
+    anchorTo: "end" as const,
+    followOnAppend: true,
+    scrollEndThreshold: NEAR,
+    paddingEnd: SPACE,
+    onChange: () => draw((n) => n + 1),
+  };
+  const virtual = useRef<Virtualizer<HTMLDivElement, HTMLLIElement>>(undefined);
+  virtual.current ??= new Virtualizer(options);
+  const now = virtual.current;
+  now.setOptions(options);
+  useLayoutEffect(() => now._didMount(), []);
+  useLayoutEffect(() => now._willUpdate());
+  const isEmpty = items.length === 0;
+  useLayoutEffect(() => {
+    if (isEmpty) return;
+    const at = props.target === undefined || jumps > 0 ? -1 : indexOf(items, props.target);
+    if (at < 0) now.scrollToEnd();
+    else now.scrollToIndex(at, { align: "center" });
+  }, [isEmpty, jumps, props.target]);
+  const rows = now.getVirtualItems();
+  const first = rows[0]?.index ?? 0;
+  useEffect(() => {
+    if (!isEmpty && first < EARLY) latest.current.onStart();
+  }, [first, items.length]);
+  const isAway = !isEmpty && rows.length > 0 && !now.isAtEnd(NEAR);
+  return (
+    <div class="talk">
+      <div class="talk-box" ref={box} tabIndex={0} role="group" aria-label="Conversation">
+        {props.start}
+        <ol class="talk-all" style={{ height: `${now.getTotalSize()}px` }} aria-busy={props.isBusy}>
+          {rows.map(({ index, key, start }) => {
+            const item = items[index];
+            return (
+              item !== undefined && (
+                <li
+                  key={key}
+                  class="talk-row"
+                  data-index={index}
+                  aria-setsize={items.length}
+                  aria-posinset={index + 1}
+                  ref={(element) => now.measureElement(element)}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  {props.row(item)}
+                </li>
+              )
+            );
+          })}
+        </ol>
+      </div>
+      {isAway && (
+        <div class="talk-jump">
+          <Button icon="down" onClick={() => now.scrollToEnd({ behavior: "auto" })}>
+            Jump to latest
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The item of a node; or of its turn, if the node itself is not shown. */
+function indexOf(items: readonly Item[], node: string): number {
+  const at = items.findIndex((item) => "node" in item && item.node === node);
+  if (at >= 0) return at;
+  const turn = node.slice(0, node.lastIndexOf("."));
+  return items.findIndex(({ key }) => key.startsWith(turn));
+}

@@ -1,0 +1,90 @@
+// The numbers of the chart as tables: its legend, and all steps for those who cannot see it.
+import type { JSX } from "preact";
+import { count, money } from "../../format.ts";
+import { Text } from "../../parts/basics.tsx";
+import type { Measure, Series, Stacked } from "./data.ts";
+
+export const valueText = (value: number, measure: Measure): string =>
+  measure === "cost" ? money(value) : count(Math.round(value));
+
+/** Days of a report are days of UTC. */
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+const HOUR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const DAY_MS = 86_400_000;
+export const stepText = (at: number, stepMs: number): string => (stepMs >= DAY_MS ? DAY : HOUR).format(at);
+
+export function Legend({ series }: { readonly series: readonly Series[] }): JSX.Element {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Models">
+      <table>
+        <thead>
+          <tr>
+            <th>Model</th>
+            <th class="number">Turns</th>
+            <th class="number wide">Failed</th>
+            <th class="number">Tokens</th>
+            <th class="number">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          {series.map(({ model, colour, turns, failed, tokens, cost }) => (
+            <tr key={model}>
+              <td class="grows">
+                <span class="swatch" style={{ background: `var(--kind-${colour})` }} aria-hidden="true" />
+                <Text>{model}</Text>
+              </td>
+              <td class="number">{count(turns)}</td>
+              <td class={failed > 0 ? "number wide lost" : "number wide"}>{count(failed)}</td>
+              <td class="number">{count(tokens)}</td>
+              <td class="number">{money(cost)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Steps without turns are left out. */
+export function StepTable(props: {
+  readonly data: Stacked;
+  readonly measure: Measure;
+  readonly stepMs: number;
+}): JSX.Element {
+  const { data, measure, stepMs } = props;
+  const { steps, series } = data;
+  return (
+    <details>
+      <summary>The chart as a table</summary>
+      <div class="scroll steps" tabIndex={0} role="group" aria-label="The chart as a table">
+        <table>
+          <thead>
+            <tr>
+              <th>Time</th>
+              {series.map(({ model }) => (
+                <th key={model} class="number">
+                  <Text>{model}</Text>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {steps.map(
+              (at, nth) =>
+                series.some(({ values }) => values[nth] !== 0) && (
+                  <tr key={at}>
+                    <td>{stepText(at, stepMs)}</td>
+                    {series.map(({ model, values }) => (
+                      <td key={model} class="number">
+                        {valueText(values[nth] ?? 0, measure)}
+                      </td>
+                    ))}
+                  </tr>
+                ),
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
