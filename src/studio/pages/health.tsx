@@ -29,7 +29,7 @@ export function HealthPage(): JSX.Element {
     if (found.failure?.code === "server.forbidden") setForbidden(true);
   }, [found.failure]);
   return (
-    <Page title="Health" about={found.data && `Bowline ${found.data.status.version}`}>
+    <Page title="Health" about="How the store and the workers are.">
       {isForbidden ? (
         <Empty title="Only for administrators.">
           This page shows the work of all owners. You are logged in as one owner.
@@ -58,7 +58,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
           const lag = oldestQueuedAt === undefined ? 0 : Math.max(0, now - oldestQueuedAt);
           return (
             <>
-              <div class="figures">
+              <div class="figures even">
                 <Figure value={count(turns.running)} name="Running turns" />
                 <Figure value={count(turns.queued)} name="Queued turns" />
                 <Figure value={count(turns.waiting)} name="Waiting turns" />
@@ -71,7 +71,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
                 <Figure value={count(jobs)} name="Live jobs" />
                 <Figure
                   value={lag === 0 ? "none" : duration(lag)}
-                  name="Lag: age of the oldest queued input"
+                  name="Oldest queued input"
                   {...(lag > LAG_MS && { state: "bad" })}
                 />
               </div>
@@ -90,7 +90,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
 }
 
 const factsOf = ({ version, store, since, now }: Status, clockMs: number): [string, JSX.Element | string][] => [
-  ["Version", version],
+  ["Version", `Bowline ${version}`],
   ["Store", <Text key="store">{store}</Text>],
   ["Serves for", duration(now - since)],
   ["Started", date(since)],

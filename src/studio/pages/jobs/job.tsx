@@ -98,7 +98,7 @@ function Details({ job, events, waits, of }: Found & { readonly of: Loaded<Found
           <p>
             <strong>Waits for {WAITED[wait.kind]}</strong> <Text>{wait.reason === "" ? wait.tool : wait.reason}</Text>
           </p>
-          <Link to="waits" query={{ wait: wait.id }} class="button">
+          <Link to="waits" query={{ at: wait.id }} class="button">
             Answer
           </Link>
         </div>
@@ -118,7 +118,11 @@ function Details({ job, events, waits, of }: Found & { readonly of: Loaded<Found
         </Section>
       )}
       <Section title="Events">
-        <Events events={events} until={job.endedAt ?? Math.max(Date.now(), events.at(-1)?.at ?? 0)} />
+        <Events
+          events={events}
+          plugin={job.operation?.slice(0, job.operation.lastIndexOf(".")) ?? ""}
+          until={job.endedAt ?? Math.max(Date.now(), events.at(-1)?.at ?? 0)}
+        />
       </Section>
       <div class="boxes">
         {input !== undefined && (

@@ -8,7 +8,9 @@ import { type Measure, piled, type Stacked } from "./data.ts";
 import { stepText, valueText } from "./tables.tsx";
 
 const HEIGHT = 240;
-const BAR_MAX = 48;
+const BAR_MAX = 64;
+/** Room for one date under the bars. */
+const LABEL_PX = 100;
 
 export function Chart(props: {
   readonly data: Stacked;
@@ -25,7 +27,7 @@ export function Chart(props: {
     let plot: uPlot | undefined;
     const draw = (): void => {
       plot?.destroy();
-      plot = new uPlot(optionsFor(element, props, setAt), dataFor(data), element);
+      plot = new uPlot(optionsFor(element, props, setAt), dataFor(data, stepMs), element);
     };
     draw();
     themeChanges.addEventListener("change", draw);
@@ -62,8 +64,15 @@ export function Chart(props: {
   );
 }
 
-/** The highest pile is drawn first, and the lower ones over it. */
-const dataFor = ({ steps, series }: Stacked): uPlot.AlignedData => [[...steps], ...piled(series).reverse()];
+/** Ticks are round numbers, which two decimals of money would round again. */
+const tickText = (value: number, measure: Measure): string =>
+  measure === "cost" ? String(Number(value.toPrecision(4))) : valueText(value, measure);
+
+/** The highest pile is drawn first, and the lower ones over it. Bars stand in the middle of their step. */
+const dataFor = ({ steps, series }: Stacked, stepMs: number): uPlot.AlignedData => [
+  steps.map((at) => at + stepMs / 2),
+  ...piled(series).reverse(),
+];
 
 /** A token as a colour that a canvas takes. */
 function colourOf(element: HTMLElement, token: string): string {
@@ -82,7 +91,7 @@ function optionsFor(
   const last = (steps.at(-1) as number) + stepMs;
   const font = `12px ${getComputedStyle(element).fontFamily}`;
   const axis = { font, stroke: colourOf(element, "dim"), grid: { show: false }, ticks: { show: false } };
-  const bars = uPlot.paths.bars?.({ size: [0.8, BAR_MAX], align: 1, gap: 1 });
+  const bars = uPlot.paths.bars?.({ size: [0.75, BAR_MAX] });
   return {
     width: element.clientWidth,
     height: HEIGHT,
@@ -95,12 +104,20 @@ function optionsFor(
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] },
     },
     axes: [
-      { ...axis, space: 90, size: 28, values: (_, splits) => splits.map((time) => stepText(time, stepMs)) },
+      {
+        ...axis,
+        size: 28,
+        splits: ({ width }) => {
+          const every = Math.ceil(steps.length / Math.max(1, Math.floor((width - 64) / LABEL_PX)));
+          return steps.filter((_, nth) => nth % every === 0).map((at) => at + stepMs / 2);
+        },
+        values: (_, splits) => splits.map((time) => stepText(time - stepMs / 2, stepMs)),
+      },
       {
         ...axis,
         size: 56,
         grid: { show: true, stroke: colourOf(element, "line"), width: 1 },
-        values: (_, splits) => splits.map((value) => valueText(value, measure)),
+        values: (_, splits) => splits.map((value) => tickText(value, measure)),
       },
     ],
     series: [
