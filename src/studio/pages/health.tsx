@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { date, duration } from "../format.ts";
-import { type Loaded, useLoad } from "../load.ts";
+import { useLoad } from "../load.ts";
 import { Empty, Facts, Figure, Page, Shown, Text } from "../parts/basics.tsx";
 import { client } from "../server.ts";
 import type { Status } from "../types.ts";
@@ -24,10 +24,6 @@ interface Measured {
 
 export function HealthPage(): JSX.Element {
   const [isForbidden, setForbidden] = useState(false);
-  const found = useLoad<Measured>("status", measure, { everyMs: isForbidden ? undefined : AGAIN_MS });
-  useEffect(() => {
-    if (found.failure?.code === "server.forbidden") setForbidden(true);
-  }, [found.failure]);
   return (
     <Page title="Health" about="How the store and the workers are.">
       {isForbidden ? (
@@ -35,7 +31,7 @@ export function HealthPage(): JSX.Element {
           This page shows the work of all owners. You are logged in as one owner.
         </Empty>
       ) : (
-        <Overview of={found} />
+        <Overview onForbidden={() => setForbidden(true)} />
       )}
     </Page>
   );
@@ -49,7 +45,12 @@ async function measure(signal: AbortSignal): Promise<Measured> {
 
 const count = (value: number): string => (value >= COUNT_MAX ? `${COUNT_MAX}+` : String(value));
 
-function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
+function Overview({ onForbidden }: { readonly onForbidden: () => void }): JSX.Element {
+  const of = useLoad<Measured>("status", measure, { everyMs: AGAIN_MS });
+  const isForbidden = of.failure?.code === "server.forbidden";
+  useEffect(() => {
+    if (isForbidden) onForbidden();
+  }, [isForbidden]);
   return (
     <>
       <Shown of={of}>
