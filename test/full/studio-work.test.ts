@@ -219,13 +219,14 @@ describeBrowser("the studio's pages of work", () => {
   test("E6: usage has the same numbers as a chart, which follows the theme, and as a table", async () => {
     await using visitor = await visit("#/usage", { colorScheme: "light" });
     const { page } = visitor;
-    const canvas = page.locator(".chart canvas");
-    await canvas.waitFor();
-    const drawn = (): Promise<string> =>
-      canvas.evaluate((each) => (each as never as { toDataURL(): string }).toDataURL());
-    const light = await drawn();
+    const bar = page.locator(".chart rect").first();
+    const colour = (): Promise<unknown> => bar.evaluate("(each) => getComputedStyle(each).fill");
+    await bar.waitFor();
+    const light = await colour();
     await page.getByRole("button", { name: "Theme" }).click();
-    await expect.poll(drawn).not.toBe(light);
+    await expect.poll(colour).not.toBe(light);
+    await bar.hover();
+    await page.locator(".chart-at strong").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     const { turns } = (await runtime.sessions.find("desk")) ?? { turns: 0 };
     await page.getByRole("button", { name: "Turns", exact: true }).click();

@@ -86,3 +86,13 @@ export function piled(series: readonly Series[]): number[][] {
     }),
   );
 }
+
+/** Round numbers from zero up to about the largest value. Counts have whole ones. */
+export function ticksOf(most: number, isWhole: boolean): readonly number[] {
+  if (most <= 0) return [0];
+  const rough = most / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const size = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough * 0.999) ?? rough;
+  const step = isWhole ? Math.max(1, Math.ceil(size)) : size;
+  return Array.from({ length: Math.floor(most / step + 0.001) + 1 }, (_, nth) => Number((nth * step).toPrecision(6)));
+}
