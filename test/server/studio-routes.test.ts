@@ -96,7 +96,7 @@ describe.each(STORES)("on %s", (_, path) => {
     expect(await jobs.list({ session: "trip" })).toHaveLength(2);
 
     expect(await run("mails")).toMatchObject({ status: 400, json: { code: "trigger.no-schedule" } });
-    expect((await run("mails")).json.hint).toContain("Emit its event");
+    expect((await run("mails")).json.hint).toContain("triggers.emit");
     expect(await run("none")).toMatchObject({ status: 404, json: { code: "trigger.missing" } });
     expect(await run("new/year", { at: 1 })).toMatchObject({ status: 400, json: { code: "server.invalid" } });
 
