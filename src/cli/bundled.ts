@@ -24,7 +24,8 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
   const lost = new Map<string, string>();
   const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
   const mode = (isAgain ? undefined : await begunMode(store, unfinished)) ?? wanted;
-  // Only the opened session is recovered: a user with one question does not expect other sessions to go on, and cost.
+  // Recovers only the opened session: a user with one question does not expect other sessions to continue and cost
+  // money.
   const runtime = await bundledRuntime(store, model, mode, "manual", (turn, problem) => void lost.set(turn, problem));
   const close = (): Promise<void> => runtime.close();
   try {
@@ -68,7 +69,7 @@ export async function bundledRuntime(
   });
 }
 
-/** The mode of the turn that is open, which no other could go on with; undefined when another process is at it. */
+/** The mode of the open turn, because only this mode can resume it. Undefined if another process runs the turn. */
 async function begunMode(store: Store, unfinished: readonly Unfinished[]): Promise<Mode | undefined> {
   const begun = unfinished.find(({ protocol }) => protocol !== undefined);
   if (begun?.protocol === undefined || (await holderOf(store, begun.sessionId)) !== undefined) return undefined;

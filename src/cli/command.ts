@@ -46,7 +46,7 @@ Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor 
 const SEE_HELP = "See bowline --help.";
 type AllSettings = LookSettings & ServeSettings;
 type Command = (io: Io, settings: AllSettings, words: readonly string[]) => Promise<number>;
-/** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
+/** Loads only the code of the command that runs: `--help` and a mistyped option load no runtime. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   run: async () => (await import("./run.ts")).run,
   chat: async () => (await import("./chat.ts")).chat,
@@ -58,7 +58,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   worker: async () => (await import("./worker.ts")).worker,
   init: async () => (await import("./init.ts")).init,
 };
-/** The commands that an option is for. */
+/** Options that only some commands accept. */
 const ONLY_FOR = {
   state: ["turns"],
   outcome: ["turns"],
@@ -73,7 +73,7 @@ const ONLY_FOR = {
   "no-token": ["serve"],
   open: ["serve"],
 } as const;
-/** The other options of commands that refuse what they do not use. */
+/** The other options that these commands accept. They refuse all others. */
 const TAKES: { readonly [name: string]: readonly string[] } = {
   serve: ["app", "model", "mode", "db", "json"],
   worker: ["app", "model", "mode", "db"],
@@ -119,7 +119,7 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   if (words.length > 0 && !TAKES_TEXT.includes(name))
     throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
   if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
-  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
+  // From a pipe an app is loaded once, because a new version could not get the lines that were already read.
   if (app !== undefined && name === "chat" && isInteractive(io) && io.start !== undefined && io.kept === undefined)
     return (await import("./keeper.ts")).keepUp(io, io.start);
   return (await load())(io, settings, words);

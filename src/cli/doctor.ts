@@ -15,12 +15,15 @@ interface Diagnosis extends Described {
     readonly session: SessionId;
     readonly turn: TurnId;
     readonly words: string;
-    /** The process that runs the turn. Absent without one: the next process that opens the session resumes the turn. */
+    /**
+     * The process that runs the turn. Absent if no process runs it: then the next process that opens the session
+     * resumes the turn.
+     */
     readonly holder?: string;
     readonly until?: number;
     /** What the turn waits for, here and in sessions below. Absent unless it is parked. */
     readonly waits?: readonly Waited[];
-    /** It comes after the open turn of its session. */
+    /** The turn is queued behind the open turn of its session. */
     readonly isQueued?: true;
   }[];
   readonly findings: readonly Finding[];

@@ -2,7 +2,7 @@ import type { Store } from "../index.ts";
 import { addressOf, databaseFileOf, isThere, openExisting } from "./database-file.ts";
 import type { Io } from "./io.ts";
 
-/** Opens the store of `--db` only to look at it. Undefined if the default file does not exist yet. */
+/** Opens the store of `--db` for a command that only reads. Undefined if the default file does not exist yet. */
 export async function existingStore(io: Pick<Io, "cwd" | "env">, db?: string): Promise<Store | undefined> {
   const address = addressOf(io, db);
   if (address !== undefined) return (await (await import("./patients.ts")).databaseAt(address)).store;

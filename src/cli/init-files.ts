@@ -1,6 +1,6 @@
 // The files that `bowline init` writes.
 
-// These sources import neither; the project does.
+// The written project imports this name. These sources do not.
 const BOWLINE = "bowline";
 const ZOD = "zod";
 
@@ -10,7 +10,7 @@ export interface InitFiles {
 
 interface Project {
   readonly name: string;
-  /** Of this package. */
+  /** The version of this package. */
   readonly version: string;
 }
 
@@ -54,7 +54,7 @@ import { installed } from "${BOWLINE}/providers/ai-sdk";
 import { demo } from "${BOWLINE}/providers/demo";
 import { z } from "${ZOD}";
 
-/** A tool: the model asks for it by name, and gets what it returns. */
+/** A tool: the model calls it by name, and receives its result. */
 const clock = defineTool({
   name: "clock",
   description: "The date and time now, in a time zone such as Europe/Paris.",
@@ -92,7 +92,7 @@ export const notes = definePlugin({
 });
 
 export interface AgentOptions {
-  /** Where conversations are kept. \`bowline\` passes the one of --db, or of BOWLINE_DB. */
+  /** The store of conversations. \`bowline\` passes the one of --db, or of BOWLINE_DB. */
   readonly store: Store;
   /** For tests. Default: the model of BOWLINE_MODEL, else the demo model. */
   readonly model?: Model;

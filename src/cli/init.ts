@@ -52,7 +52,7 @@ function write(folder: string, files: InitFiles, given: string): void {
   }
 }
 
-/** A name that npm takes. */
+/** A name that npm accepts. */
 function nameFor(folder: string): string {
   const name = basename(folder)
     .toLowerCase()

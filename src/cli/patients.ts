@@ -3,12 +3,12 @@ import type { Store } from "../index.ts";
 import type { Finding, SqliteStore } from "../stores/sqlite.ts";
 import { type DatabaseFile, openExisting } from "./database-file.ts";
 
-/** A store that the doctor looks at. */
+/** A store that the doctor checks. */
 export interface Patient {
   readonly store: Store & { check(options: { readonly deep: boolean }): ReturnType<SqliteStore["check"]> };
-  /** Reads what the store's contract does not tell. */
+  /** Reads what the store's contract does not offer. */
   describe(): Promise<Described>;
-  /** The command that goes on with a session. */
+  /** The command that continues a session. */
   chat(session: string): string;
 }
 
@@ -39,7 +39,7 @@ export function fileAt(place: DatabaseFile): Patient {
   };
 }
 
-/** Opening has migrated it. */
+/** The driver has already migrated the file when it opened it. */
 function schemaOf(path: string): number {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const db = new DatabaseSync(path, { readOnly: true });
@@ -56,7 +56,7 @@ const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false
 
 const SCHEMA = "bowline";
 
-/** Throws when there is no store: only looking must not make one. */
+/** Throws if there is no store, because a command that only reads must not create one. */
 export async function databaseAt(url: string): Promise<Patient> {
   const [{ postgres }, { inspectDatabase }, { nameOf }] = await Promise.all([
     import("../stores/postgres.ts"),

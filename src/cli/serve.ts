@@ -17,14 +17,14 @@ import { explain, jsonFor, messageOf, printable } from "./text.ts";
 export interface ServeSettings extends Settings {
   readonly port?: string | undefined;
   readonly host?: string | undefined;
-  /** More names that requests may call the server by, with commas between them. */
+  /** More names by which requests may call the server, separated by commas. */
   readonly hosts?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly noToken: boolean;
   readonly open: boolean;
 }
 
-/** Requests that are being answered have this time to end, before the runtime is closed. */
+/** How long running requests may take to end before the runtime closes. */
 const ANSWERS_MS = 1_000;
 
 export async function serve(io: Io, settings: ServeSettings): Promise<number> {
@@ -71,7 +71,7 @@ Ctrl-C stops it. Turns that still run continue at the next start, or in a worker
 
 const LOOPBACK = "127.0.0.1";
 const PORT = 4_100;
-/** How many ports are tried, if none was chosen. */
+/** How many ports are tried if the user chose none. */
 const PORTS = 100;
 
 function portOf(given: string | undefined): number | undefined {
@@ -102,8 +102,8 @@ function openToAll(host: string): Error {
 const isEvery = (host: string): boolean => /^(?:0\.0\.0\.0|::|\[::\]|)$/.test(host);
 
 /**
- * The names that requests may call the server by; undefined for those of the loopback interface. Names of this machine
- * are safe: a page of another site that reaches it by a trick names its own site (guard-1).
+ * The names by which requests may call the server; undefined for those of the loopback interface. Names of this machine
+ * are safe: a page of another site that reaches it with DNS rebinding sends the name of its own site (guard-1).
  */
 function hostsOf(host: string, more = ""): readonly string[] | undefined {
   const added = more.split(",").map((each) => each.trim());
@@ -115,7 +115,7 @@ function hostsOf(host: string, more = ""): readonly string[] | undefined {
   return [...new Set(["localhost", LOOPBACK, "[::1]", ...[...own, ...given].map(named)])];
 }
 
-/** On a machine without a browser nothing happens. */
+/** Does nothing on a machine without a browser. */
 function openBrowser(url: string, failed: (problem: string) => void): void {
   const [file, ...args] = { darwin: ["open"], win32: ["rundll32", "url.dll,FileProtocolHandler"] }[
     process.platform as string

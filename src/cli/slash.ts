@@ -4,10 +4,10 @@ import type { Agent } from "./agent.ts";
 import { isMode, MODE_WORDS, type Mode } from "./mode.ts";
 import { counted, tokens, waitedFor } from "./print.ts";
 
-/** The result of a command: words to show, or another mode for the conversation. */
+/** The result of a command: text to show, or another mode for the conversation. */
 type Obeyed = string | { readonly goOn: Mode };
 
-/** Does what the line asks for; undefined if it is no command that there is. */
+/** Runs the command of a line. Undefined if there is no such command. */
 export function obey(line: string, agent: Agent): Promise<Obeyed> | Obeyed | undefined {
   const [, name = "", word] = /^(\/\w+)(?:\s+(\S+))?$/.exec(line) ?? [];
   if (name === "/mode") return mode(agent, word);

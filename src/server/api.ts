@@ -1,4 +1,4 @@
-// The HTTP API as types: what each route takes and answers. The routes, the handlers and the client follow it.
+// The HTTP API as types: the input and the answer of each route. The routes, the handlers and the client follow it.
 import type { Comparison, Node } from "../graph/history.ts";
 import type { CreatedSession, SavedStates } from "../kernel/created.ts";
 import type { OperationDefinition } from "../kernel/operation.ts";
@@ -30,10 +30,10 @@ export interface NewSessionBody {
   readonly kind?: "fresh" | "child" | "fork";
   readonly from?: string;
   readonly tags?: readonly string[];
-  /** Only for a caller without an owner of its own. */
+  /** Only for callers that no owner is bound to. */
   readonly owner?: string;
   readonly config?: Partial<SessionConfig>;
-  /** `take` returns an existing session that the same request made. */
+  /** `take` returns the existing session if the same request made it. */
   readonly ifExists?: "take";
 }
 
@@ -56,7 +56,7 @@ export interface Health {
   readonly version: string;
 }
 
-/** What turns have spent, in steps of time. */
+/** The spending of turns, in steps of time. */
 export interface UsageReport {
   readonly since: number;
   readonly until: number;
@@ -74,7 +74,7 @@ export interface UsageReport {
     readonly ms: number;
   }[];
   readonly toolTurns: number;
-  /** There are more turns than one report reads: older ones are left out. */
+  /** A report reads a limited number of turns: older turns are missing. */
   readonly isPartial: boolean;
 }
 interface Spending {
@@ -104,7 +104,7 @@ export interface InstalledPlugin {
   readonly hasState: boolean;
 }
 
-/** How the runtime and its store are. Numbers stop at 1,000. */
+/** The state of the runtime and its store. Counts stop at 1,000. */
 export interface Status {
   readonly version: string;
   /** The time of the server. */
@@ -130,11 +130,11 @@ export interface Status {
 type Page = { readonly after?: string; readonly max?: number };
 type Reason = { readonly reason?: string };
 
-/** What each route takes besides the parameters of its path, and what it answers. */
+/** The input of each route besides the parameters of its path, and its answer. */
 export interface Api {
   listSessions: {
     query: SessionsPage & {
-      /** Words in the id, label, owner, a tag or the last words. */
+      /** A text in the id, the label, the owner, a tag or the last answer. */
       readonly search?: string | undefined;
       /** Only sessions without a parent. */
       readonly isRoot?: boolean | undefined;
@@ -225,6 +225,6 @@ export interface Problem {
   readonly status: number;
   readonly code: string;
   readonly hint: string;
-  /** Whether trying again can help, as the errors of Bowline have it. */
+  /** Whether a retry can help: the `retry` of Bowline's errors. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }

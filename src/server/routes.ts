@@ -3,7 +3,7 @@ import type { Code } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RouteName } from "./api.ts";
 
-/** What a caller must be allowed to do. `public`: anybody may ask. */
+/** The right that a caller needs. `public`: none. */
 export type Action = "public" | "read" | "send" | "answer" | "manage";
 
 export interface Route {
