@@ -52,11 +52,11 @@ export type OnThrow =
 
 export interface RowData {
   readonly family: Family;
-  /** When the hook fires, in words for the documentation. */
+  /** When the hook fires, as a text for the documentation. */
   readonly fires: string;
   readonly onThrow: OnThrow;
   readonly deadlineMs: number;
-  /** Whether the event's `state` can be changed, where the plugin has one. */
+  /** Whether the event's `state` can be changed, if the plugin has one. */
   readonly state: "read" | "write";
   /** Exactly these are in the event. */
   readonly services: readonly ServiceName[];
