@@ -167,7 +167,7 @@ export function carriedOver({ plugins }: StoredSession): JsonObject | undefined 
   return now.all === undefined ? {} : { options: now.all.value, all: now.all };
 }
 
-/** protocol-2: a fork at an older node also gets what was set for all frames after that node. */
+/** protocol-2: a fork at an older node also gets the options that were set for all frames after that node. */
 export async function carryOver({ store, world }: Core, from: StoredSession, fork: StoredSession): Promise<void> {
   const state = carriedOver(from);
   if (state?.all === undefined || ofProtocol(from.plugins)?.all?.nth === ofProtocol(fork.plugins)?.all?.nth) return;
