@@ -17,7 +17,7 @@ export interface MonitorSpec {
   readonly label?: string | undefined;
   /** The directory in which it runs. Default: the directory of the process. */
   readonly cwd?: string | undefined;
-  /** Added to the environment of the process. Put no secrets here, because it is stored with the session. */
+  /** Variables for the environment of the command. Put no secrets here, because they are stored with the session. */
   readonly env?: { readonly [name: string]: string } | undefined;
   /**
    * What a printed line does to the session. `notify`: the line waits for the next boundary. `wake`: it opens a turn.

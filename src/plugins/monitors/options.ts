@@ -4,7 +4,8 @@ export interface MonitorsOptions {
   /** The directory in which commands run. Default: the directory of the process. */
   readonly cwd?: string | undefined;
   /**
-   * Variables that every command gets in its environment. Put no secrets here, because it is stored with the session.
+   * Variables that every command gets in its environment. Put no secrets here, because they are stored with the
+   * session.
    */
   readonly env?: { readonly [name: string]: string } | undefined;
   /** The default for what lines do: `notify` waits until the model next acts, `wake` opens a turn. Default `notify`. */

@@ -1,4 +1,4 @@
-// Reads a store into plain values: what was durable after a kill, and the final content. `judge.ts` compares them; this
+// Reads a store into plain values: the durable data after a kill, and the final content. `judge.ts` compares them; this
 // file only finds what is wrong in any scenario.
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
@@ -11,7 +11,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
 import { type PictureOfOccurrence, type PictureOfSubscription, remainingTriggers } from "./triggers.ts";
 
-/** The content of a store, without what differs from run to run: ids are numbered, times and node ids omitted. */
+/** The content of a store, without data that differs from run to run: ids are numbered, times and node ids omitted. */
 export interface Picture {
   readonly sessions: { readonly [id: string]: PictureOfSession };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
@@ -177,7 +177,10 @@ function waitIn(fact: Change): readonly string[] {
   return [`${fact.turnId} ${fact.effect} ${fact.how}${fact.by === undefined ? "" : ` by ${fact.by}`}`];
 }
 
-/** The kit acts as a process on another machine, which must wait until leases expire: after `CENTURY_MS` they have. */
+/**
+ * The kit acts as a process on another machine, which must wait until leases expire. After `CENTURY_MS` all have
+ * expired.
+ */
 const NOBODY = { id: "crash kit", process: "elsewhere" };
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 const opening: Opening = () => {
