@@ -13,7 +13,7 @@ const INSTRUCTIONS = `You are an assistant in a terminal. Answer briefly, in pla
 Use the calculator for arithmetic and the clock for the date and time. Keep notes when the user asks you to remember.`;
 
 export const DEMO =
-  "the offline demo model, which does sums, tells the time, waits and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key";
+  "the offline demo model, which calculates, shows the time, waits and stores notes. For a real model, set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key";
 
 /** Opens a session of the agent that comes with the program. */
 export async function openBundled(io: Io, settings: Settings, id: string | undefined, isAgain = false): Promise<Agent> {
@@ -32,7 +32,7 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
     const about = model.isDemo ? DEMO : model.name;
-    const where = isFleeting ? "and is gone when you leave" : `kept in ${shown}`;
+    const where = isFleeting ? "and is lost when you leave" : `stored in ${shown}`;
     const left = isOurs ? unfinished : [];
     const modes = mode === wanted ? { mode } : { mode, wanted };
     const { waits } = runtime;

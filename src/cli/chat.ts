@@ -87,7 +87,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
    */
   let isHandingOver = false;
   const leave = (): void => {
-    if (!isIdle) return notify(`${agent.about} has changed: the new version takes over after this turn.`);
+    if (!isIdle) return notify(`${agent.about} has changed. The new version starts after this turn.`);
     isHandingOver = true;
     prompt.close();
   };
@@ -95,7 +95,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   const announceQuestion = async (): Promise<void> => {
     const wait = await questions.next();
     if (wait === undefined || wait.kind === "result" || !isIdle || !prompt.isShown) return;
-    notify(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
+    notify(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to answer.`);
   };
   questions.onNew = () => void announceQuestion();
   /** Turns that were shown here while they ran. A job, a trigger or another process started all other turns. */
@@ -107,7 +107,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     ended = [];
     for (const { turnId, outcome } of others) {
       shown.add(turnId);
-      prompt.notify(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
+      prompt.notify(`${paint("dim", "A turn that was started elsewhere has ended:")}\n${endOf(outcome, settings)}\n`);
     }
   };
   questions.onTurn = (turn) => {
@@ -147,7 +147,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       if (line === "") continue;
       if (line === "/quit") return DONE;
       if (line === "/waits") await questions.look(true); // The next questions, also those that the user left for later.
-      const unknown = /^\/\w*$/.test(line) ? `There is no command ${line}; /help lists them.` : undefined;
+      const unknown = /^\/\w*$/.test(line) ? `There is no command ${line}. /help lists the commands.` : undefined;
       const obeyed = (await obey(line, agent)) ?? unknown;
       if (typeof obeyed === "object") return { code: EXIT.ok, ...obeyed };
       if (obeyed !== undefined) {

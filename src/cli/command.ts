@@ -4,44 +4,45 @@ import type { LookSettings } from "./look.ts";
 import type { ServeSettings } from "./serve.ts";
 import { explain } from "./text.ts";
 
-const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
-       bowline run <text>      one turn; - reads the text from stdin
-       bowline sessions        what is kept: each session, its turns and its last answer
-       bowline turns           what turns did, the latest first: outcome, model, time, tokens, cost
-       bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
-       bowline doctor          looks for damage, and for turns that are open
-       bowline serve           a chat page and an HTTP API on this machine; it prints their addresses and the token
+const HELP = `Usage: bowline [chat]          chats on a terminal; from a pipe, each line is a turn
+       bowline run <text>      runs one turn; with - it reads the text from stdin
+       bowline sessions        lists stored sessions with their turns and last answers
+       bowline turns           lists turns, the latest first: outcome, model, time, tokens, cost
+       bowline show <id>       shows one turn with its timeline, or one session; the beginning of an id is enough
+       bowline doctor          checks the store for damage, and lists open turns
+       bowline serve           serves a chat page and an HTTP API on this machine; prints their addresses and the token
        bowline worker          runs turns, jobs and schedules without HTTP
        bowline init <folder>   writes a small agent project; npm start serves it
 
-  --app <file>      with chat, run, serve and worker: your own runtime, the default export of a module, such as
-                    export default ({ store }) => createRuntime({ store, … }). In a chat on a terminal it is loaded again
-                    when its files change, and you are asked what it waits for: approvals of calls, questions of tools
-  --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
-  --mode <mode>     how the model acts: tools, by tool calls; code, by writing TypeScript that calls the tools and whose
-                    variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
-  --db <file>       where conversations are kept, a file or postgres://user:password@host/database; else BOWLINE_DB;
-                    else .bowline/agent.db in this folder. :memory: keeps nothing
-  --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
-  --json            with run: every event as a line of JSON, the result last; with sessions, turns, show and doctor: all
-                    of it; with serve: its addresses and the token
-  --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
-  --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
-                    spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
-                    escaped
+  --app <file>      for chat, run, serve and worker: your own runtime, the default export of a module, such as
+                    export default ({ store }) => createRuntime({ store, … }). A chat on a terminal reloads the module
+                    when its files change, and asks you its questions: approvals of calls, questions of tools
+  --model <name>    <provider>/<model>, or demo. Default: BOWLINE_MODEL, or else the offline demo model
+  --mode <mode>     tools: the model acts by tool calls. code: the model writes TypeScript that calls the tools, and its
+                    variables stay in the conversation. Default: BOWLINE_MODE, or else tools. /mode in a chat changes it
+  --db <file>       the store: a file, or postgres://user:password@host/database. Default: BOWLINE_DB, or else
+                    .bowline/agent.db in this folder. With :memory: nothing is stored on disk
+  --session <id>    the conversation to continue. Default: "chat" for chat, and a new conversation for each run
+  --json            for run: each event as a line of JSON, and the result as the last line; for sessions, turns, show and
+                    doctor: JSON instead of text; for serve: the addresses and the token as JSON
+  --verbose         shows the model's code and all of its output; from a pipe: these, tool calls and usage on stderr
+  --raw             prints text of models and tools unchanged. Default: control characters and bidirectional marks are
+                    escaped, such as \\u{1b}, and in JSON such as \\u202e. Questions about calls are always escaped
   --help, --version
 
-With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
---outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
-With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
-With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
-requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser
+For turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
+--outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count> (default: 30)
+For show: --full prints whole arguments, results and prompts. For both: --prices <file>, JSON like prices of createRuntime
+For serve: --port <n> (default: 4100 or the next free port); --host <address> (default: 127.0.0.1); --hosts <names>, by
+which requests may call it, separated by commas; --token-file <file>, created if it is missing; --no-token; --open opens
+a browser
 
-A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
+If a process is killed during a turn, opening the session again finishes the turn. A waiting turn continues after its
+answer.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
-BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
-Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
-3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
+BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 prints stacks.
+Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found a problem, 2 wrong usage,
+3 a turn waits for an answer that nobody here can give, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
 type AllSettings = LookSettings & ServeSettings;
@@ -117,8 +118,8 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
     if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
       throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);
   if (words.length > 0 && !TAKES_TEXT.includes(name))
-    throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
-  if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
+    throw new UsageError(`${name} takes no text.`, 'For a single question: bowline run "…".');
+  if (json && name === "chat") throw new UsageError("--json is not for chat.", 'For example bowline run --json "…".');
   // From a pipe an app is loaded once, because a new version could not get the lines that were already read.
   if (app !== undefined && name === "chat" && isInteractive(io) && io.start !== undefined && io.kept === undefined)
     return (await import("./keeper.ts")).keepUp(io, io.start);
@@ -127,7 +128,7 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
 
 function requireApp(name: string, { app, model, mode }: Settings): void {
   if (!["chat", "run", "serve", "worker"].includes(name))
-    throw new UsageError("--app is for chat, run, serve and worker.", `Such as bowline chat --app ${app}.`);
+    throw new UsageError("--app is for chat, run, serve and worker.", `For example bowline chat --app ${app}.`);
   if (model !== undefined) throw new UsageError("--model is not for --app.", "Set the model in the app.");
   if (mode !== undefined) throw new UsageError("--mode is not for --app.", "Set the protocol in the app.");
 }

@@ -170,7 +170,7 @@ An agent on [Bowline](https://www.npmjs.com/package/bowline). \`agent.ts\` has i
 \`\`\`sh
 npm install
 npm start          # prints the address of a chat page
-npm run chat       # talks on the terminal; a change of agent.ts is loaded at once
+npm run chat       # chats on the terminal, and reloads agent.ts when it changes
 npm test           # agent.test.ts: a scripted model, no network
 npm run check      # types
 \`\`\`
@@ -183,7 +183,7 @@ npm install @ai-sdk/anthropic
 ANTHROPIC_API_KEY=… BOWLINE_MODEL=anthropic/claude-sonnet-4-5 npm start
 \`\`\`
 
-Conversations are kept in \`.bowline/agent.db\`. \`BOWLINE_DB\` names another file, or a Postgres database:
+Conversations are stored in \`.bowline/agent.db\`. \`BOWLINE_DB\` sets another file, or a Postgres database:
 
 \`\`\`sh
 npm install pg
@@ -216,6 +216,6 @@ ENV BOWLINE_DB=/data/agent.db
 VOLUME /data
 USER node
 EXPOSE 4100
-# In place of npm start: it listens outside of the container, and gets the signals to stop.
+# Instead of npm start: it listens outside of the container, and gets the signals to stop.
 CMD ["node_modules/.bin/bowline", "serve", "--app", "agent.ts", "--host", "0.0.0.0", "--port", "4100", "--token-file", "/data/token"]
 `;

@@ -64,7 +64,7 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
     typed = undefined;
   };
   const ended = (child: ChildProcess, code: number | null): void => {
-    if (child === next) failed(`bowline: The app ended while it was loaded, with ${code ?? "a signal"}.`);
+    if (child === next) failed(`bowline: The app ended during loading, with ${code ?? "a signal"}.`);
     if (child === current) {
       current = undefined;
       if (typed === undefined) end(code);

@@ -27,6 +27,6 @@ export async function pluginsOf(mode: Mode): Promise<readonly Plugin[]> {
 export const modeOf = (protocol: string): Mode => (protocol.startsWith("bowline/tool-calls") ? "tools" : "code");
 
 export const MODE_WORDS: { readonly [M in Mode]: string } = {
-  code: "Code mode: the model acts by writing TypeScript, whose variables stay.",
+  code: "Code mode: the model writes TypeScript, and its variables stay.",
   tools: "Tools mode: the model acts by tool calls.",
 };

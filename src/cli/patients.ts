@@ -66,7 +66,7 @@ export async function databaseAt(url: string): Promise<Patient> {
   const db = nameOf(url);
   if ((await inspectDatabase(url, SCHEMA)) === undefined)
     throw Object.assign(new Error(`${db} has no schema ${SCHEMA}.`), {
-      hint: "Give the address of a database that a store has used.",
+      hint: "Use the address of a database that has a store.",
     });
   return {
     store: postgres(url, { schema: SCHEMA, connections: 2, listen: false }),

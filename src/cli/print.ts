@@ -126,7 +126,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
       cellLines++;
       if (verbose) line(`${INDENT}${each}`, "dim");
       else if (cellLines <= CODE_LINES_MAX) line(`${INDENT}${cut(each, SHOWN_MAX)}`, "dim");
-      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… and more, which --verbose shows`, "dim");
+      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… more, see --verbose`, "dim");
     }
   };
   const progressed = (call: string, value: Json): void => {
@@ -160,7 +160,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
         case "retracted":
           streamed = "";
           cell = undefined;
-          line("… broken off: what was just said does not count, the model is asked again.", "yellow");
+          line("… interrupted: the text above does not count, and the model is called again.", "yellow");
           break;
         case "retrying":
           line(`… ${retryOf(event)}`, "yellow");
@@ -227,7 +227,7 @@ export function plainPrinter(
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short({ raw }, event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
-      if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
+      if (event.kind === "retracted") aside("The reply was interrupted. The model is called again.");
       if (event.kind === "retrying") aside(retryOf(event));
       if (event.kind === "plugin") {
         const { code, printed } = codeEventIn(event);
@@ -301,7 +301,7 @@ function wordsOf(outcome: TurnOutcome, how: Raw): string {
 }
 
 const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
-  `attempt ${attempt} at the model call failed (${failure}): trying again in ${ms(waitMs)}`;
+  `attempt ${attempt} at the model call failed (${failure}). Next try in ${ms(waitMs)}`;
 
 export function tokens({ input, cacheRead, cacheWrite, output, reasoning, ...unknown }: Usage): string {
   const { unknownCalls, estimatedInput = 0, estimatedOutput = 0 } = unknown;
@@ -365,7 +365,7 @@ export function questionOf(wait: Asked, root: string): string {
     const words = oneLine(visible(reason));
     if (kind === "approval") return `Allow ${call}? ${words}`;
     if (kind === "interrupted") return `Make the call ${call} again? ${words}`;
-    if (kind === "result") return `${call} waits for its result, which comes from elsewhere.`;
+    if (kind === "result") return `${call} waits for its result from elsewhere.`;
     return `${visible(tool)} asks: ${printable(visible(reason)).trim()}${wanted(schema)}`;
   }
 }
@@ -390,7 +390,12 @@ function wanted(schema: JsonObject | undefined): string {
   return ` (JSON: ${shortOfQuestion(schema)})`;
 }
 
-const WANTED = { approval: "approval of", interrupted: "leave to repeat", question: "answer to", result: "result of" };
+const WANTED = {
+  approval: "approval of",
+  interrupted: "permission to repeat",
+  question: "answer to",
+  result: "result of",
+};
 
 /** A wait in one line of a list: `approval of pay {"amount":3}, asked 2 hours ago`. */
 export function waitedFor(wait: Pick<PendingWait, "kind" | "tool" | "arguments" | "askedAt">): string {

@@ -11,7 +11,7 @@ import { byNobody, NOT_SENT, Questions } from "./waits.ts";
  */
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
-  if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
+  if (text.trim() === "") throw new UsageError("The text is empty.", 'Say what: bowline run "What is 21*2?"');
   let agent = await openAgent(io, settings, settings.session);
   if (agent === undefined) return EXIT.ok;
   let code = await finish(agent, io, settings);

@@ -48,7 +48,7 @@ export async function serve(io: Io, settings: ServeSettings): Promise<number> {
       const login = token === undefined ? url : `${url}/login?t=${token}`;
       if (json) io.stdout.write(`${jsonFor(settings, { url, login, token, port: listening.port, db: where })}\n`);
       else {
-        const kept = where === undefined ? "" : `, kept in ${where}`;
+        const kept = where === undefined ? "" : `, stored in ${where}`;
         io.stdout.write(`${printable(`Bowline ${io.version} serves ${about}${kept}.`)}\n
   Chat   ${login}
   API    ${url}/v1

@@ -94,7 +94,7 @@ function table(found: readonly Listed[], columns: number, text: (words: string) 
 }
 
 function noted({ state, holder, waits = [] }: Listed): string {
-  if (state === "running") return `(at a turn: ${holder}) `;
+  if (state === "running") return `(runs a turn: ${holder}) `;
   if (state === "interrupted") return "(interrupted) ";
   return state === "waiting" ? `(${waitingFor(waits)}) ` : "";
 }

@@ -49,7 +49,7 @@ export function turnHead(turn: TurnDetails, settings: LookSettings, width: numbe
     ...waits.map((wait): Field => ["wait", waitWords(wait, json)]),
     ...resumed.map(({ at, by, isFault }): Field => {
       const who = by === undefined ? "" : ` by ${processIn(by)}`;
-      return ["resumed", `${time(at)}${who}${isFault ? " after a fault of its store" : ""}`];
+      return ["resumed", `${time(at)}${who}${isFault ? " after an error of its store" : ""}`];
     }),
     ["children", children.length === 0 ? undefined : children.join(", ")],
     ["metadata", metadata === undefined ? undefined : json(metadata)],

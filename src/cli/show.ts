@@ -60,8 +60,8 @@ async function findById(runtime: Runtime, id: string): Promise<Found | undefined
   const ids = found.slice(0, SHOWN).map((each) => (each.kind === "turn" ? each.turnId : each.sessionId));
   const more = found.length > ids.length ? ` and ${found.length - ids.length} more` : "";
   throw new UsageError(
-    `${JSON.stringify(id)} begins ${found.length} ids: ${ids.join(", ")}${more}.`,
-    "Give more of it.",
+    `${JSON.stringify(id)} is the beginning of ${found.length} ids: ${ids.join(", ")}${more}.`,
+    "Use a longer part of the id.",
   );
 }
 
@@ -140,7 +140,7 @@ function turnLines(io: Io, settings: LookSettings, { turn, timeline, problem }: 
     lines.push(
       "",
       ...wrapped(
-        "The times are those of the journal's events: this version has no protocol or plugins that can follow them.",
+        "The times are the times of the journal's events, because this version has no protocol or plugins that can follow them.",
         width,
       ),
     );

@@ -118,7 +118,7 @@ function partsOf(item: Exclude<TimelineItem, Of<"model" | "tool" | "wait">>): re
       return [`sleep of ${lasting(item.until - item.startedAt)}`];
     case "resumed": {
       const by = item.by === undefined ? "" : ` by ${processIn(item.by)}`;
-      return [`resumed${by}${item.isFault ? " after a fault of its store" : ""}`];
+      return [`resumed${by}${item.isFault ? " after an error of its store" : ""}`];
     }
     case "cancelled":
       return [`cancelled: ${item.reason}`];
@@ -190,7 +190,7 @@ function resultOf({ output, isDeferred, isInterrupted }: Of<"tool">, show: Show,
 
 export const WANTED = {
   approval: "approval of",
-  interrupted: "leave to repeat",
+  interrupted: "permission to repeat",
   question: "answer to",
   result: "result of",
   turns: "for other turns or jobs",

@@ -24,7 +24,7 @@ export async function takeTurn(
   questions: Questions,
 ): Promise<Taken> {
   const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn reports it.
-  if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
+  if (other !== undefined) printer.note(`Waiting for ${other}, which runs a turn of this conversation.`);
   return show(agent, agent.session.turn(text), printer, io, questions);
 }
 
@@ -44,11 +44,11 @@ export async function finishLeft(
     for (const { turnId, words } of agent.left) {
       const shown = printer();
       await questions.look();
-      const why = questions.isEmpty ? "Finishing the turn that was interrupted" : "Going on with the turn that waits";
+      const why = questions.isEmpty ? "Finishing the interrupted turn" : "Continuing the waiting turn";
       shown.note(`${why}: ${firstWords(words)}`);
       const reason = (error: unknown): string => agent.lost.get(turnId) ?? describeThrown(error);
       const refused = (error?: unknown): void =>
-        shown.refused(new Error(`The turn could not be gone on with here: ${reason(error)}`));
+        shown.refused(new Error(`The turn could not continue here: ${reason(error)}`));
       if (agent.lost.has(turnId)) {
         refused();
         continue;

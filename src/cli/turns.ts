@@ -82,14 +82,14 @@ function timeOf(given: string, now: number): number {
   if (Number.isFinite(at)) return at;
   throw new UsageError(
     `${JSON.stringify(given)} is not a time.`,
-    "Such as --since 2h, --since 3d, or --since 2026-05-31T08:00Z.",
+    "For example --since 2h, --since 3d, or --since 2026-05-31T08:00Z.",
   );
 }
 
 function countOf(given: string): number {
   const count = /^\d+$/.test(given) ? Number(given) : 0;
   if (count >= 1 && count <= MAX.most) return count;
-  throw new UsageError(`--max is a whole number from 1 to ${MAX.most}.`, "Such as --max 100.");
+  throw new UsageError(`--max is a whole number from 1 to ${MAX.most}.`, "For example --max 100.");
 }
 
 // ── The table ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -31,7 +31,7 @@ export function atPrompt(
   return async (wait, printer, over) => {
     const question = questionOf(wait, agent.session.id);
     if (wait.kind === "result") {
-      printer.note(`${question} Ctrl-D leaves, and the turn goes on waiting.`);
+      printer.note(`${question} Ctrl-D leaves, and the turn keeps waiting.`);
       await Promise.race([prompt.closed, aborted(over)]);
       return over.aborted || nobody(wait, printer, over);
     }
@@ -69,8 +69,8 @@ export function byNobody(
     await explained;
     const left =
       wait.kind === "result"
-        ? `The turn is left waiting. ${chat} goes on with it`
-        : `Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again`;
+        ? `The turn still waits. ${chat} continues it`
+        : `Nobody here can answer, so the turn still waits. On a terminal, ${chat} asks again`;
     const code = `runtime.waits.list({ session: ${JSON.stringify(wait.sessionId)} })`;
     stderr.write(`bowline: ${oneLine(`${questionOf(wait, session.id)} ${left}; code finds it with ${code}.`)}\n`);
     return false;
@@ -81,7 +81,7 @@ export function byNobody(
 const shownDatabase = (db: string): string => (addressOf({ env: {} }, db) === undefined ? db : nameOf(db));
 
 /** Printed if an earlier turn still waits: a script must not believe that its own text was sent. */
-export const NOT_SENT = "bowline: An earlier turn of this session still waits, so nothing new was sent.\n";
+export const NOT_SENT = "bowline: An earlier turn of this session still waits, so your text was not sent.\n";
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -110,10 +110,11 @@ type Read = (
   wrong?: string,
 ) => Promise<GivenAnswer | undefined>;
 
-const CHOICE = "[y]es, [n]o, or say why not: ";
-const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or say why not: ";
+const CHOICE = "[y]es, [n]o, or type why not: ";
+const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or type why not: ";
 
-const HELP = "Type y or n; any other words deny, and the model is told them. Ctrl-D leaves it for later.";
+const HELP =
+  "Type y or n. Any other text denies the call, and the model reads the text. Ctrl-D leaves the question for later.";
 
 const readApproval: Read = async (ask, wait, printer, over, wrong) => {
   const isEditable = wait.kind === "approval";
@@ -146,12 +147,12 @@ async function readArguments(
     typed = line;
     const args = jsonIn(line);
     if (args !== undefined) return { answer: { approved: true, args }, typed };
-    printer.note("That is no JSON. An empty line goes back.", "yellow");
+    printer.note("That is not JSON. An empty line goes back.", "yellow");
   }
 }
 
 const readDelivery: Read = async (ask, { schema }, _, over) => {
-  const line = await lineOf(ask, "Your answer, or /no and why not: ", over);
+  const line = await lineOf(ask, "Your answer, or /no and a reason: ", over);
   if (line === undefined) return undefined;
   const [, why] = /^\/no\b\s*(.*)$/s.exec(line) ?? [];
   if (why !== undefined) return { answer: { error: why === "" ? "The person did not want to answer." : why } };
@@ -178,7 +179,7 @@ function jsonIn(line: string): Json | undefined {
 
 // ── How it is given ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its time is up.";
+const TOO_LATE = "Your answer came too late: the question was answered elsewhere, or has expired.";
 
 /** Answers a wait. Returns the problem if that failed. `isFinal`: the person cannot try again. */
 async function give(
@@ -213,7 +214,7 @@ interface AskedWait extends KnownWait {
 export type EndedTurn = Extract<SessionEvent, { readonly kind: "committed"; readonly by: "turn" }>;
 
 const LISTEN_AGAIN_MS = 1_000;
-const GONE = "This waits no longer: it was answered elsewhere, its time is up, or its turn was stopped.";
+const GONE = "The question is closed: it was answered elsewhere, has expired, or its turn was stopped.";
 
 /** The waits of a session and its descendants. The person is asked about each once, one after the other. */
 export class Questions {

@@ -13,8 +13,10 @@ export async function worker(io: Io, settings: Settings): Promise<number> {
     const stop = new AbortController();
     void stopped.then(() => stop.abort()); // The signal may have come while the runtime was opened.
     const over = runtime.run({ signal: stop.signal });
-    const kept = where === undefined ? "" : `, kept in ${where}`;
-    io.stdout.write(`${printable(`Bowline ${io.version} works for ${about}${kept}. Ctrl-C stops it.`)}\n`);
+    const kept = where === undefined ? "" : `, stored in ${where}`;
+    io.stdout.write(
+      `${printable(`Bowline ${io.version} runs turns, jobs and schedules of ${about}${kept}. Ctrl-C stops it.`)}\n`,
+    );
     await over;
     return EXIT.ok;
   } finally {
