@@ -15,6 +15,7 @@ declare const ROUTES: {
   readonly sessionUsage: "GET /sessions/{id}/usage";
   readonly sessionOperations: "GET /sessions/{id}/operations";
   readonly invokeOperation: "POST /sessions/{id}/operations/{name}";
+  readonly sessionPlugins: "GET /sessions/{id}/plugins";
   readonly compareSessions: "GET /sessions/{id}/compare/{other}";
   readonly forkSession: "POST /sessions/{id}/fork";
   readonly compactSession: "POST /sessions/{id}/compact";
@@ -37,18 +38,25 @@ declare const ROUTES: {
   readonly revokeWait: "DELETE /waits/{id}";
   readonly listJobs: "GET /jobs";
   readonly getJob: "GET /jobs/{id}";
+  readonly jobEvents: "GET /jobs/{id}/events";
   readonly cancelJob: "POST /jobs/{id}/cancel";
   readonly signalJob: "POST /jobs/{id}/signals/{name}";
   readonly listTriggers: "GET /triggers";
+  readonly runTrigger: "POST /sessions/{id}/triggers/{trigger}/run";
+  readonly setTrigger: "PATCH /sessions/{id}/triggers/{trigger}";
+  readonly removeTrigger: "DELETE /sessions/{id}/triggers/{trigger}";
   readonly listOccurrences: "GET /occurrences";
   readonly emitEvent: "POST /events/{event}";
+  readonly usage: "GET /usage";
+  readonly status: "GET /status";
+  readonly check: "POST /check";
   readonly events: "GET /events";
 };
 type ParamsIn<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsIn<Rest> : never;
 /** The names of the parameters in the path of a route. */
 type PathOf<N extends RouteName> = { readonly [P in ParamsIn<(typeof ROUTES)[N]>]: string; };
 type Given<K extends string, T> = [T] extends [undefined] ? unknown : Record<never, never> extends T ? { readonly [P in K]?: T | undefined; } : { readonly [P in K]: T; };
-/** What a request takes besides its path: a query, a body and a signal that gives it up. */
+/** What a request takes besides its path: a query, a body and a signal that aborts it. */
 type RequestOptions<N extends RouteName> = Given<"path", PathOf<N>> & Given<"query", Api[N] extends {
   query: unknown;
 } ? QueryOf<N> : undefined> & Given<"body", BodyOf<N>> & {

@@ -4,7 +4,7 @@ import { CancelAnswer } from "../model/outcome.js";
 import { CancelledInput, WaitingInput } from "../runtime/session/public-api.js";
 import { Comparison, Node } from "../graph/history.js";
 import { CreatedSession, SavedStates } from "../kernel/created.js";
-import { JobRecord } from "../model/job.js";
+import { JobEvent, JobRecord } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Occurrence, Subscription } from "../model/trigger.js";
 import { OperationDefinition } from "../kernel/operation.js";
@@ -17,6 +17,7 @@ import { TreeUsage } from "../runtime/session/app.js";
 import { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.js";
 import { TurnEvent } from "../turn/event.js";
 import { TurnsPage } from "../runtime/records/turns.js";
+import { Usage } from "../model/usage.js";
 /** A wait without its key, which never leaves the server. */
 type PublicWait = Omit<AnyWait, "key">;
 interface NewSessionBody {
@@ -26,10 +27,10 @@ interface NewSessionBody {
   readonly kind?: "fresh" | "child" | "fork";
   readonly from?: string;
   readonly tags?: readonly string[];
-  /** Only for a caller without an owner of its own. */
+  /** Only for callers that no owner is bound to. */
   readonly owner?: string;
   readonly config?: Partial<SessionConfig>;
-  /** `take` returns an existing session that the same request made. */
+  /** `take` returns the existing session if the same request made it. */
   readonly ifExists?: "take";
 }
 interface InputBody {
@@ -48,6 +49,77 @@ interface Health {
   readonly ok: true;
   readonly version: string;
 }
+/** The spending of turns, in steps of time. */
+interface UsageReport {
+  readonly since: number;
+  readonly until: number;
+  /** The length of a step: an hour, or a day when the time is longer than three days. */
+  readonly stepMs: number;
+  /** A row for each step and model with turns. */
+  readonly rows: readonly UsageRow[];
+  /** The sessions that spent the most: at most 20. */
+  readonly sessions: readonly (Spending & {
+    readonly id: string;
+    readonly label?: string;
+  })[];
+  /** Tool calls of turns whose journal is kept: of the latest `toolTurns` turns. */
+  readonly tools: readonly {
+    readonly name: string;
+    readonly calls: number;
+    readonly failed: number;
+    readonly ms: number;
+  }[];
+  readonly toolTurns: number;
+  /** A report reads a limited number of turns: older turns are missing. */
+  readonly isPartial: boolean;
+}
+interface Spending {
+  readonly turns: number;
+  readonly usage: Usage;
+  /** Omitted if a price is unknown. */
+  readonly cost?: number;
+}
+interface UsageRow extends Spending {
+  /** The beginning of the step. */
+  readonly at: number;
+  readonly model: string;
+  /** Turns that failed or were stopped. */
+  readonly failed: number;
+}
+/** A plugin of a session, and what it adds. */
+interface InstalledPlugin {
+  readonly id: string;
+  readonly version?: string;
+  readonly hooks: readonly string[];
+  readonly tools: readonly string[];
+  readonly operations: readonly OperationDefinition[];
+  /** The events that it declares. */
+  readonly events: readonly string[];
+  readonly monitors: readonly string[];
+  readonly hasState: boolean;
+}
+/** The state of the runtime and its store. Counts stop at 1,000. */
+interface Status {
+  readonly version: string;
+  /** The time of the server. */
+  readonly now: number;
+  /** When this process began to serve. */
+  readonly since: number;
+  readonly store: string;
+  readonly turns: { readonly [S in "queued" | "running" | "waiting" | "interrupted"]: number; };
+  readonly waits: number;
+  readonly jobs: number;
+  /** When the oldest queued input was accepted: how far behind the workers are. */
+  readonly oldestQueuedAt?: number;
+  /** Processes that run turns or jobs now. */
+  readonly workers: readonly {
+    readonly name: string;
+    readonly turns: number;
+    readonly jobs: number;
+    /** When its earliest lease ends unless it is renewed. */
+    readonly until?: number;
+  }[];
+}
 type Page = {
   readonly after?: string;
   readonly max?: number;
@@ -55,10 +127,15 @@ type Page = {
 type Reason = {
   readonly reason?: string;
 };
-/** What each route takes besides the parameters of its path, and what it answers. */
+/** The input of each route besides the parameters of its path, and its answer. */
 interface Api {
   listSessions: {
-    query: SessionsPage;
+    query: SessionsPage & {
+      /** A text in the id, the label, the owner, a tag or the last answer. */
+      readonly search?: string | undefined;
+      /** Only sessions without a parent. */
+      readonly isRoot?: boolean | undefined;
+    };
     output: readonly SessionSummary[];
   };
   createSession: {
@@ -104,6 +181,9 @@ interface Api {
       readonly id?: string;
     };
     output: Receipt<Json>;
+  };
+  sessionPlugins: {
+    output: readonly InstalledPlugin[];
   };
   compareSessions: {
     output: Comparison;
@@ -206,6 +286,9 @@ interface Api {
   getJob: {
     output: JobRecord;
   };
+  jobEvents: {
+    output: readonly JobEvent[];
+  };
   cancelJob: {
     body: Reason;
     output: JobRecord;
@@ -222,6 +305,18 @@ interface Api {
       readonly session?: string;
     };
     output: readonly Subscription[];
+  };
+  runTrigger: {
+    output: Occurrence;
+  };
+  setTrigger: {
+    body: {
+      readonly isEnabled: boolean;
+    };
+    output: Subscription;
+  };
+  removeTrigger: {
+    output: null;
   };
   listOccurrences: {
     query: {
@@ -247,6 +342,29 @@ interface Api {
     };
     output: "events";
   };
+  usage: {
+    query: {
+      readonly since?: number;
+      readonly until?: number;
+      readonly owner?: string;
+    };
+    output: UsageReport;
+  };
+  status: {
+    output: Status;
+  };
+  check: {
+    body: {
+      readonly deep?: boolean;
+    };
+    output: {
+      readonly findings: readonly {
+        readonly item: string;
+        readonly problem: string;
+      }[];
+      readonly ms: number;
+    };
+  };
   health: {
     output: Health;
   };
@@ -269,7 +387,23 @@ interface Problem {
   readonly status: number;
   readonly code: string;
   readonly hint: string;
-  /** Whether trying again can help, as the errors of Bowline have it. */
+  /** Whether a retry can help: the `retry` of Bowline's errors. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }
-export { Accepted, Api, BodyOf, Health, InputBody, NewSessionBody, OutputOf, Problem, PublicWait, QueryOf, RouteName };
+export {
+  Accepted,
+  Api,
+  BodyOf,
+  Health,
+  InputBody,
+  InstalledPlugin,
+  NewSessionBody,
+  OutputOf,
+  Problem,
+  PublicWait,
+  QueryOf,
+  RouteName,
+  Status,
+  UsageReport,
+  UsageRow,
+};

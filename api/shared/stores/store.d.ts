@@ -144,8 +144,8 @@ interface Owner {
 }
 /**
  * The right to run a turn for a limited time. A store may use another clock, so it returns durations instead of times.
- * The host adds `heldMs` to the time before its call, which is the `now` of the call, or the `at` of the input for
- * `accept`. After that time no outward effect starts.
+ * The host adds `heldMs` to the time before its call: the `now` of the call, or for `accept` the `at` of the input.
+ * After the sum no outward effect starts.
  */
 interface Lease {
   readonly sessionId: SessionId;
@@ -321,7 +321,7 @@ interface ClaimedJob extends StoredJob {
   /** Its bound owner is gone. Only its abandonment may be written. */
   readonly isOrphan?: true;
 }
-/** What is written together with events of a job. */
+/** The data that is written together with events of a job. */
 interface JobWrites {
   /** Questions of the job, which can be listed and answered. The answer becomes an event of the job. */
   readonly waits?: readonly NewWait[];
@@ -509,7 +509,7 @@ interface EndedTurn {
   /** The journal, if it is to be kept after the end of the turn. */
   readonly journal?: TurnJournal;
 }
-/** What lists of turns show and the nodes of the turn do not contain. */
+/** The data for lists of turns that the nodes of the turn do not contain. */
 interface TurnSummary {
   /** When its input was accepted, if that is not `startedAt`. The fact of the acceptance has this time. */
   readonly acceptedAt?: number;
@@ -519,7 +519,7 @@ interface TurnSummary {
   readonly rounds: number;
   /** How often another process resumed it. Omitted if never. */
   readonly resumes?: number;
-  /** What its nested calls and its calls of other models cost. Omitted if the turn only called its own model. */
+  /** The cost of its nested calls and its calls of other models. Omitted if the turn only called its own model. */
   readonly spent?: readonly Spent[];
   readonly metadata?: JsonObject;
 }
@@ -610,8 +610,8 @@ interface SessionChange {
   readonly receipt?: Json;
   readonly parts?: readonly PartOperation[];
   /**
-   * Only for a change with nothing but entries or `spent`: while a turn is open the change is stored and waits
-   * (`PendingAppend`). Throws `input.full` if this many wait already.
+   * Only for a change that has no other fields than entries or `spent`: while a turn is open the change is stored and
+   * waits (`PendingAppend`). Throws `input.full` if this many wait already.
    */
   readonly queueMax?: number;
   /** Jobs that start with the change. */
@@ -939,7 +939,7 @@ interface Store {
    */
   agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
   /**
-   * Background work. The events of a job are the truth. Its record is `foldJob` over them, stored with each write. An
+   * Background work. The record of a job is computed from its events with `foldJob` and stored with each write. An
    * event is identified by its key and written once. The order of events of one job, and of all jobs, never changes.
    */
   readonly jobs: {

@@ -168,8 +168,8 @@ interface TurnRow {
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
   /**
-   * The input or the append. Once the turn has ended: its journal, or null if none is kept. Once another turn has settled
-   * the input: what the nodes of that turn do not contain. An early version stored null.
+   * The input or the append. After the end of the turn: its journal, or null if none is kept. If another turn has
+   * settled the input: the data that the nodes of that turn do not contain. An early version stored null.
    */
   readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }

@@ -87,7 +87,7 @@ export async function recordedIn(store: Store): Promise<Recorded> {
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
 
-/** A reading of a place. A second one must be equal. */
+/** The result of reading a place. A second read must give an equal result. */
 export interface Reading {
   readonly recorded: Recorded;
   readonly sessions: readonly ListedSession[];
