@@ -39,7 +39,7 @@ export interface HostContext {
   spawned(jobs: readonly NewJob[]): void;
   /**
    * Call it with the store's answer about inputs that wait for a boundary, and with the time of the call. The answer
-   * may not include inputs that this process accepted after that time.
+   * can miss inputs that this process accepted after that time.
    */
   pending(is: boolean, sent: number): void;
   /** Call it with the mail's answer whether other processes follow the turn. If so, previews are written for them. */

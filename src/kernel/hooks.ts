@@ -62,7 +62,7 @@ export interface RowData {
   readonly services: readonly ServiceName[];
   /** The directives that an answer can contain. The check at run time reads the same list. */
   readonly directives?: readonly DirectiveKind[];
-  /** The answer may not be a promise. */
+  /** The answer must not be a promise. */
   readonly isSync?: true;
   /** Observers run one after the other instead of concurrently. */
   readonly inOrder?: true;

@@ -81,8 +81,8 @@ export const OUTPUT_TOOL = "submit_output";
 export const BATCH_TOOL = "batch";
 
 /**
- * The key under which the session's choice of tools is stored, like a plugin's state. A change to it makes the next
- * round prepare anew.
+ * The key under which the session's choice of tools is stored, like a plugin's state. After a change the
+ * next round prepares again.
  */
 export const TOOLS_STATE = "bowline/tools";
 

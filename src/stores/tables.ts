@@ -468,13 +468,13 @@ export interface JobRow {
   readonly recovery: number;
   /** The task that a process needs to run it; empty if any process can; null if no process can claim it. */
   readonly operation: string | null;
-  /** The turn or the job that it ends with; null once it is over. */
+  /** The turn or the job that it ends with; null after its end. */
   readonly parent: string | null;
   readonly state: number;
   readonly owner: string | null;
   /** The generation of its latest lease. */
   readonly generation: number;
-  /** Its holder gave up the lease and can no longer write, although no later generation exists. */
+  /** Its holder released the lease and can no longer write, although no later generation exists. */
   readonly isParked: boolean;
   /** When an unheld job can be claimed; null if only an event can make it claimable. */
   readonly due: number | null;

@@ -49,9 +49,7 @@ export interface PlacedSleep {
   readonly ms: number;
 }
 
-/**
- * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
- */
+/** A point at which a turn takes waiting inputs. At `opening` these are inputs that waited for separate turns. */
 export type BoundaryKind = "opening" | "after-work" | "before-completion";
 
 /**

@@ -46,7 +46,7 @@ export interface Opened {
   readonly output?: JsonObject;
   /** The schema was wrapped in an object: the result is its field `value`. */
   readonly unwraps?: true;
-  /** The turn takes in other inputs that wait for turns of their own before it starts. */
+  /** Before it starts, the turn takes other inputs that wait for separate turns. */
   readonly merges?: true;
   /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
@@ -215,7 +215,7 @@ export type Answer = Answered &
         /** The external values that the segment got. A replay gets the same. */
         readonly given?: Json;
       }
-    /** The cell is over. */
+    /** The cell has ended. */
     | {
         readonly kind: "executed";
         readonly output: CellOutput;

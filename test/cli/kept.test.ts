@@ -73,7 +73,9 @@ test.concurrent("E6 a kill and a restart can be tried offline: the demo model wa
   first.child.kill("SIGKILL");
   await first.ended;
   const { stderr } = await bowline(["--verbose"], { cwd });
-  expect(stderr).toMatch(/^Finishing the interrupted turn: .*\nwait \{"seconds":2\}\n(?:.*\n)*I waited 2 seconds\. 21\*2 = 42\.\n/);
+  expect(stderr).toMatch(
+    /^Finishing the interrupted turn: .*\nwait \{"seconds":2\}\n(?:.*\n)*I waited 2 seconds\. 21\*2 = 42\.\n/,
+  );
 });
 
 test.concurrent("E6 killed while the model held its answer, only that answer is asked for again", async () => {

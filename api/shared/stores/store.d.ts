@@ -274,7 +274,7 @@ interface StoredWait {
   /** The fact of the answer. */
   readonly answeredAs?: Cursor;
 }
-/** A turn that only waits and gives up its lease. */
+/** A turn that only waits and releases its lease. */
 interface ParkedTurn {
   readonly turnId: TurnId;
   /** The earliest end of one of its waits or sleeps. */
@@ -334,7 +334,7 @@ interface JobWrites {
   readonly wakes?: readonly NewInput[];
   /** The maximum number of accepted wakes in the life of the job. */
   readonly wakesMax?: number;
-  /** Gives up the lease, because the job only waits. */
+  /** Releases the lease, because the job only waits. */
   readonly parks?: ParkedJob;
   /** Lines that the job prints. They are not events: no fold and no feed contains them, and old ones are dropped. */
   readonly says?: Saying;
@@ -363,11 +363,13 @@ interface JobLines {
 }
 /** A job that only waits. Only rerunnable jobs can park, because no other process could continue another one. */
 interface ParkedJob {
-  /** The number of events that its holder has seen. If there are more, or an awaited job is over, the lease is kept. */
+  /**
+   * The number of events that its holder has seen. If there are more, or an awaited job has ended, the lease is kept.
+   */
   readonly seen: number;
   /** When it continues at the latest; omitted if only an event can wake it. */
   readonly due?: number;
-  /** It continues when one or all of these jobs are over or idle. */
+  /** It continues when one or all of these jobs have ended or are idle. */
   readonly awaits?: {
     readonly jobs: readonly JobId[];
     readonly need: "any" | "all";
@@ -820,7 +822,7 @@ interface Store {
    */
   append(lease: Lease, seq: number, events: readonly TurnEvent[], now: number, waits?: readonly NewWait[], spawns?: readonly JobSpawn[]): Awaitable<Appended>;
   /**
-   * Gives up the lease of a turn that only waits, unless it has mail that it has not folded. The turn stays the
+   * Releases the lease of a turn that only waits, unless it has mail that it has not folded. The turn stays the
    * session's open turn and appears in the agenda when it has mail. The lease can no longer write. A repeated call
    * returns the same answer until another process takes the turn.
    */
@@ -894,8 +896,8 @@ interface Store {
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
      * Claims inputs for this boundary of a running turn, oldest first. A repeat returns the same inputs. With `true` it
-     * includes inputs that would open turns of their own, up to the first with `wants`; with `appends` it returns
-     * appends only. Skips inputs whose turn was cancelled. Includes injected inputs and waiting appends.
+     * includes inputs that would open separate turns, up to the first with `wants`; with `appends` it returns appends
+     * only. Skips inputs whose turn was cancelled. Includes injected inputs and waiting appends.
      */
     claim(lease: Lease, boundary: EffectName, max: number, takes?: true | "appends"): Awaitable<readonly (PendingInput | PendingAppend)[]>;
   };

@@ -45,9 +45,7 @@ interface PlacedSleep {
   readonly at: string;
   readonly ms: number;
 }
-/**
- * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
- */
+/** A point at which a turn takes waiting inputs. At `opening` these are inputs that waited for separate turns. */
 type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
  * A request of a turn. Its name is its position, so a resumed turn requests the same names. Serial effects run hooks,
