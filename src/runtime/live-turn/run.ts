@@ -216,8 +216,8 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 
 const DAY_MS = 86_400_000;
 /**
- * The pause before the next try to park, after mail prevented it that the turn has not received yet. Without the pause
- * the loop would use all CPU time.
+ * The pause before the next try to park, if unread mail prevented the last try. Without the pause the loop would use
+ * all CPU time.
  */
 const REFUSED_MS = 100;
 

@@ -56,7 +56,7 @@ export async function materialize(session: LiveSession): Promise<void> {
 }
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
-/** Lets the protocol set its options under the session's latest plugin options, and stores a difference. */
+/** Lets the protocol set its options, with the session's latest plugin options, and stores them if they changed. */
 export async function configure(session: LiveSession, isNew = false): Promise<void> {
   const { stored } = session.snapshot;
   const asked = await ask(session, isNew);

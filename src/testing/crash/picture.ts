@@ -156,7 +156,8 @@ export async function remainsOf(store: Store): Promise<Remains> {
     for (const { id: input, place } of inputsThere) if (place === "injected") inputs.set(input, 1);
     const waiting = inputsThere.filter(({ place }) => place !== "injected");
     if (waiting.length > 0) wrong.push({ kind: "stuck", problem: `${waiting.length} inputs of session ${id} wait` });
-    if (waiting.length > 0) continue; // A check of the lease would open their turn.
+    // Skips the check of the lease, because it would open the turn of a waiting input.
+    if (waiting.length > 0) continue;
     const held = await store.open(id, NOBODY, Date.now() + CENTURY_MS, opening);
     if (held.kind === "resumed")
       wrong.push({ kind: "stuck", problem: `the slot of session ${id} is held by turn ${held.lease.turnId}` });
