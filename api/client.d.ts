@@ -3,6 +3,7 @@ import {
   Api,
   BodyOf,
   InputBody,
+  InstalledPlugin,
   NewSessionBody,
   OutputOf,
   Problem,
@@ -64,26 +65,26 @@ interface SendOptions extends Omit<InputBody, "text" | "parts"> {
   readonly signal?: AbortSignal | undefined;
 }
 type Client = ReturnType<typeof createClient>;
-/** Makes a client. It keeps nothing open between its calls. */
+/** Makes a client. It keeps no connection open between calls. */
 declare function createClient(options: ClientOptions): {
   /** Sends a request of the table of routes. */
   request: <N extends JsonRoute>(name: N, options: RequestOptions<N>) => Promise<OutputOf<N>>;
-  /** Sends an input. It is accepted once, also if an answer is lost and the client tries again. */
+  /** Sends an input. The server accepts it once, even if the client loses the answer and retries. */
   send: (id: string, input: string | NonNullable<InputBody["parts"]>, { signal, key, ...more }?: SendOptions) => Promise<Accepted>;
   /** Reads a session: its messages, its open turn and its waits. */
   read: (id: string) => Promise<SessionDetails>;
-  /** The events of a turn until its end, or those of a session from a fact on. */
+  /** The events of a turn until its end, or those of a session after a cursor. */
   follow: (target: FollowTarget, options?: StreamOptions) => AsyncGenerator<SessionEvent, void>;
-  /** The events of a session: facts, each once, and previews while turns run. */
+  /** The events of a session: each fact once, and previews while turns run. */
   observe: (id: string, { after, tree, ...again }?: ObserveOptions) => AsyncGenerator<SessionEvent, void>;
   /** The facts of all sessions that the caller may see. */
   events: ({ after, owner, tag, ...again }?: EventsOptions) => AsyncGenerator<RuntimeFact, void>;
-  /** What there is to show of a session, whenever it changes. */
+  /** The view of a session after each change. */
   view: (id: string, again?: StreamOptions) => AsyncGenerator<ClientView, void>;
   sessions: {
     create: (body?: BodyOf<"createSession">) => Promise<CreatedSession>;
     get: (id: string) => Promise<SessionDetails>;
-    /** What a list shows of a session. */
+    /** The entry of a session in lists. */
     find: (id: string) => Promise<SessionSummary>;
     list: (query?: QueryOf<"listSessions">) => Promise<readonly SessionSummary[]>;
     history: (id: string, query?: QueryOf<"sessionHistory">) => Promise<readonly Node[]>;
@@ -110,7 +111,7 @@ declare function createClient(options: ClientOptions): {
     answer: (id: string, body: BodyOf<"answerWait">) => Promise<{
       readonly kind: "accepted" | "already-resolved";
     }>;
-    /** Takes the question back. */
+    /** Withdraws the question. */
     revoke: (id: string) => Promise<{
       readonly kind: "accepted" | "already-resolved";
     }>;
@@ -127,7 +128,7 @@ declare function createClient(options: ClientOptions): {
     emit: (event: string, body?: BodyOf<"emitEvent">) => Promise<Occurrence>;
   };
   blobs: {
-    /** Stores bytes. Pass the attachment to `send` among the parts. */
+    /** Stores bytes. Pass the returned attachment to `send` in `parts`. */
     put: (session: string, data: Uint8Array | Blob, { mediaType, name }?: BlobOptions) => Promise<Attachment>;
     get: (session: string, hash: string) => Promise<Uint8Array>;
   };

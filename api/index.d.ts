@@ -35,7 +35,7 @@ import { WebhookOptions } from "./shared/runtime/triggers/webhook-options.js";
 import { World } from "./shared/model/world.js";
 import { defineTool, defineToolProvider } from "./shared/tools/define.js";
 import { jsonSchema } from "./shared/tools/validator.js";
-/** Opens a runtime. Its code is loaded by the first call; the default host, protocol and model adapter are bound there. */
+/** Opens a runtime. The first call loads its code, with the default host, protocol and model adapter. */
 declare function createRuntime(options: RuntimeOptions): Promise<Runtime>;
 export {
   type Approval,

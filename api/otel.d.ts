@@ -8,15 +8,18 @@ interface OtelOptions {
   readonly meterProvider?: MeterProvider | undefined;
   /** Exports messages, instructions, arguments, results and texts of errors. Default: false. */
   readonly content?: boolean | undefined;
-  /** Called for each value of content. Its answer is exported; if it throws, nothing is. */
+  /** Called for each value of content. Its result is exported. If it throws, nothing is exported. */
   readonly redact?: Redact | undefined;
-  /** Whether calls of hooks have spans. Default: true. */
+  /** Makes spans for calls of hooks. Default: true. */
   readonly hooks?: boolean | undefined;
-  /** Whether rounds have spans, between those of turns and those of calls. Default: false. */
+  /** Makes spans for rounds, between the spans of turns and calls. Default: false. */
   readonly rounds?: boolean | undefined;
-  /** Whether store calls have spans and are measured. Default: false. */
+  /** Makes spans and metrics for store calls. Default: false. */
   readonly stores?: boolean | undefined;
 }
-/** Gives spans and metrics to OpenTelemetry. Make one for each runtime: when that is closed, its open spans are ended. */
+/**
+ * Exports spans and metrics to OpenTelemetry. Make one for each runtime, because closing the runtime ends the open
+ * spans.
+ */
 declare function otel(options?: OtelOptions): TelemetryListener;
 export { type ContentPlace, OtelOptions, type Redact, otel };

@@ -11,7 +11,7 @@ interface Server {
   listen(options?: ListenOptions): Promise<Listening>;
   /** The OpenAPI 3.1 document of all routes. */
   readonly openapi: JsonObject;
-  /** Ends the open event streams, so that clients come back to another process. Turns go on. */
+  /** Ends the open event streams, so that clients connect to another process. Turns continue. */
   close(): void;
 }
 /** Makes a server for a runtime. The runtime stays open when the server is closed. */

@@ -1,7 +1,7 @@
-// Keeps the public surface under `api/`, so that a change to it is a change in the review: a file for each entry of the
-// package and, under `api/shared/`, one for each source file whose types can be reached from there. A file is named after
-// its source and has only what is reached, in the source's order, so an edit inside of the package does not show.
-// Compares by default; `--write` renews the files.
+// Keeps the public surface under `api/`, so that the review of a change shows its effect on the surface. Each entry of
+// the package has a file. Under `api/shared/`, each source file whose types an entry uses has a file too. A file has
+// the name of its source and contains only the used types, in the order of the source, so internal edits do not change
+// it. Compares by default; `--write` updates the files.
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "tsdown";
@@ -28,10 +28,11 @@ async function rollUp() {
     logLevel: "warn",
     checks: { bundlerTimings: false },
     suppressWarnings: /TypeScript 7\.0 does not yet have a stable API/,
-    // Lets the bundler add exports to an entry. It adds none: what a file imports from an entry is exported there anyway.
+    // Lets the bundler add exports to an entry. It adds none, because files import only exported names from an entry.
     inputOptions: { preserveEntrySignatures: "allow-extension" },
     outputOptions: {
-      // An entry that another one imports has a chunk, too, and the bundler would name it after its last part alone.
+      // An entry that another entry imports is a chunk too. The bundler would name it only after the last part of its
+      // path.
       chunkFileNames: ({ name, moduleIds }) =>
         `shared/${/^index(\.d)?$/.test(name) ? sourceOf(moduleIds.at(-1)) : name}.d.ts`,
       minifyInternalExports: false,
@@ -41,7 +42,7 @@ async function rollUp() {
       },
     },
   });
-  // A door that only exports what other files declare can leave an empty chunk, which entries import for nothing.
+  // An entry that only re-exports can leave an empty chunk, which other entries import without need.
   const isFilled = ({ isEntry, exports, moduleIds }) =>
     isEntry || exports.length > 0 || !moduleIds.every((id) => entries.has(sourceOf(id)));
   const empty = chunks.filter((chunk) => !isFilled(chunk)).map(({ name }) => `/${name}.js";`);
@@ -54,8 +55,8 @@ async function rollUp() {
 }
 
 /**
- * Sorts imports, so that the order does not depend on which file was reached first. Breaks long lists into a name per
- * line, so that one more name changes one line.
+ * Sorts imports, so that their order does not depend on the order of reading. Writes long lists with one name per line,
+ * so that a new name changes only one line.
  */
 function laidOut(code) {
   const isImport = (line) => line.startsWith("import ");

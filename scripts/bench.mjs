@@ -1,4 +1,4 @@
-// Builds the package and runs the benchmarks against it. Their results are all that is written to standard output.
+// Builds the package and runs the benchmarks against it. Standard output contains only their results.
 import { spawnSync } from "node:child_process";
 
 const HELP = `Usage: npm run bench -- [options]

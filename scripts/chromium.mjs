@@ -1,10 +1,11 @@
-// Installs Chromium for the browser tests of `npm run test:full` where it is absent and can be had: on Debian and its kin, as
-// root, in CI or with BOWLINE_CHROMIUM=required. Elsewhere those tests are skipped, or fail when it is required.
+// Installs Chromium for the browser tests of `npm run test:full` if it is missing, in CI or with
+// BOWLINE_CHROMIUM=required. This works as root on Debian and systems based on it. Without Chromium those tests are
+// skipped, or fail if it is required.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { CHROMIUM_ABSENT, findChromium } from "../test/kit/chromium.ts";
 
-const LOCK_SECONDS = 120; // Another apt-get may be at work.
+const LOCK_SECONDS = 120; // Another apt-get may be running.
 const APT_MS = 300_000;
 
 const isRequired = process.env.BOWLINE_CHROMIUM === "required";
@@ -23,10 +24,10 @@ if (findChromium() === undefined) {
   if (isRequired) process.exitCode = 1;
 }
 
-/** Answers what apt-get said, if it failed. */
+/** Installs the packages. Returns the error output of apt-get if it failed. */
 function install() {
   const packages = ["install", "-y", "--no-install-recommends", "chromium"];
-  // The lists of an image may be absent or older than what the mirror has.
+  // The package lists of an image can be missing or older than the mirror.
   if (aptGet(...packages) === undefined) return undefined;
   return aptGet("update") ?? aptGet(...packages);
 }

@@ -1,4 +1,4 @@
-// Makes docs/defaults.md from the interfaces of what can be set and from the defaults in the sources.
+// Makes docs/defaults.md from the interfaces of options and the defaults in the sources.
 import { DEFAULT_LIMITS } from "../src/model/limits.ts";
 import { declarations, fieldsOf, row, table } from "./sources.mjs";
 
@@ -82,7 +82,7 @@ function limits() {
   return table(["limit", "default", ""], rows);
 }
 
-/** `isPartial`: every field may be left out, also those that the whole must have. */
+/** `isPartial`: every field is optional, also fields that the interface requires. */
 const options = (file, name, isPartial = false) =>
   table(
     ["option", "type", ""],

@@ -1,4 +1,4 @@
-// Writes the pages of docs/ that are generated. A test compares each with what would be written.
+// Writes the generated pages of docs/. A test compares each page with a new one.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { page as defaults } from "./defaults-doc.mjs";
@@ -10,7 +10,7 @@ writeFileSync("docs/hooks.md", hooks());
 writeFileSync("docs/defaults.md", defaults());
 writeFileSync("docs/errors.md", errors());
 writeFileSync("docs/server.md", server());
-// This page is what a runtime really sends, so the test that makes it writes it too.
+// This page contains real requests of the runtime, so the test that makes them writes the page.
 const { status } = spawnSync(
   process.execPath,
   ["node_modules/vitest/vitest.mjs", "run", "test/docs/model-texts.test.ts", "-u"],

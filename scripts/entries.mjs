@@ -14,10 +14,10 @@ const commands = Object.values(manifest.bin)
   .map((file) => ({ output: outputOf(file) }))
   .filter(isWritten);
 
-/** Threads load these by path, from beside the code that starts them, which several entries share. */
+/** Threads load these files by path, next to the code that starts the thread. Several entries share that code. */
 const workers = { "shared/quickjs-worker": "src/sandbox/quickjs/worker.ts" };
 
-/** For the build: names under `dist/`, without an ending, and the source of each. */
+/** For the build: names under `dist/` without extension, and the source of each. */
 export const buildEntries = {
   ...Object.fromEntries([...publicEntries, ...commands].map(({ output }) => [output, `src/${output}.ts`])),
   ...workers,

@@ -49,7 +49,7 @@ const rows = Array.from(
 /** All codes of the table. */
 export const codes = rows.flatMap(({ code }) => code ?? []);
 
-/** What a field may be, as far as a message can depend on it: its placeholder, or each value of a closed type. */
+/** The values of a field on which a message can depend: its placeholder, or each value of a union of literals. */
 function valuesOf(name, type) {
   if (type === "boolean") return [true, false];
   if (type === "true") return [true];

@@ -1,4 +1,4 @@
-// Makes docs/hooks.md from the table of hooks and its types, so that the page always says what runs.
+// Makes docs/hooks.md from the table of hooks and its types, so that the page always agrees with the code.
 import { HOOKS } from "../src/kernel/hooks.ts";
 import { declarations, inOneLine, row, sourceOf, table } from "./sources.mjs";
 
@@ -48,7 +48,7 @@ const THROWS = {
   show: "is what the model is shown in the place of the result",
 };
 
-/** Hooks that nothing fires, and why. A test compares this list with the sources. */
+/** Hooks that the runtime never calls, with the reason. A test compares this list with the sources. */
 export const UNUSED = {};
 
 export const page = () =>
@@ -84,7 +84,7 @@ const TYPES = new Map(
   ),
 );
 
-/** Parts type arguments at their commas, but for those inside of brackets. */
+/** Splits type arguments at their commas, except inside brackets. */
 function argumentsOf(written) {
   const found = [""];
   let depth = 0;
@@ -131,7 +131,7 @@ function directives() {
   return table(["directive", ""], made);
 }
 
-/** The types that the table names, and those that they name, as far as they are declared for plugins. */
+/** The types in the table and the types that these use, if they are declared for plugins. */
 function types() {
   const known = declarations("src/{model,kernel}/*.ts");
   const found = new Set();
@@ -148,14 +148,14 @@ function types() {
     const { sees, answer = "" } = typesOf(name);
     take(`${sees} ${answer}`);
   }
-  // What a method answers may be undefined; with a field that may be left out it goes without saying.
+  // Keeps `| undefined` for results of methods. For optional fields it is not shown.
   const written = [...found].map((name) =>
     known.get(name).text.replaceAll(/readonly |(?<!\): \w+)\s+\| undefined(?=;)/g, ""),
   );
   return ["```ts", ...written, "```"].join("\n");
 }
 
-/** Ids and error codes are texts; tools and schemas have a page of their own. */
+/** Left out: ids and error codes are texts, and tools and schemas have a separate page. */
 const isLeftOut = ({ file }) =>
   ["ids", "errors", "json", "schema"].some((name) => file === `src/model/${name}.ts`) || file === "src/kernel/tool.ts";
 
@@ -170,7 +170,7 @@ function section(name, row) {
   return [`### ${name}`, ...remark, isSlot(row) ? slot(row) : handler(row)].join("\n\n");
 }
 
-/** A slot holds a value; it has no handlers that anything could fire. */
+/** A slot holds a value and has no handlers to call. */
 const isSlot = ({ fires }) => fires === "see protocols";
 
 function slot({ family, onThrow, isRequired }) {

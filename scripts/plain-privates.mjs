@@ -1,9 +1,10 @@
-// A build step: `#name` becomes a plain property in the classes of a turn's hot path. V8 checks the brand of an object at
-// every `#` access, which is a large part of a cold turn; the sources keep `#`, so that nothing outside a class can
-// compile against its fields. A name gets a mark of its file, because a class and its base would otherwise share fields.
-// Fields without a value are set to undefined in the constructor: an object that grows a field later changes its shape.
+// A build step: `#name` becomes a plain property in the classes of a turn's hot path. V8 checks the class of an object
+// at every `#` access, which is a large part of the time of a cold turn. The sources keep `#`, so that no code outside
+// a class can use its fields. The new name contains the file, because otherwise a class and its base class could share
+// a field. The constructor sets fields without a value to undefined, because adding a field later changes the hidden
+// class of the object.
 //
-// Objects that are handed to plugins, tools or callers keep `#`: their fields stay out of reach there too.
+// Objects for plugins, tools or callers keep `#`, so that their fields stay private at run time.
 import { createHash } from "node:crypto";
 import { relative } from "node:path";
 

@@ -1,16 +1,16 @@
-// Installs PostgreSQL and PgBouncer for the tests where they are absent and can be had: on Debian and its kin, as root.
-// The tests start servers of their own: none is left running here. Elsewhere they are skipped, or fail when
-// BOWLINE_POSTGRES=required. Who sets BOWLINE_PG_BIN looks after the programs, too, and nothing is installed.
+// Installs PostgreSQL and PgBouncer for the tests if they are missing. This works as root on Debian and systems based
+// on it. It leaves no server running, because the tests start their own. Without the programs the tests are skipped, or
+// fail with BOWLINE_POSTGRES=required. If BOWLINE_PG_BIN is set, this installs nothing.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { findPgbouncer } from "../test/kit/pgbouncer.ts";
 import { findPostgres } from "../test/kit/postgres.ts";
 
-const LOCK_SECONDS = 120; // Another apt-get may be at work.
+const LOCK_SECONDS = 120; // Another apt-get may be running.
 const APT_MS = 300_000;
 
-/** What keeps the packages from starting servers, while they are installed: of PostgreSQL, and of all others. */
+/** Prevents the packages from starting servers during the installation: PostgreSQL's, and all others. */
 const GUARDS = [
   { file: "/etc/postgresql-common/createcluster.d/bowline.conf", text: "create_main_cluster = false\n" },
   { file: "/usr/sbin/policy-rc.d", text: "#!/bin/sh\nexit 101\n" },
@@ -29,7 +29,7 @@ if (!isComplete() && process.env.BOWLINE_POSTGRES === "required") {
   process.exitCode = 1;
 }
 
-/** Answers what apt-get said, if it failed. */
+/** Installs the packages. Returns the error output of apt-get if it failed. */
 function install() {
   const placed = GUARDS.filter(({ file }) => !existsSync(file));
   for (const { file, text } of placed) {
@@ -38,7 +38,7 @@ function install() {
   }
   try {
     const packages = ["install", "-y", "--no-install-recommends", "postgresql", "pgbouncer"];
-    // The lists of an image may be absent or older than what the mirror has; to fetch them takes longer than the rest.
+    // The package lists of an image can be missing or older than the mirror. Loading them takes longer than the rest.
     if (aptGet(...packages) === undefined) return undefined;
     return aptGet("update") ?? aptGet(...packages);
   } finally {

@@ -1,5 +1,5 @@
-// Reads declarations out of the sources, for the pages that are generated from them. It knows the one way in which our
-// sources are formatted; a test of the pages fails where that is not enough.
+// Reads declarations from the sources, for the generated pages. It depends on the format of the sources. If it cannot
+// read one, a test of the pages fails.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ export function declarations(pattern) {
   return found;
 }
 
-/** `(typeof SLOTS)[number]` as the texts that are in that list. */
+/** Replaces `(typeof SLOTS)[number]` by the texts in that list. */
 const withMembers = (declared, text) =>
   declared.replace(/\(typeof (\w+)\)\[number\]/, (written, name) => {
     const [, members] = new RegExp(`const ${name} = \\[([^\\]]*)\\] as const`).exec(text) ?? [];
@@ -43,7 +43,7 @@ function upToSemicolon(text) {
   throw new Error(`A type has no end: ${text.slice(0, 80)}`);
 }
 
-/** The fields of an interface, `{ name, type, isOptional, words }`, with the words of their comments. */
+/** The fields of an interface, `{ name, type, isOptional, words }`, with their comments. */
 export function fieldsOf(text) {
   const field = /^ {2}(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2})?readonly (\w+)(\??): ([\s\S]*?);$/gm;
   return Array.from(text.matchAll(field), ([, comment = "", name, optional, type]) => ({
@@ -56,6 +56,6 @@ export function fieldsOf(text) {
 
 export const inOneLine = (text) => text.replace(/\s+/g, " ").trim();
 
-/** A row of a table. `|` inside of it would end the cell. */
+/** A row of a table. Escapes `|`, because it would end a cell. */
 export const row = (...cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 export const table = (head, rows) => [row(...head), row(...head.map(() => "---")), ...rows].join("\n");

@@ -1,4 +1,4 @@
-// Bundles the studio into `dist/studio`: one script and one style. The build runs it, and so does a server that runs from
+// Bundles the studio into `dist/studio`: one script and one style. The build uses it, and also a server that runs from
 // the sources.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// `npm test`: everything that must pass before a change is kept, in small samples. `npm run test:full` (`--full`): the larger
-// samples, what takes long, and the core on the oldest Node that `engines` allows. Other arguments are vitest's:
-// `npm test -- src/turn` and `npm run test:full -- src/turn` run those tests and nothing else.
+// `npm test`: all checks that a change must pass, in small samples. `npm run test:full` (`--full`): larger samples,
+// slow tests, and the core on the oldest Node that `engines` allows. Other arguments are vitest's: `npm test --
+// src/turn` and `npm run test:full -- src/turn` run those tests and nothing else.
 import { spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ const LONG_EXAMPLES = ["examples/cluster/main.ts"];
 
 const vitest = (...args) => node(["node_modules/vitest/vitest.mjs", "run", ...args], { stdio: "inherit" });
 
-// The steps of a stage run side by side. The tests have the machine to themselves: some of them measure time.
+// The steps of a stage run in parallel. The tests run alone, because some of them measure time.
 const quick = [
   {
     "format and lint": () => node(["node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings"]),
@@ -83,14 +83,13 @@ async function checkPackage() {
   }
 }
 
-// Runs the examples with plain node and no alias, so that `bowline` is what package.json exports, as an embedder gets
-// it.
+// Runs the examples with plain node and no alias, so that they import the built package, as an app does.
 async function runExamples(isChosen) {
   const waiting = globSync(["examples/*.ts", "examples/*/*.ts"]).filter(isChosen).sort();
   const failures = [];
   const worker = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const env = { ...process.env, BOWLINE_QUICK: "1" }; // For those that would take a minute.
+      const env = { ...process.env, BOWLINE_QUICK: "1" }; // For examples that would take a minute.
       const { ok, output } = await node(["--disable-warning=ExperimentalWarning", file], { timeout: EXAMPLE_MS, env });
       if (!ok) failures.push(`${file} failed, or took more than ${EXAMPLE_MS / 1000} s:\n${output}`);
     }

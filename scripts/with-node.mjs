@@ -1,6 +1,6 @@
-// Runs `node <arguments>` for the npm scripts, so that a fresh clone needs no set-up by hand: fetches a Node when the
-// running one is older than `engines` allows, and installs the packages of the lock file when they are not there.
-// `BOWLINE_NODE=22.19.0` asks for that version, whatever is running.
+// Runs `node <arguments>` for the npm scripts, so that a fresh clone needs no manual setup. If the running Node is
+// older than `engines` allows, it fetches a newer one. If packages of the lock file are missing, it installs them.
+// `BOWLINE_NODE=22.19.0` selects that version.
 // This file and what it imports must run on any Node that npm runs on.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -28,7 +28,7 @@ const windows = process.platform === "win32";
 const isWanted = process.env.BOWLINE_NODE ? process.versions.node === NODE_VERSION : isNewEnough(process.versions.node);
 const node = isWanted ? process.execPath : fetchedNode();
 const lockKey = `${process.platform}-${process.arch} ${hashOf("package-lock.json")}`;
-process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm runs under this Node, too, once it is there.
+process.env.PATH = dirname(node) + delimiter + process.env.PATH; // npm then uses this Node too.
 
 const missing = [];
 if (!existsSync(node)) missing.push({ name: `Node ${NODE_VERSION}`, make: fetchNode });
@@ -43,8 +43,8 @@ function isNewEnough(version) {
   return major > majorMin || (major === majorMin && minor >= minorMin);
 }
 
-// Fetches the package for this platform, not `node`: that one picks it in an install script, which npm may refuse to
-// run.
+// Fetches the package of this platform and not `node`, because `node` selects the platform in an install script, which
+// npm may refuse to run.
 function nodePackage() {
   const prefix = process.platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node";
   return `${prefix}-${windows ? "win" : process.platform}-${process.arch}`;
@@ -65,8 +65,8 @@ function hashOf(file) {
     .digest("hex");
 }
 
-// Each part is made in a folder of this process and renamed into place whole: a second set-up running at the same time,
-// or one that was killed, can leave nothing half made where it would be used.
+// Makes each part in a folder of this process and then renames it. So a parallel or killed setup never leaves an
+// incomplete part in the final place.
 function setUp() {
   process.stderr.write(`bowline: fetching ${missing.map((part) => part.name).join(" and ")} into this folder, once\n`);
   removeLeftovers();
@@ -110,7 +110,7 @@ function npm(command, folder) {
   const ran = spawnSync("npm", args, {
     cwd: folder,
     shell: windows,
-    // Reads nothing from the command's standard input, and keeps npm's output apart from the command's.
+    // Does not read the command's standard input, and does not mix npm's output with the command's.
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
   });
@@ -121,7 +121,7 @@ function moveUnlessThere(from, to) {
   try {
     renameSync(from, to);
   } catch (error) {
-    // Another process was quicker; its result is the same.
+    // Another process was faster; its result is the same.
     if (!["EEXIST", "ENOTEMPTY", "ENOENT"].includes(error.code) || !existsSync(to)) throw error;
   }
 }
@@ -144,12 +144,13 @@ function isAlive(pid) {
 
 function run() {
   const child = spawn(node, process.argv.slice(2), { stdio: "inherit" });
-  // A terminal sends Ctrl-C to the child as well, and npm repeats it to us: passing it on would count as a second one.
+  // A terminal sends Ctrl-C to the child too, and npm repeats it to this process. Passing it on would count as a second
+  // Ctrl-C.
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => inTerminal || child.kill(signal));
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  // npm puts a shell between itself and this process, and the shell dies of a signal without passing it on. So watch
-  // the parent.
+  // Watches the parent, because npm starts this process through a shell, and a signal ends the shell without reaching
+  // this process.
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;

@@ -1,6 +1,6 @@
-// The default members: the journal host where the store is durable and the inline one elsewhere, the tool-calls protocol,
-// the AI SDK adapter. `createRuntime` loads this file, and the runtime with it, when it is called: a program that only
-// defines tools and plugins does not need them. The journal host and the adapter are loaded where they are used.
+// The default members: the journal host for a durable store and the inline host for others, the tool-calls protocol,
+// and the AI SDK adapter. `createRuntime` loads this file, and the runtime with it, when it is called: a program that
+// only defines tools and plugins does not need them. The journal host and the adapter are loaded on first use.
 import { inline } from "./hosts/inline.ts";
 import { toolCalls } from "./protocols/tool-calls/index.ts";
 import { isProvider } from "./providers/provider.ts";

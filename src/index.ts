@@ -2,7 +2,7 @@
 // `protocol.ts`, `provider.ts`. Sorted by topic, by hand.
 import type { Runtime, RuntimeOptions } from "./runtime/runtime.ts";
 
-/** Opens a runtime. Its code is loaded by the first call; the default host, protocol and model adapter are bound there. */
+/** Opens a runtime. The first call loads its code, with the default host, protocol and model adapter. */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { openWithDefaults } = await import("./defaults.ts");
   return openWithDefaults(options);

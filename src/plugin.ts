@@ -1,4 +1,4 @@
-// The entry `bowline/plugin`: all that a file with a plugin imports. Sorted by topic, by hand.
+// The entry `bowline/plugin`: everything that a file with a plugin imports. Sorted by topic, by hand.
 
 // Plugins
 export { definePlugin, type Plugin, type PluginFactory } from "./kernel/plugin.ts";

@@ -3,8 +3,8 @@ import { ArgumentTest } from "../shared/plugins/approvals/check.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
 import { RememberedAnswer } from "../shared/plugins/approvals/answers.js";
 /**
- * Allows, denies or asks a person about calls, by rules or a function. A call that is asked about waits, as long as it
- * takes and over restarts; answers can be remembered in the session.
+ * Allows, denies or asks a person about calls, by rules or a function. If a person is asked, the call waits, also
+ * across restarts. The session can remember the answer.
  */
 declare const approvals: PluginFactory<ApprovalsOptions, {
   readonly remembered: {
@@ -20,7 +20,7 @@ declare const approvals: PluginFactory<ApprovalsOptions, {
     };
   };
 }>;
-/** What to forget. One of these must be given, so that a name that is undefined by mistake does not mean all. */
+/** What to forget. One field is required, so that a value that is undefined by mistake does not delete all answers. */
 type Forget = {
   readonly id: string;
 } | {

@@ -2,8 +2,8 @@ import { CodeOptions } from "../shared/plugins/code/options.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
 import { bindings } from "../shared/plugins/code/bindings.js";
 /**
- * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes stay over cells, turns,
- * restarts and forks. A protocol decides what a cell is and what the model is shown of it.
+ * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes persist across cells,
+ * turns, restarts and forks. A protocol defines what a cell is and what the model reads about it.
  */
 declare const code: PluginFactory<CodeOptions, {
   readonly reset: {

@@ -5,8 +5,8 @@ import { PluginFactory } from "../shared/kernel/plugin.js";
 /**
  * Brings the tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP.
  *
- * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down
- * keeps nothing from starting: it is tried again, and its tools come when it does.
+ * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down does
+ * not delay the start. It is tried again, and its tools appear when it answers.
  */
 declare const mcp: PluginFactory<McpOptions, {
   readonly status: {

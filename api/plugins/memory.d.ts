@@ -1,20 +1,23 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface MemoryOptions {
-  /** The most notes that a session keeps. Default 200. */
+  /** How many notes a session can have. Default 200. */
   readonly notesMax?: number | undefined;
-  /** The longest that one note may be, in bytes. Default 2000. */
+  /** The maximum length of a note, in bytes. Default 2000. */
   readonly noteBytesMax?: number | undefined;
-  /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
+  /**
+   * The maximum length of all notes in the prompt, in bytes. Default 4000. With 0 the prompt has no notes, and the
+   * model must call `recall`.
+   */
   readonly promptBytesMax?: number | undefined;
 }
 interface MemoryNote {
-  /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
+  /** `m1`, `m2`, …: never used again in this session, even after the note is deleted. */
   readonly id: string;
   readonly note: string;
   readonly topic?: string;
   /** When the note was made, in milliseconds since 1970. */
   readonly at: number;
-  /** Pinned notes take the room in the prompt first. */
+  /** Pinned notes get their place in the prompt first. */
   readonly isPinned?: true;
 }
 interface MemoryInput {
@@ -34,8 +37,8 @@ interface MemoryRecalled {
   readonly hint?: string;
 }
 /**
- * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
- * all of them can be found by their words.
+ * Lets the model store notes that stay after a compaction. The prompt shows the newest, within a limit. `recall` finds
+ * all of them by their words.
  */
 declare const memory: PluginFactory<MemoryOptions, {
   readonly list: {

@@ -1,5 +1,5 @@
 import { MonitorsOptions } from "../shared/plugins/monitors/options.js";
 import { PluginFactory } from "../shared/kernel/plugin.js";
-/** Lets the model watch shell commands, whose lines come to it as messages, and stop them. */
+/** Lets the model start and stop shell commands, and sends it their lines as messages. */
 declare const monitors: PluginFactory<MonitorsOptions, object>;
 export { type MonitorsOptions, monitors };

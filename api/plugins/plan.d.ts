@@ -1,8 +1,8 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface PlanOptions {
-  /** The most steps that a plan may have. Default 100. */
+  /** How many steps a plan can have. Default 100. */
   readonly stepsMax?: number | undefined;
-  /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
+  /** Whether child sessions have plans too. Default false: only root sessions do. */
   readonly inChildren?: boolean | undefined;
 }
 declare const STATUSES: readonly ["pending", "in_progress", "completed"];
@@ -15,7 +15,7 @@ interface Plan {
   /** Counts how often the plan was replaced or cleared. */
   readonly generation: number;
 }
-/** Lets the model keep a list of steps, which it is shown in every round. */
+/** Lets the model keep a list of steps. The prompt of every round shows it. */
 declare const plan: PluginFactory<PlanOptions, {
   readonly current: {
     readonly kind: "query";

@@ -9,9 +9,9 @@ interface HistoryMeasure {
   readonly share: number;
 }
 /**
- * Keeps a conversation within the model's window: first older attachments are only named, then a summary takes the
- * place of all but the latest messages. History is not rewritten: pruning changes a request and a summary begins a new
- * frame.
+ * Keeps a conversation within the model's window: first the names of older attachments replace the attachments, then a
+ * summary replaces all but the latest messages. The history does not change: pruning changes only a request, and a
+ * summary begins a new frame.
  */
 declare const rollingHistory: PluginFactory<RollingHistoryOptions, {
   readonly measure: {

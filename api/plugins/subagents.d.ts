@@ -4,8 +4,8 @@ import { PluginFactory } from "../shared/kernel/plugin.js";
 /**
  * Lets the model start agents. An agent is a child session with a task; its last answer is the result of the call.
  *
- * Tools run beside each other and change no state (`calls.ts`). Hooks, which run one at a time, take their results into
- * the roster of agents (`keep.ts`).
+ * Tools run in parallel and change no state (`calls.ts`). Hooks run one at a time and write the results to the roster
+ * of agents (`keep.ts`).
  */
 declare const subagents: PluginFactory<SubagentsOptions, {
   readonly agents: {

@@ -1,6 +1,6 @@
 import { PluginFactory } from "../shared/kernel/plugin.js";
 interface ToolsSearchOptions {
-  /** The most tools that one search opens. Default 8. */
+  /** How many tools one search opens. Default 8. */
   readonly max?: number | undefined;
 }
 interface Found {
@@ -12,11 +12,11 @@ interface Found {
 interface ToolsSearchResult {
   /** Tools that the model can call from its next reply on. */
   readonly opened: readonly Found[];
-  /** Names of tools that fit too, and that the model could call already. */
+  /** Names of further matches that the model can already call. */
   readonly open?: readonly string[];
-  /** What the model should know of this search: what is missing, and what to do next. */
+  /** A note for the model: what is missing, and what to do next. */
   readonly note: string;
 }
-/** Lets the model search for tools that are not declared to it, and call what it found. */
+/** Lets the model search for tools that are not declared to it, and call the ones it finds. */
 declare const toolsSearch: PluginFactory<ToolsSearchOptions, object>;
 export { ToolsSearchOptions, ToolsSearchResult, toolsSearch };

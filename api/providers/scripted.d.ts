@@ -13,12 +13,12 @@ declare const says: (...deltas: readonly string[]) => readonly ModelPart[];
 declare const thinks: (words: string, then: readonly ModelPart[]) => readonly ModelPart[];
 /** A reply that calls one tool. `both(calls(…), calls(…))` calls several in one reply. */
 declare const calls: (name: string, input?: Json, id?: string) => readonly ModelPart[];
-/** Joins replies into one: everything they say and call, then one `finish`. */
+/** Joins replies into one: all texts and calls, then one `finish`. */
 declare function both(...replies: readonly (readonly ModelPart[])[]): readonly ModelPart[];
 /** A reply of text that ends for another reason than `stop`: `length` for the output limit, `refused`, … */
 declare const ends: (reason: FinishReason, ...deltas: readonly string[]) => readonly ModelPart[];
-/** A reply that breaks off after these deltas, without a `finish`. */
+/** A reply that ends after these deltas without a `finish`, like a cut stream. */
 declare const cut: (...deltas: readonly string[]) => readonly ModelPart[];
-/** A model for tests that gives these replies in order. A request beyond the last one fails, and says so. */
+/** A model for tests that gives these replies in order. A further request fails with an error. */
 declare function scripted(...replies: Reply[]): Scripted;
 export { Reply, Scripted, both, calls, cut, ends, says, scripted, thinks };

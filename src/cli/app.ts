@@ -11,7 +11,10 @@ import { type Agent, waking } from "./agent.ts";
 import { type Io, type Settings, UsageError } from "./io.ts";
 import { type Place, placeFor } from "./place.ts";
 
-/** Opens a session of the app's runtime. Undefined if a newer version of the app has loaded before it was this one's turn. */
+/**
+ * Opens a session of the app's runtime. Undefined if a newer version of the app replaces this version before it may
+ * start.
+ */
 export async function openApp(
   io: Io,
   app: string,
@@ -46,15 +49,16 @@ export async function openApp(
 
 interface LoadedApp {
   readonly runtime: Runtime;
-  /** Where its conversations are kept; undefined for an app that opens its own store. */
+  /** Where the app stores its conversations; undefined for an app that opens its own store. */
   readonly place?: Place | undefined;
   /** The module's export `server`: how `bowline serve` serves it. */
   readonly server?: ServerOptions | undefined;
 }
 
 /**
- * The runtime that the module's default export is, promises, or makes when it is called with `{ store }`: the store of
- * `--db`. `saw` receives the files that the module consists of, also if it cannot be loaded.
+ * The runtime of the module's default export: a runtime, a promise of a runtime, or a function that makes a runtime
+ * from `{ store }`. `store` is the store of `--db`. `saw` receives the files that the module consists of, also if the
+ * module cannot be loaded.
  */
 export async function loadApp(
   io: Pick<Io, "cwd" | "env">,
@@ -86,7 +90,7 @@ export async function loadApp(
   }
 }
 
-/** What an app is called with. The store is opened when the app reads it. */
+/** The argument of an app's function. The store is opened when the app reads it. */
 function lend(place: Place) {
   let store: Store | undefined;
   const given = {
@@ -116,7 +120,7 @@ function kindOf(app: unknown, made: unknown): string {
   return typeof app === "function" ? `a function whose result is ${kind}` : kind;
 }
 
-/** The error's words, where it was if it is one of syntax, and its hint if it has one. */
+/** The message of an error, with its place if it is a syntax error, and its hint if it has one. */
 function problemOf(error: unknown): string {
   const { stack = "", hint } = (error ?? {}) as { readonly stack?: string; readonly hint?: string };
   const [, place] = /^(\S+:\d+)\n/.exec(stack) ?? [];
@@ -124,7 +128,10 @@ function problemOf(error: unknown): string {
   return `${describeThrown(error)}${where}${hint === undefined ? "" : ` ${hint}`}`;
 }
 
-/** Tells the files that are imported, but for those of packages, and lends this package to apps that do not have it. */
+/**
+ * Calls `saw` with each imported file that is not in a package. Apps that did not install this package import it from
+ * here.
+ */
 function watchImports(saw: (file: string) => void): void {
   const addFile = (url: string): void => {
     if (url.startsWith("file:") && !url.includes("/node_modules/")) saw(fileURLToPath(url));
@@ -134,11 +141,13 @@ function watchImports(saw: (file: string) => void): void {
       const door = ownDoor(specifier);
       try {
         const found = next(specifier, context);
-        // In this package's own folder its name means the built files, which may be older than the sources that run.
+        // In the folder of this package, its name leads to the built files, which may be older than the sources that
+        // run.
         return door === undefined || !found.url.startsWith(ROOT) ? found : { url: door, shortCircuit: true };
       } catch (error) {
         if (door !== undefined) return { url: door, shortCircuit: true };
-        if (/^\.{0,2}\//.test(specifier)) addFile(new URL(specifier, context.parentURL).href); // It may be made later.
+        // The file may be created later.
+        if (/^\.{0,2}\//.test(specifier)) addFile(new URL(specifier, context.parentURL).href);
         throw error;
       }
     },
@@ -152,7 +161,7 @@ function watchImports(saw: (file: string) => void): void {
 const ROOT = new URL("../../", import.meta.url).href;
 const isSource = import.meta.url.endsWith(".ts");
 
-/** The file of an import such as `bowline/stores/sqlite` in the package that runs; undefined if there is none. */
+/** The file of an import such as `bowline/stores/sqlite` in the running package; undefined if there is no such file. */
 function ownDoor(specifier: string): string | undefined {
   if (specifier !== "bowline" && !specifier.startsWith("bowline/")) return undefined;
   const { exports } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));

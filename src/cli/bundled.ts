@@ -13,7 +13,7 @@ const INSTRUCTIONS = `You are an assistant in a terminal. Answer briefly, in pla
 Use the calculator for arithmetic and the clock for the date and time. Keep notes when the user asks you to remember.`;
 
 export const DEMO =
-  "the offline demo model, which does sums, tells the time, waits and keeps notes. For a real one set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key";
+  "the offline demo model, which calculates, shows the time, waits and stores notes. For a real model, set BOWLINE_MODEL, such as anthropic/claude-sonnet-4-5, and its key";
 
 /** Opens a session of the agent that comes with the program. */
 export async function openBundled(io: Io, settings: Settings, id: string | undefined, isAgain = false): Promise<Agent> {
@@ -24,14 +24,15 @@ export async function openBundled(io: Io, settings: Settings, id: string | undef
   const lost = new Map<string, string>();
   const unfinished = id === undefined ? [] : await unfinishedIn(store, asSessionId(id));
   const mode = (isAgain ? undefined : await begunMode(store, unfinished)) ?? wanted;
-  // Only the opened session is recovered: a user with one question does not expect other sessions to go on, and cost.
+  // Recovers only the opened session: a user with one question does not expect other sessions to continue and cost
+  // money.
   const runtime = await bundledRuntime(store, model, mode, "manual", (turn, problem) => void lost.set(turn, problem));
   const close = (): Promise<void> => runtime.close();
   try {
     const session = await runtime.session(id);
     const isOurs = unfinished.length === 0 || (await busyElsewhere({ session, store })) === undefined;
     const about = model.isDemo ? DEMO : model.name;
-    const where = isFleeting ? "and is gone when you leave" : `kept in ${shown}`;
+    const where = isFleeting ? "and is lost when you leave" : `stored in ${shown}`;
     const left = isOurs ? unfinished : [];
     const modes = mode === wanted ? { mode } : { mode, wanted };
     const { waits } = runtime;
@@ -68,7 +69,7 @@ export async function bundledRuntime(
   });
 }
 
-/** The mode of the turn that is open, which no other could go on with; undefined when another process is at it. */
+/** The mode of the open turn, because only this mode can resume it. Undefined if another process runs the turn. */
 async function begunMode(store: Store, unfinished: readonly Unfinished[]): Promise<Mode | undefined> {
   const begun = unfinished.find(({ protocol }) => protocol !== undefined);
   if (begun?.protocol === undefined || (await holderOf(store, begun.sessionId)) !== undefined) return undefined;

@@ -1,7 +1,7 @@
 const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|([-+*/%^()]))/iy;
 const LENGTH_MAX = 500;
 
-/** Works out an expression with a parser of its own: nothing is evaluated as code. Throws with what is wrong. */
+/** Calculates an expression with its own parser: no part is run as code. Throws an error that contains the problem. */
 export function calculate(expression: string): number {
   if (expression.length > LENGTH_MAX) throw new Error(`The expression is longer than ${LENGTH_MAX} characters.`);
   const tokens = tokensOf(expression);
@@ -10,7 +10,7 @@ export function calculate(expression: string): number {
   if (at < tokens.length) throw new Error(`“${tokens[at]}” was not expected after ${tokens.slice(0, at).join(" ")}.`);
   if (Number.isNaN(value)) throw new Error("There is no real number that is the result.");
   if (!Number.isFinite(value)) throw new Error("The result is too large.");
-  return Number(value.toPrecision(15)); // Rounds off what binary numbers add: 0.1 + 0.2 must be 0.3.
+  return Number(value.toPrecision(15)); // Removes the error of binary fractions: 0.1 + 0.2 must be 0.3.
 
   function sum(): number {
     let left = product();

@@ -22,7 +22,7 @@ import { finishLeft, LEFT, takeTurn } from "./turn.ts";
 import { atPrompt, byNobody, type EndedTurn, NOT_SENT, Questions } from "./waits.ts";
 
 const SESSION = "chat";
-/** A second Ctrl-C at the empty prompt leaves within this time. */
+/** A second Ctrl-C at the empty prompt within this time ends the program. */
 const AGAIN_MS = 2_000;
 
 /** `bowline chat`: a conversation on a terminal; from a pipe, each line is a turn. */
@@ -43,8 +43,8 @@ export async function chat(io: Io, settings: Settings): Promise<number> {
         agent = await reopenAgent(agent, io, settings, goOn);
         continue;
       }
-      reader.close(); // Before the agent: Ctrl-C ends the program while that takes its time.
-      // A user who left in the middle of a turn does not wait for it: closing would.
+      reader.close(); // Closed before the agent, so that Ctrl-C can end the program while the agent closes.
+      // Closing waits for the open turn. A user who left in the middle of a turn does not want to wait.
       if (code !== EXIT.interrupted) await agent.close();
       return code === EXIT.ok && hasFailed ? EXIT.failed : code;
     }
@@ -53,7 +53,7 @@ export async function chat(io: Io, settings: Settings): Promise<number> {
   }
 }
 
-/** How a conversation was left: for good, or to go on in another mode. */
+/** Why a conversation ended: for good, or to continue in another mode. */
 interface Left {
   readonly code: number;
   readonly goOn?: Mode;
@@ -67,7 +67,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   const questions = new Questions(agent, atPrompt(prompt, agent, paint, io, byNobody(agent, io, settings)));
   let isIdle = false;
   let pressedAt = Number.NEGATIVE_INFINITY;
-  /** One Ctrl-C does not leave: it may have been meant for an answer that has just ended. */
+  /** One Ctrl-C does not leave the chat, because it can be meant for an answer that has just ended. */
   const interrupted = (): void => {
     if (!isIdle || prompt.clear()) return;
     if (performance.now() - pressedAt < AGAIN_MS) return prompt.close();
@@ -81,10 +81,13 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   };
   const notify = (words: string): void =>
     prompt.isShown ? prompt.notify(paint("yellow", words)) : printer.note(words);
-  /** The prompt is closed for the next version. A `stay` that comes now is too late: only leaving hands the terminal over. */
+  /**
+   * The prompt is closed for the next version. A `stay` that comes now is too late: this process must leave to free the
+   * terminal.
+   */
   let isHandingOver = false;
   const leave = (): void => {
-    if (!isIdle) return notify(`${agent.about} has changed: the new version takes over after this turn.`);
+    if (!isIdle) return notify(`${agent.about} has changed. The new version starts after this turn.`);
     isHandingOver = true;
     prompt.close();
   };
@@ -92,10 +95,10 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   const announceQuestion = async (): Promise<void> => {
     const wait = await questions.next();
     if (wait === undefined || wait.kind === "result" || !isIdle || !prompt.isShown) return;
-    notify(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to be asked.`);
+    notify(`${firstWords(questionOf(wait, agent.session.id))} Press Enter to answer.`);
   };
   questions.onNew = () => void announceQuestion();
-  /** Turns that were shown here as they ran. Others are those that a job, a trigger or another process has started. */
+  /** Turns that were shown here while they ran. A job, a trigger or another process started all other turns. */
   const shown = new Set<string>(agent.left.map(({ turnId }) => turnId));
   let ended: readonly EndedTurn[] = [];
   const showEnded = (): void => {
@@ -104,7 +107,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
     ended = [];
     for (const { turnId, outcome } of others) {
       shown.add(turnId);
-      prompt.notify(`${paint("dim", "A turn that was not started here has ended:")}\n${endOf(outcome, settings)}\n`);
+      prompt.notify(`${paint("dim", "A turn that was started elsewhere has ended:")}\n${endOf(outcome, settings)}\n`);
     }
   };
   questions.onTurn = (turn) => {
@@ -134,7 +137,8 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       isIdle = true;
       showEnded();
       const line = kept?.isLeaving ? undefined : (await prompt.next())?.trim();
-      pressedAt = Number.NEGATIVE_INFINITY; // What was typed since parts this Ctrl-C from the next.
+      // A key between two Ctrl-C makes them separate: the second one does not leave.
+      pressedAt = Number.NEGATIVE_INFINITY;
       if (line === undefined) {
         io.stdout.write("\n");
         if (isHandingOver || kept?.isLeaving) await kept?.left(prompt.typed);
@@ -142,8 +146,8 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
       }
       if (line === "") continue;
       if (line === "/quit") return DONE;
-      if (line === "/waits") await questions.look(true); // Asked about next, also what was left for later.
-      const unknown = /^\/\w*$/.test(line) ? `There is no command ${line}; /help lists them.` : undefined;
+      if (line === "/waits") await questions.look(true); // The next questions, also those that the user left for later.
+      const unknown = /^\/\w*$/.test(line) ? `There is no command ${line}. /help lists the commands.` : undefined;
       const obeyed = (await obey(line, agent)) ?? unknown;
       if (typeof obeyed === "object") return { code: EXIT.ok, ...obeyed };
       if (obeyed !== undefined) {
@@ -163,7 +167,7 @@ async function talk(agent: Agent, prompt: Prompt, io: Io, settings: Settings, op
   }
 }
 
-/** Answers each line of a pipe. Ctrl-C cancels the turn and ends the whole: the rest of the pipe is not read. */
+/** Answers each line of a pipe. Ctrl-C cancels the turn and ends the program; the rest of the pipe is not read. */
 async function answerLines(agent: Agent, lines: Lines, io: Io, settings: Settings, opening = ""): Promise<Left> {
   if (opening !== "") io.stdout.write(`${opening}\n`);
   const printer = plainPrinter(io, settings);

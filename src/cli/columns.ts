@@ -2,15 +2,15 @@
 
 const GRAPHEMES = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const ASCII = /^[ -~]*$/;
-/** Characters that fill two columns. */
+/** Characters that are two columns wide. */
 const WIDE =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|(?!\p{Regional_Indicator})\p{Emoji_Presentation}/u;
-/** Characters that fill none: marks on the character before, joiners and the like. */
+/** Characters without width: marks on the character before, joiners and similar. */
 const NONE = /(?![\xad\u0600-\u0605\u06dd\u070f])[\p{Mn}\p{Me}\p{Cf}]/u;
-/** Asks for the picture of a character that can also be text. */
+/** Selects the picture of a character that can also be text. */
 const AS_PICTURE = "\ufe0f";
 
-/** How many columns a text fills. Where terminals differ, the most. */
+/** The width of a text in columns. Where terminals differ, the largest one. */
 export function widthOf(words: string): number {
   if (ASCII.test(words)) return words.length;
   let width = 0;
@@ -24,7 +24,7 @@ function widthOfGrapheme(grapheme: string): number {
   return grapheme.includes(AS_PICTURE) ? Math.max(width, 2) : width;
 }
 
-/** Cuts a line so that it fills at most this many columns. What was cut is `…`. */
+/** Cuts a line to at most this many columns. `…` replaces the rest. */
 export function fit(words: string, max: number): string {
   if (words.length <= max && ASCII.test(words)) return words;
   let [width, kept, room] = [0, "", ""];
@@ -54,14 +54,14 @@ export interface Column {
   readonly head: string;
   readonly cells: readonly string[];
   readonly isRight?: boolean;
-  /** It can be cut to this width. */
+  /** The column can be cut to this width. */
   readonly least?: number;
 }
 
-/** The space before a column. Numbers stand at the right of theirs, and need less. */
+/** The space before a column. Numbers are right-aligned and need less. */
 const gapOf = ({ isRight }: Column): string => (isRight ? " " : "  ");
 
-/** How wide the table is if nothing is cut. */
+/** The width of the table if no cell is cut. */
 export const widthOfTable = (columns: readonly Column[]): number =>
   filled(columns).reduce((sum, column, at) => sum + naturalWidth(column) + (at === 0 ? 0 : gapOf(column).length), 0);
 
@@ -98,7 +98,7 @@ const filled = (columns: readonly Column[]): readonly Column[] =>
 const naturalWidth = ({ head, cells }: Column): number =>
   cells.reduce((most, cell) => Math.max(most, widthOf(cell)), head.length);
 
-/** The part of `cells` columns that a time takes of the whole time. Something short is a thin line. */
+/** A bar of `cells` columns that shows when an item ran within the whole time. A very short item is a thin line. */
 export function bar(from: number, to: number, whole: { from: number; to: number }, cells: number, full = "█"): string {
   const place = (at: number): number =>
     whole.to <= whole.from
@@ -140,7 +140,7 @@ export function short(count: number): string {
   return `${(count / size).toFixed(count < 9.95 * size ? 1 : 0)}${unit}`;
 }
 
-/** Without prices all that is known is that nothing costs nothing, which is left out. */
+/** Without prices, only a cost of 0 is certain, and it is not shown. */
 export function price(cost: number | undefined, prices: string | undefined): string {
   if (cost === undefined || prices === undefined) return "";
   if (cost > 0 && cost < 0.0001) return "<0.0001";

@@ -42,16 +42,17 @@ requests may call it by, with commas; --token-file <file>, made if there is none
 With studio: the same, and --prices <file>; or --url <address> of another server, with --token or --token-file of that
 server. With --db it runs no turns
 
-A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
+If a process is killed during a turn, opening the session again finishes the turn. A waiting turn continues after its
+answer.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
-BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
-Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
-3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
+BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 prints stacks.
+Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found a problem, 2 wrong usage,
+3 a turn waits for an answer that nobody here can give, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
 type AllSettings = LookSettings & ServeSettings & StudioSettings;
 type Command = (io: Io, settings: AllSettings, words: readonly string[]) => Promise<number>;
-/** Each command loads what it needs: `--help` and a mistyped option load no runtime. */
+/** Loads only the code of the command that runs: `--help` and a mistyped option load no runtime. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   run: async () => (await import("./run.ts")).run,
   chat: async () => (await import("./chat.ts")).chat,
@@ -64,7 +65,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   worker: async () => (await import("./worker.ts")).worker,
   init: async () => (await import("./init.ts")).init,
 };
-/** The commands that an option is for. */
+/** Options that only some commands accept. */
 const ONLY_FOR = {
   state: ["turns"],
   outcome: ["turns"],
@@ -82,7 +83,7 @@ const ONLY_FOR = {
   url: ["studio"],
   token: ["studio"],
 } as const;
-/** The other options of commands that refuse what they do not use. */
+/** The other options that these commands accept. They refuse all others. */
 const TAKES: { readonly [name: string]: readonly string[] } = {
   serve: ["app", "model", "mode", "db", "json"],
   studio: ["app", "db", "json"],
@@ -128,9 +129,9 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
     if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
       throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);
   if (words.length > 0 && !TAKES_TEXT.includes(name))
-    throw new UsageError(`${name} takes no text.`, 'For one question: bowline run "…".');
-  if (json && name === "chat") throw new UsageError("--json is not for chat.", 'Such as bowline run --json "…".');
-  // From a pipe an app is loaded once: lines that were read already could not be given to the next version.
+    throw new UsageError(`${name} takes no text.`, 'For a single question: bowline run "…".');
+  if (json && name === "chat") throw new UsageError("--json is not for chat.", 'For example bowline run --json "…".');
+  // From a pipe an app is loaded once, because a new version could not get the lines that were already read.
   if (app !== undefined && name === "chat" && isInteractive(io) && io.start !== undefined && io.kept === undefined)
     return (await import("./keeper.ts")).keepUp(io, io.start);
   return (await load())(io, settings, words);

@@ -4,12 +4,15 @@ import { RuntimeError } from "../index.ts";
 import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
 import type { Io } from "./io.ts";
 
-/** The file in which conversations are kept. */
+/** The file that stores conversations. */
 export interface DatabaseFile {
   readonly path: string;
-  /** The path as a user would write it in the working directory. */
+  /** The path as a user would type it in the working directory. */
   readonly shown: string;
-  /** Whether the path is the default. Only then is a missing folder made: a named one is most likely mistyped. */
+  /**
+   * Whether the path is the default. Only then a missing folder is created, because a named folder that is missing is
+   * most likely a typing error.
+   */
   readonly isDefault: boolean;
 }
 
@@ -19,13 +22,13 @@ const DEFAULT = join(".bowline", "agent.db");
 const chosenBy = ({ env }: Pick<Io, "env">, given: string | undefined): string | undefined =>
   given ?? (env.BOWLINE_DB || undefined);
 
-/** The address of a Postgres database, where `--db` or else BOWLINE_DB names one. */
+/** The address of a Postgres database, if `--db` or else BOWLINE_DB has one. */
 export function addressOf(io: Pick<Io, "env">, given: string | undefined): string | undefined {
   const chosen = chosenBy(io, given);
   return chosen !== undefined && /^postgres(ql)?:\/\//.test(chosen) ? chosen : undefined;
 }
 
-/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. Ask `addressOf` before it. */
+/** The file of `--db`, else of BOWLINE_DB, else one in the working directory. Call `addressOf` first. */
 export function databaseFileOf(io: Pick<Io, "cwd" | "env">, given?: string): DatabaseFile {
   const { cwd } = io;
   const chosen = chosenBy(io, given);
@@ -35,7 +38,7 @@ export function databaseFileOf(io: Pick<Io, "cwd" | "env">, given?: string): Dat
   return { path, shown: near.startsWith("..") ? path : near, isDefault: chosen === undefined };
 }
 
-/** Opens a file that must be there: only looking at a store must not create it. */
+/** Opens an existing file: a command that only reads a store must not create it. */
 export function openExisting(place: DatabaseFile): SqliteStore {
   const { path } = place;
   if (!isThere(place)) throw new RuntimeError("store.path", { path, problem: "there is no such file" });
@@ -44,7 +47,7 @@ export function openExisting(place: DatabaseFile): SqliteStore {
 
 export const isThere = ({ path }: DatabaseFile): boolean => path === MEMORY || existsSync(path);
 
-/** Where a command looks, without a password. */
+/** The path or address of the store, without a password. */
 export async function shownPlace(io: Pick<Io, "cwd" | "env">, given?: string): Promise<string> {
   const address = addressOf(io, given);
   return address === undefined

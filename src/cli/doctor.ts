@@ -15,12 +15,15 @@ interface Diagnosis extends Described {
     readonly session: SessionId;
     readonly turn: TurnId;
     readonly words: string;
-    /** The process that runs the turn. Absent without one: the next process that opens the session resumes the turn. */
+    /**
+     * The process that runs the turn. Absent if no process runs it: then the next process that opens the session
+     * resumes the turn.
+     */
     readonly holder?: string;
     readonly until?: number;
     /** What the turn waits for, here and in sessions below. Absent unless it is parked. */
     readonly waits?: readonly Waited[];
-    /** It comes after the open turn of its session. */
+    /** The turn is queued behind the open turn of its session. */
     readonly isQueued?: true;
   }[];
   readonly findings: readonly Finding[];
@@ -38,7 +41,7 @@ async function patientOf(io: Io, { db }: Settings): Promise<Patient> {
   const address = addressOf(io, db);
   if (address !== undefined) return databaseAt(address);
   const place = databaseFileOf(io, db);
-  if (place.path === MEMORY) throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>.");
+  if (place.path === MEMORY) throw new UsageError(`${MEMORY} has nothing to check.`, "Name a file: --db <file>.");
   return fileAt(place);
 }
 
@@ -88,8 +91,8 @@ function stateOf({ session, holder, until, waits, isQueued }: Diagnosis["open"][
   const chat = patient.chat(session);
   if (waits !== undefined) return `it ${waitingFor(waits)} (${chat})`;
   return isQueued
-    ? "it comes after the one that is open"
-    : `nobody is at it; the program that began it goes on with it (${chat})`;
+    ? "it is queued behind the open turn"
+    : `no process runs it; opening the session resumes it (${chat})`;
 }
 
 function reportOf(diagnosis: Diagnosis, patient: Patient): string {

@@ -1,6 +1,6 @@
 // The files that `bowline init` writes.
 
-// These sources import neither; the project does.
+// The written project imports this name. These sources do not.
 const BOWLINE = "bowline";
 const ZOD = "zod";
 
@@ -10,7 +10,7 @@ export interface InitFiles {
 
 interface Project {
   readonly name: string;
-  /** Of this package. */
+  /** The version of this package. */
   readonly version: string;
 }
 
@@ -54,7 +54,7 @@ import { installed } from "${BOWLINE}/providers/ai-sdk";
 import { demo } from "${BOWLINE}/providers/demo";
 import { z } from "${ZOD}";
 
-/** A tool: the model asks for it by name, and gets what it returns. */
+/** A tool: the model calls it by name, and receives its result. */
 const clock = defineTool({
   name: "clock",
   description: "The date and time now, in a time zone such as Europe/Paris.",
@@ -92,7 +92,7 @@ export const notes = definePlugin({
 });
 
 export interface AgentOptions {
-  /** Where conversations are kept. \`bowline\` passes the one of --db, or of BOWLINE_DB. */
+  /** The store of conversations. \`bowline\` passes the one of --db, or of BOWLINE_DB. */
   readonly store: Store;
   /** For tests. Default: the model of BOWLINE_MODEL, else the demo model. */
   readonly model?: Model;
@@ -172,7 +172,7 @@ An agent on [Bowline](https://www.npmjs.com/package/bowline). \`agent.ts\` has i
 \`\`\`sh
 npm install
 npm start          # prints the address of a chat page
-npm run chat       # talks on the terminal; a change of agent.ts is loaded at once
+npm run chat       # chats on the terminal, and reloads agent.ts when it changes
 npm test           # agent.test.ts: a scripted model, no network
 npm run check      # types
 \`\`\`
@@ -185,7 +185,7 @@ npm install @ai-sdk/anthropic
 ANTHROPIC_API_KEY=… BOWLINE_MODEL=anthropic/claude-sonnet-4-5 npm start
 \`\`\`
 
-Conversations are kept in \`.bowline/agent.db\`. \`BOWLINE_DB\` names another file, or a Postgres database:
+Conversations are stored in \`.bowline/agent.db\`. \`BOWLINE_DB\` sets another file, or a Postgres database:
 
 \`\`\`sh
 npm install pg
@@ -218,6 +218,6 @@ ENV BOWLINE_DB=/data/agent.db
 VOLUME /data
 USER node
 EXPOSE 4100
-# In place of npm start: it listens outside of the container, and gets the signals to stop.
+# Instead of npm start: it listens outside of the container, and gets the signals to stop.
 CMD ["node_modules/.bin/bowline", "serve", "--app", "agent.ts", "--host", "0.0.0.0", "--port", "4100", "--token-file", "/data/token"]
 `;

@@ -8,7 +8,7 @@ import { messageOf, printable } from "./text.ts";
 export async function init(io: Io, _: Settings, words: readonly string[]): Promise<number> {
   const [given = "", ...others] = words;
   if (given === "" || others.length > 0)
-    throw new UsageError("init takes one folder.", "Such as bowline init my-agent, or a dot for this folder.");
+    throw new UsageError("init takes one folder.", "For example bowline init my-agent, or a dot for this folder.");
   const folder = resolve(io.cwd, given);
   requireEmpty(folder, given);
   const { initFiles } = await import("./init-files.ts");
@@ -52,7 +52,7 @@ function write(folder: string, files: InitFiles, given: string): void {
   }
 }
 
-/** A name that npm takes. */
+/** A name that npm accepts. */
 function nameFor(folder: string): string {
   const name = basename(folder)
     .toLowerCase()

@@ -6,7 +6,7 @@ import type { AppProcess } from "./reload.ts";
 export type Input = Readable & { readonly isTTY?: boolean };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** Everything of its process that the program uses, so that tests can replace it. */
+/** Everything that the program uses of its process, so that tests can replace it. */
 export interface Io {
   readonly stdin: Input;
   readonly stdout: Output;
@@ -14,13 +14,13 @@ export interface Io {
   readonly env: { readonly [name: string]: string | undefined };
   readonly cwd: string;
   readonly version: string;
-  /** Who uses it, by their login name: kept with what they answer. */
+  /** The login name of the user. It is stored with the user's answers. */
   readonly user?: string | undefined;
   /** Emits `interrupt` for Ctrl-C, as a signal or as a key. A listener must handle it; without one the program ends. */
   readonly interrupts: EventEmitter<{ interrupt: [] }>;
-  /** Starts the same command in a process of its own, which is kept by this one. */
+  /** Starts the same command in a child process, which reports to this one (`keeper.ts`). */
   readonly start?: () => ChildProcess;
-  /** Set in such a process. */
+  /** Set in a child process of `start`. */
   readonly kept?: AppProcess | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Settings {
   readonly db?: string | undefined;
   readonly verbose: boolean;
   readonly json: boolean;
-  /** Prints text of models and tools as it came, with escape codes and bidirectional characters. */
+  /** Prints text of models and tools unchanged, with escape codes and bidirectional characters. */
   readonly raw: boolean;
 }
 
@@ -40,7 +40,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, waiting: 3, interrupted: 130 }
 
 export const isInteractive = ({ stdin, stdout }: Io): boolean => stdin.isTTY === true && stdout.isTTY === true;
 
-/** The command was used wrongly. Ends with exit code 2. */
+/** The command has wrong arguments. The program ends with exit code 2. */
 export class UsageError extends Error {
   readonly hint: string;
   constructor(message: string, hint: string) {

@@ -1,5 +1,5 @@
-// Reloads an app. A module that was imported stays as it was, with all that it imports, for as long as its process
-// lives: so each version of an app runs in a process of its own, and this one starts them.
+// Reloads an app. A process can import a module only once. So each version of an app runs in a separate process, and
+// this process starts them.
 // keeper-1: One process uses the terminal. Meanwhile the next process loads the app, but opens no session before it
 //    takes over.
 // keeper-2: A process exits only after the next process has loaded the app, so that a broken edit changes nothing.
@@ -14,23 +14,23 @@ import { changedAt, type FromApp, type SeenFile, type ToApp } from "./reload.ts"
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 100;
 
-/** Runs an app that is loaded anew when its files change. Resolves with the exit code when the user has left. */
+/** Runs an app and reloads it when its files change. Resolves with the exit code when the user leaves. */
 export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => ChildProcess): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   let current: ChildProcess | undefined;
   let next: ChildProcess | undefined;
   let isNextLoaded = false;
-  /** Set when the current one has left for the next. */
+  /** The text in the prompt. Set when the current process has left for the next one. */
   let typed: string | undefined;
   const watched = new Watched(() => load());
-  /** Ctrl-C reaches the process at the terminal too, which decides, if there is one. */
+  /** The terminal sends Ctrl-C also to the process of the app. If there is one, it decides. */
   const interrupted = (): void => {
     if (current === undefined && next === undefined) end(EXIT.interrupted);
   };
   io.interrupts.on("interrupt", interrupted);
 
   const send = (child: ChildProcess | undefined, message: ToApp): void => {
-    if (child?.connected === true) child.send(message, () => {}); // It may end meanwhile.
+    if (child?.connected === true) child.send(message, () => {}); // The process may have ended.
   };
   const load = (): void => {
     send(next, { kind: "leave" });
@@ -64,12 +64,13 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
     typed = undefined;
   };
   const ended = (child: ChildProcess, code: number | null): void => {
-    if (child === next) failed(`bowline: The app ended while it was loaded, with ${code ?? "a signal"}.`);
+    if (child === next) failed(`bowline: The app ended during loading, with ${code ?? "a signal"}.`);
     if (child === current) {
       current = undefined;
       if (typed === undefined) end(code);
       else if (next !== undefined && isNextLoaded) go(next);
-    } else if (current === undefined && next === undefined && typed === undefined) end(code); // Else: until it is mended.
+      // Otherwise it waits until the user repairs the app.
+    } else if (current === undefined && next === undefined && typed === undefined) end(code);
   };
   const end = (code: number | null): void => {
     watched.close();
@@ -81,7 +82,7 @@ export function keepUp(io: Pick<Io, "stderr" | "interrupts">, start: () => Child
   return promise;
 }
 
-/** Calls `changed` when one of the files was written. Watches their folders: editors replace files. */
+/** Calls `changed` when one of the files is written. It watches their folders, because editors replace files. */
 class Watched {
   readonly #changed: () => void;
   readonly #files = new Map<string, Set<string>>();
@@ -92,7 +93,7 @@ class Watched {
     this.#changed = changed;
   }
 
-  /** Calls `changed` also for a file that was written after the app had read it and before it was watched. */
+  /** Calls `changed` also for a file that was written between the app's reading and the start of the watch. */
   add(files: readonly SeenFile[]): void {
     for (const { path } of files) this.#namesIn(dirname(path))?.add(basename(path));
     if (files.some((file) => changedAt(file.path) !== file.changedAt)) this.#changedSoon();

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import type { Io } from "./io.ts";
 
-/** The lines of a pipe. Nothing is read before the first is asked for. */
+/** The lines of a pipe. Reads nothing before the first call of `next`. */
 export class Lines {
   readonly #input: Io["stdin"];
   #reader: Interface | undefined;

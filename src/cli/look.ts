@@ -1,4 +1,4 @@
-// A runtime that only looks: it runs nothing, and creates no file.
+// A runtime that only reads: it runs no turn and creates no file.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createRuntime, type Model, type PriceTable, type Runtime, type Store } from "../index.ts";
@@ -7,7 +7,7 @@ import { type Io, type Settings, UsageError } from "./io.ts";
 import { type Mode, pluginsOf } from "./mode.ts";
 import { messageOf } from "./text.ts";
 
-/** Settings of the commands that show turns, as they were typed. */
+/** Settings of the commands that show turns, as the user typed them. */
 export interface LookSettings extends Settings {
   readonly state?: string | undefined;
   readonly outcome?: string | undefined;
@@ -29,8 +29,8 @@ const NO_MODEL: Model = {
 export const NO_MODEL_NAME = "none/none";
 
 /**
- * Opens the store and returns what `use` returns, or `otherwise` if the default file does not exist yet. The timeline of a
- * turn is exact only in the mode in which the turn ran.
+ * Opens the store and returns the result of `use`, or `otherwise` if the default file does not exist yet. The timeline
+ * of a turn is exact only in the mode in which the turn ran.
  */
 export async function withRuntime<T>(
   io: Io,

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 
-// Before anything else is loaded, or it has no effect: the next start is then three times as quick.
+// Must run before other files are loaded. The next start then takes a third of the time.
 nodeModule.enableCompileCache?.();
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 const { program } = await import("./program.ts");

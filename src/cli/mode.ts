@@ -13,7 +13,7 @@ export function chooseMode(env: Io["env"], wanted?: string): Mode {
   throw new UsageError(`There is no mode ${JSON.stringify(name)}.`, "There are code and tools.");
 }
 
-/** The plugins of a mode. Those of code are loaded only where they are used: a sandbox takes its time. */
+/** The plugins of a mode. Those of code mode are loaded only when they are used, because the sandbox loads slowly. */
 export async function pluginsOf(mode: Mode): Promise<readonly Plugin[]> {
   if (mode === "tools") return [];
   const [{ codeMode }, { code }] = await Promise.all([
@@ -23,10 +23,10 @@ export async function pluginsOf(mode: Mode): Promise<readonly Plugin[]> {
   return [codeMode, code];
 }
 
-/** The mode that a turn was begun in, by the id of its protocol. */
+/** The mode in which a turn began, by the id of its protocol. */
 export const modeOf = (protocol: string): Mode => (protocol.startsWith("bowline/tool-calls") ? "tools" : "code");
 
 export const MODE_WORDS: { readonly [M in Mode]: string } = {
-  code: "Code mode: the model acts by writing TypeScript, whose variables stay.",
+  code: "Code mode: the model writes TypeScript, and its variables stay.",
   tools: "Tools mode: the model acts by tool calls.",
 };

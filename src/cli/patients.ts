@@ -4,12 +4,12 @@ import type { PostgresOptions } from "../stores/postgres.ts";
 import type { Finding, SqliteStore } from "../stores/sqlite.ts";
 import { type DatabaseFile, openExisting } from "./database-file.ts";
 
-/** A store that the doctor looks at. */
+/** A store that the doctor checks. */
 export interface Patient {
   readonly store: Store & { check(options: { readonly deep: boolean }): ReturnType<SqliteStore["check"]> };
-  /** Reads what the store's contract does not tell. */
+  /** Reads what the store's contract does not offer. */
   describe(): Promise<Described>;
-  /** The command that goes on with a session. */
+  /** The command that continues a session. */
   chat(session: string): string;
 }
 
@@ -40,7 +40,7 @@ export function fileAt(place: DatabaseFile): Patient {
   };
 }
 
-/** Opening has migrated it. */
+/** The driver has already migrated the file when it opened it. */
 function schemaOf(path: string): number {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const db = new DatabaseSync(path, { readOnly: true });
@@ -71,7 +71,7 @@ export async function databaseAt(url: string, connecting = BRIEFLY): Promise<Pat
   const db = nameOf(url);
   if ((await inspectDatabase(url, SCHEMA)) === undefined)
     throw Object.assign(new Error(`${db} has no schema ${SCHEMA}.`), {
-      hint: "Give the address of a database that a store has used.",
+      hint: "Use the address of a database that has a store.",
     });
   return {
     store: postgres(url, { schema: SCHEMA, ...connecting }),

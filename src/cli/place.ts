@@ -1,4 +1,4 @@
-// Where a command keeps conversations, and how it makes the store.
+// Where a command stores conversations, and how it makes the store.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { RuntimeError, type Store } from "../index.ts";
@@ -11,7 +11,7 @@ export interface Place {
   /** The path or the address, without a password. */
   readonly shown: string;
   readonly isFleeting: boolean;
-  /** Makes the store if it is missing. */
+  /** Opens the store, and creates it if it is missing. */
   open(): Store;
 }
 
@@ -31,7 +31,10 @@ function openStore(place: DatabaseFile): Store {
   return sqlite(place.path);
 }
 
-/** Creates the folder for its owner alone, with a .gitignore: conversations do not belong in a repository. */
+/**
+ * Creates the folder with access for its owner only, and with a .gitignore, because conversations do not belong in a
+ * repository.
+ */
 function makeFolder(folder: string, path: string): void {
   try {
     const created = mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -21,7 +21,7 @@ import {
   visible,
 } from "./text.ts";
 
-/** How turns are shown, as `--verbose` and `--raw` set it. */
+/** How turns are shown: the options `--verbose` and `--raw`. */
 type How = Partial<Pick<Settings, "verbose" | "raw">>;
 
 /** Shows one turn. */
@@ -29,7 +29,10 @@ export interface Printer {
   event(event: SessionEvent): void;
   ended(result: TurnResult): void;
   issue(issue: Issue): void;
-  /** The turn stays open, and what it waits for is printed next. Prints what has led there and was not shown. */
+  /**
+   * The turn stays open, and its question is printed next. Prints the events before the question that are not shown
+   * yet.
+   */
   leaving(view: Pick<SessionView, "openTurn" | "waits">): void;
   /** The turn has no result: its input was refused, or the turn was lost. */
   refused(error: unknown): void;
@@ -44,7 +47,7 @@ export function painter({ stdout, env }: Pick<Io, "stdout" | "env">): Paint {
   return (style, words) => (isColoured ? styleText(style, words, { validateStream: false }) : words);
 }
 
-/** Prints a turn on a terminal, everything as it comes; of code, the first lines that it prints; with `verbose` all of it. */
+/** Prints a turn on a terminal while it runs. Of what code prints it shows the first lines; with `verbose` all. */
 export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, raw = false }: How = {}): Printer {
   const { stdout } = io;
   const paint = painter(io);
@@ -52,22 +55,22 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
   const startedAt = performance.now();
   let isLineStart = true;
   let streaming: "text" | "reasoning" | "output" | undefined;
-  /** A CR at the end of a delta: the next one may begin with its LF. */
+  /** A CR at the end of a delta: the next delta can begin with its LF. */
   let heldCr = "";
-  /** The round whose code cell was shown last, and how many lines that has printed. */
+  /** The round of the last printed code cell, and how many lines of it were printed. */
   let cell: string | undefined;
   let cellLines = 0;
-  /** The call whose line is still open, to be completed by its end. */
+  /** The call whose line is still open. Its end completes the line. */
   let openCall: string | undefined;
-  /** The call that was shown last: what it prints needs no heading. */
+  /** The call that was printed last: its output needs no heading. */
   let lastCall: string | undefined;
-  /** The width of the progress on the screen. It stays until anything else is shown. */
+  /** The width of the progress on the screen. The next output removes it. */
   let progressWidth = 0;
-  /** The names of calls and how their own work ended, by place in the turn. */
+  /** The names of calls and how their own work ended, by effect name. */
   const names = new Map<string, string>();
   const returned = new Map<string, ToolStatus>();
   const nameOf = (call: string): string => names.get(call) ?? "a tool";
-  /** What the model said in its last reply. */
+  /** The text of the model's last reply. */
   let streamed = "";
   let streamedIn = "";
 
@@ -108,7 +111,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
     const words = lines.replace(/\n(?!$)/g, `\n${INDENT}`);
     write(`${isLineStart ? INDENT : ""}${words}`, "dim");
   };
-  /** Tells of the cell of a round: when it is written, or when it is first heard of. */
+  /** Prints that a cell runs, when its code arrives or at its first event. */
   const runsCode = (effect: string, code?: string): void => {
     const round = effect.replace(/\..*$/, "");
     if (cell === round) return;
@@ -123,7 +126,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
       cellLines++;
       if (verbose) line(`${INDENT}${each}`, "dim");
       else if (cellLines <= CODE_LINES_MAX) line(`${INDENT}${cut(each, SHOWN_MAX)}`, "dim");
-      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… and more, which --verbose shows`, "dim");
+      else if (cellLines === CODE_LINES_MAX + 1) line(`${INDENT}… more, see --verbose`, "dim");
     }
   };
   const progressed = (call: string, value: Json): void => {
@@ -157,7 +160,7 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
         case "retracted":
           streamed = "";
           cell = undefined;
-          line("… broken off: what was just said does not count, the model is asked again.", "yellow");
+          line("… interrupted: the text above does not count, and the model is called again.", "yellow");
           break;
         case "retrying":
           line(`… ${retryOf(event)}`, "yellow");
@@ -198,14 +201,14 @@ export function livePrinter(io: Pick<Io, "stdout" | "env">, { verbose = false, r
     ended({ outcome, usage }) {
       const problem = problemOf(outcome);
       if (problem !== undefined) line(printable(problem), outcome.kind === "failed" ? "red" : "yellow");
-      // An answer that was not shown as it came: a plugin's, or that of a turn which had ended before it was looked at.
+      // The answer was not streamed: a plugin gave it, or the turn had ended before the printer began.
       const isShown = problem !== undefined || (outcome.kind === "answered" && outcome.text === streamed);
       if (!isShown) line(wordsOf(outcome, { raw }));
       const facts = [outcome.kind, tokens(usage), counted(names.size, "tool call"), ms(performance.now() - startedAt)];
       line(facts.join(" · "), "dim");
     },
     issue: (issue) => line(issueOf(issue), "yellow"),
-    leaving: () => {}, // All of it was shown as it came.
+    leaving: () => {}, // Everything was already printed while the turn ran.
     refused: (error) => line(printable(explain(error, io.env)), "red"),
     note: (words, style = "dim") => line(words, style),
   };
@@ -224,7 +227,7 @@ export function plainPrinter(
     event(event) {
       if (event.kind === "toolStarted") aside(`${event.call.name} ${short({ raw }, event.call.input)}`);
       if (event.kind === "toolEnded") aside(`${event.name} → ${event.status}, ${event.ms} ms`);
-      if (event.kind === "retracted") aside("The reply broke off; the model is asked again.");
+      if (event.kind === "retracted") aside("The reply was interrupted. The model is called again.");
       if (event.kind === "retrying") aside(retryOf(event));
       if (event.kind === "plugin") {
         const { code, printed } = codeEventIn(event);
@@ -239,7 +242,7 @@ export function plainPrinter(
     },
     issue: (issue) => writeLine(io.stderr, `bowline: ${issueOf(issue)}`),
     leaving({ openTurn, waits }) {
-      // With `verbose`, calls were printed as they came. A call that waits is in its question.
+      // With `verbose`, calls were printed while they ran. The question shows a call that waits.
       const isPrinted = (callId: string): boolean => verbose || waits.some((wait) => wait.callId === callId);
       for (const { role, parts } of openTurn?.messages ?? [])
         for (const part of role === "assistant" ? parts : []) {
@@ -253,7 +256,7 @@ export function plainPrinter(
   };
 }
 
-/** Prints turns that the user did not ask for now: all of it on stderr; without `verbose` only issues and what waits. */
+/** Prints turns that the user did not start here: everything on stderr; without `verbose` only issues and waits. */
 export function asidePrinter({ stderr, env }: Pick<Io, "stderr" | "env">, how: How): Printer {
   const nothing = (): void => {};
   const printer = plainPrinter({ stdout: stderr, stderr, env }, how);
@@ -266,7 +269,7 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, how: Raw)
   return {
     event: print,
     ended: (result) => print({ kind: "result", ...result }),
-    issue: () => {}, // It is in the result.
+    issue: () => {}, // The result contains it.
     leaving: () => {},
     refused(error) {
       const { code, hint } = faultOf(error);
@@ -279,7 +282,7 @@ export function jsonPrinter(io: Pick<Io, "stdout" | "stderr" | "env">, how: Raw)
 
 export const isGood = ({ outcome }: Pick<TurnResult, "outcome">): boolean => problemOf(outcome) === undefined;
 
-/** How a turn ended, in the words of its answer or its problem. */
+/** How a turn ended: its answer or its problem. */
 export const endOf = (outcome: TurnOutcome, how: Raw): string =>
   isGood({ outcome }) ? wordsOf(outcome, how) : printable(problemOf(outcome) as string);
 
@@ -298,7 +301,7 @@ function wordsOf(outcome: TurnOutcome, how: Raw): string {
 }
 
 const retryOf = ({ class: failure, attempt, waitMs }: Extract<SessionEvent, { kind: "retrying" }>): string =>
-  `attempt ${attempt} at the model call failed (${failure}): trying again in ${ms(waitMs)}`;
+  `attempt ${attempt} at the model call failed (${failure}). Next try in ${ms(waitMs)}`;
 
 export function tokens({ input, cacheRead, cacheWrite, output, reasoning, ...unknown }: Usage): string {
   const { unknownCalls, estimatedInput = 0, estimatedOutput = 0 } = unknown;
@@ -329,12 +332,12 @@ export function ago(at: number): string {
 
 // ── Code cells ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of what one cell prints, unless all is wanted. */
+/** How many lines of one cell's output are shown, without `verbose`. */
 const CODE_LINES_MAX = 5;
-/** The place of a call that code makes: `r1.exec.call.0`. */
+/** A call inside a code cell has such a name: `r1.exec.call.0`. */
 const CALL_OF_CELL = /\.exec\.call\./;
 
-/** What code mode tells: the code of a cell, when it is written; what it has printed. */
+/** The events of code mode: the code of a cell, and what the cell prints. */
 function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "plugin" }>): {
   readonly code?: string | undefined;
   readonly printed?: string | undefined;
@@ -349,8 +352,8 @@ function codeEventIn({ plugin, name, payload }: Extract<SessionEvent, { kind: "p
 type Asked = Pick<PendingWait, "kind" | "tool" | "arguments" | "reason" | "schema" | "sessionId" | "path">;
 
 /**
- * Asks what a turn wants to know; of an agent below `root` it tells which. Whoever allows a call must see what it does:
- * characters that hide are spelt out.
+ * The question of a wait. For a descendant of `root` it names the agent. A person who allows a call must see the whole
+ * call, so hidden characters are escaped.
  */
 export function questionOf(wait: Asked, root: string): string {
   const { kind, tool, reason, schema } = wait;
@@ -362,7 +365,7 @@ export function questionOf(wait: Asked, root: string): string {
     const words = oneLine(visible(reason));
     if (kind === "approval") return `Allow ${call}? ${words}`;
     if (kind === "interrupted") return `Make the call ${call} again? ${words}`;
-    if (kind === "result") return `${call} waits for its result, which comes from elsewhere.`;
+    if (kind === "result") return `${call} waits for its result from elsewhere.`;
     return `${visible(tool)} asks: ${printable(visible(reason)).trim()}${wanted(schema)}`;
   }
 }
@@ -375,7 +378,7 @@ function shownInput(given: Json): string {
 const ARGUMENTS_MAX = 2_000;
 const shortOfQuestion = (value: unknown): string => cut(editable(value), SHOWN_MAX);
 
-/** What kind of answer is wanted, unless any text will do. */
+/** The kind of answer that is expected, unless any text is accepted. */
 function wanted(schema: JsonObject | undefined): string {
   if (schema === undefined) return "";
   const { type, enum: choices } = schema;
@@ -387,9 +390,14 @@ function wanted(schema: JsonObject | undefined): string {
   return ` (JSON: ${shortOfQuestion(schema)})`;
 }
 
-const WANTED = { approval: "approval of", interrupted: "leave to repeat", question: "answer to", result: "result of" };
+const WANTED = {
+  approval: "approval of",
+  interrupted: "permission to repeat",
+  question: "answer to",
+  result: "result of",
+};
 
-/** What is waited for, in a line of a list: `approval of pay {"amount":3}, asked 2 hours ago`. */
+/** A wait in one line of a list: `approval of pay {"amount":3}, asked 2 hours ago`. */
 export function waitedFor(wait: Pick<PendingWait, "kind" | "tool" | "arguments" | "askedAt">): string {
   const { kind, tool, askedAt } = wait;
   return `${WANTED[kind]} ${visible(tool)} ${shortOfQuestion(wait.arguments)}, asked ${ago(askedAt)}`;

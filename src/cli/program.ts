@@ -5,7 +5,7 @@ import { EXIT, type Io } from "./io.ts";
 import { AppProcess } from "./reload.ts";
 import { explain } from "./text.ts";
 
-/** Tells a process that it is kept (`keeper.ts`). */
+/** Marks a process that a keeper started (`keeper.ts`). */
 const KEPT = "BOWLINE_KEPT";
 
 /** Runs the command in this process, with its streams and signals, and ends the process. */
@@ -22,7 +22,7 @@ export async function program(args: readonly string[], version: string): Promise
     });
   }
   stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(EXIT.ok); // The reader has gone, as `head` does.
+    if (error.code === "EPIPE") process.exit(EXIT.ok); // The reader of the pipe has closed it, as `head` does.
     stderr.write(`${explain(error, env)}\n`);
     process.exit(EXIT.failed);
   });
@@ -35,11 +35,11 @@ export async function program(args: readonly string[], version: string): Promise
   const about = { env, cwd: process.cwd(), version, user: loginName() };
   const io: Io = { stdin, stdout, stderr, ...about, interrupts, start, kept };
   const code = await command(args, io);
-  // An open stdin or an unfinished turn would keep the process running, so it is ended; first, all output is flushed.
+  // First flushes all output. Then ends the process, because an open stdin or an unfinished turn would keep it running.
   stdout.write("", () => stderr.write("", () => setImmediate(() => process.exit(code))));
 }
 
-/** Undefined where the user has no entry, as in many containers. */
+/** Undefined if the user has no entry, as in many containers. */
 function loginName(): string | undefined {
   try {
     return userInfo().username || undefined;

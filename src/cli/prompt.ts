@@ -3,8 +3,8 @@ import { Writable } from "node:stream";
 import type { Io, Output } from "./io.ts";
 
 /**
- * The line on which a user types. It is hidden while an answer streams, so that the two do not mix. What is typed
- * meanwhile is kept: whole lines for the next turns, the rest for the next prompt.
+ * The line in which the user types. It is hidden while an answer streams, so that the two do not mix. Text that is
+ * typed meanwhile is not lost: whole lines go to the next turns, the rest to the next prompt.
  */
 export class Prompt {
   readonly #mark: string;
@@ -16,14 +16,14 @@ export class Prompt {
   #isClosed = false;
   readonly #closed = Promise.withResolvers<void>();
 
-  /** `typed`: what stands there already. Whole lines of it are entered. */
+  /** `typed`: text that is already in the line. Each whole line of it is entered. */
   constructor({ stdin, stdout, interrupts }: Io, mark: string, typed = "") {
     this.#mark = mark;
     this.#stdout = stdout;
     this.#screen = new Screen(stdout);
     this.#editor = createInterface({ input: stdin, output: this.#screen, terminal: true });
     this.#editor.on("line", (line) => {
-      this.#screen.isHidden = true; // At once, because more lines may come in the same chunk.
+      this.#screen.isHidden = true; // Hidden immediately, because more lines may come in the same chunk.
       if (this.#waiter === undefined) this.#lines.push(line);
       else this.#answer(line);
     });
@@ -36,7 +36,7 @@ export class Prompt {
     if (typed !== "") this.#editor.write(typed);
   }
 
-  /** What was typed and not given by `next`. */
+  /** Text that was typed and that `next` has not returned. */
   get typed(): string {
     return [...this.#lines, this.#editor.line].join("\n");
   }
@@ -57,8 +57,9 @@ export class Prompt {
   }
 
   /**
-   * Asks for a line that is typed from now on: what was typed before is for the next turn, and comes back then.
-   * Undefined at the end of the input, or when it is withdrawn. `typed`: what stands there to be changed.
+   * Asks for a line that is typed from now on. Text from before belongs to the next turn, and comes back after the
+   * answer. Undefined at the end of the input, or when the question is withdrawn. `typed`: text that is already in the
+   * line, to be edited.
    */
   async ask(mark: string, withdrawn: AbortSignal, typed = ""): Promise<string | undefined> {
     if (this.#isClosed || withdrawn.aborted) return undefined;
@@ -71,7 +72,7 @@ export class Prompt {
     };
     const withdraw = (): void => {
       this.clear();
-      leave(); // At once: something else is about to be printed.
+      leave(); // Leaves immediately, because another text is printed next.
       this.#answer(undefined);
     };
     withdrawn.addEventListener("abort", withdraw);
@@ -86,7 +87,7 @@ export class Prompt {
     return this.#waiter !== undefined;
   }
 
-  /** Clears what is typed so far. Returns false when there was nothing. */
+  /** Clears the typed text. Returns false if there was none. */
   clear(): boolean {
     if (this.#editor.line === "") return false;
     this.#editor.write(null, { ctrl: true, name: "e" });
@@ -94,7 +95,7 @@ export class Prompt {
     return true;
   }
 
-  /** Prints words on lines of their own, then shows the prompt again. */
+  /** Prints words on separate lines, then shows the prompt again. */
   notify(words: string): void {
     if (this.#screen.isHidden) return void this.#stdout.write(`${words}\n`);
     this.#stdout.write(`\n${words}\n`);
@@ -116,7 +117,7 @@ export class Prompt {
   }
 
   #show(): void {
-    // The editor counts rows of hidden typing, which are not on the screen, and would move the cursor up over the
+    // The line editor counts the rows of hidden text, which are not on the screen. It would move the cursor up over the
     // answer.
     (this.#editor as Interface & { prevRows: number }).prevRows = 0;
     this.#editor.prompt(true);
@@ -128,7 +129,7 @@ export class Prompt {
   }
 }
 
-/** The terminal as the line editor sees it: what it writes is dropped while hidden. */
+/** The output of the line editor. It drops everything that the editor writes while it is hidden. */
 class Screen extends Writable {
   readonly #stdout: Output;
   isHidden = true;

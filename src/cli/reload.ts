@@ -1,34 +1,34 @@
 import { EventEmitter, once } from "node:events";
 import { statSync } from "node:fs";
 
-/** A file of an app, as it was when the app was loaded. */
+/** A file of an app, in its state when the app was loaded. */
 export interface SeenFile {
   readonly path: string;
-  /** Left out for a file that was missing. */
+  /** Omitted for a file that was missing. */
   readonly changedAt?: number | undefined;
 }
 /** When the file was changed last; undefined if there is none. */
 export const changedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
-/** From the process of an app. */
+/** Messages from the process of an app. */
 export type FromApp =
   | { readonly kind: "loaded"; readonly files: readonly SeenFile[] }
   | { readonly kind: "failed"; readonly files: readonly SeenFile[]; readonly problem: string }
   | { readonly kind: "left"; readonly typed: string };
-/** To the process of an app. */
+/** Messages to the process of an app. */
 export type ToApp =
   | { readonly kind: "go"; readonly isReload: boolean; readonly typed: string }
   | { readonly kind: "leave" }
-  /** An even newer version is being loaded: it is not yet time to leave. */
+  /** A newer version is loading: do not leave yet. */
   | { readonly kind: "stay" }
   | { readonly kind: "notice"; readonly words: string };
 
-/** The process of an app, as one version of several: its link to the keeper that started it (`keeper.ts`). */
+/** The process of one version of an app: its link to the keeper that started it (`keeper.ts`). */
 export class AppProcess extends EventEmitter<{ go: []; leave: []; notice: [words: string] }> {
   readonly #files = new Map<string, SeenFile>();
-  /** This version took the place of another. */
+  /** This version replaces an older one. */
   isReload = false;
-  /** What was typed into the version before and not entered. */
+  /** Text that was typed in the previous version and not entered. */
   typed = "";
   isLeaving = false;
 
@@ -54,7 +54,10 @@ export class AppProcess extends EventEmitter<{ go: []; leave: []; notice: [words
     if (!this.#files.has(file)) this.#files.set(file, { path: file, changedAt: changedAt(file) });
   }
 
-  /** The app is loaded. Resolves when it is this one's turn; with false if a newer version has come before. */
+  /**
+   * Reports that the app is loaded. Resolves with true when this version may start, and with false if a newer version
+   * replaces it first.
+   */
   async loaded(): Promise<boolean> {
     const turn = Promise.race([once(this, "go"), once(this, "leave")]);
     await this.#send({ kind: "loaded", files: [...this.#files.values()] });

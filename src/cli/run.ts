@@ -6,10 +6,12 @@ import { asidePrinter, isGood, jsonPrinter, livePrinter, plainPrinter } from "./
 import { finishLeft, LEFT, takeTurn } from "./turn.ts";
 import { byNobody, NOT_SENT, Questions } from "./waits.ts";
 
-/** `bowline run <text>`: one turn, in a new session unless one is named. With `-` the text is read from stdin. */
+/**
+ * `bowline run <text>`: one turn, in a new session or in the one of `--session`. With `-` the text is read from stdin.
+ */
 export async function run(io: Io, settings: Settings, words: readonly string[]): Promise<number> {
   const text = words.length === 1 && words[0] === "-" ? await textOf(io.stdin) : words.join(" ");
-  if (text.trim() === "") throw new UsageError("There is nothing to run.", 'Say what: bowline run "What is 21*2?"');
+  if (text.trim() === "") throw new UsageError("The text is empty.", 'Say what: bowline run "What is 21*2?"');
   let agent = await openAgent(io, settings, settings.session);
   if (agent === undefined) return EXIT.ok;
   let code = await finish(agent, io, settings);
@@ -23,7 +25,7 @@ export async function run(io: Io, settings: Settings, words: readonly string[]):
 
 const isLive = (io: Io, { json }: Settings): boolean => io.stdout.isTTY === true && !json;
 
-/** Finishes what was left in the session. Gives the exit code if it does not come to an end. */
+/** Finishes the unfinished turns of the session. Returns the exit code if one of them does not end. */
 async function finish(agent: Agent, io: Io, settings: Settings): Promise<number | undefined> {
   const questions = new Questions(agent, byNobody(agent, io, settings));
   const aside = () => (isLive(io, settings) ? livePrinter(io, settings) : asidePrinter(io, settings));

@@ -1,4 +1,5 @@
-// What `bowline serve` and `bowline worker` share: a runtime that resumes what other processes left, and how they stop.
+// What `bowline serve` and `bowline worker` share: they open a runtime that resumes the work of other processes, and
+// they stop.
 import type { Runtime } from "../index.ts";
 import type { ServerOptions } from "../server/options.ts";
 import type { Io, Settings } from "./io.ts";
@@ -6,13 +7,13 @@ import { oneLine } from "./text.ts";
 
 interface Service {
   readonly runtime: Runtime;
-  /** What runs, and where it is kept, for the greeting. */
+  /** Describes the app and its store, for the greeting. */
   readonly about: string;
   readonly where?: string | undefined;
   readonly server?: ServerOptions | undefined;
 }
 
-/** Opens the app's runtime, or that of the agent that comes with the program. Loads only the one it opens. */
+/** Opens the app's runtime or the built-in one. Loads only the code of the one it opens. */
 export async function openService(io: Io, settings: Settings): Promise<Service> {
   const { app, db } = settings;
   if (app !== undefined) {
@@ -35,12 +36,12 @@ export async function openService(io: Io, settings: Settings): Promise<Service> 
   return { runtime, about: model.isDemo ? DEMO : model.name, where: place.isFleeting ? undefined : place.shown };
 }
 
-/** A process manager and `npm start` often both send the signal: in this time it is the same one. */
+/** A process manager and `npm start` often both send the signal. Within this time both count as one signal. */
 const SAME_MS = 1_000;
 
 /**
- * Waits for SIGTERM or Ctrl-C. To stop takes its time; a later signal ends the program at once. `release` leaves the
- * signals to the program again.
+ * Waits for SIGTERM or Ctrl-C. Stopping can take a while; a second signal ends the program at once. `release` removes
+ * the handlers.
  */
 export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
   readonly stopped: Promise<void>;

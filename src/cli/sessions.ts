@@ -15,12 +15,12 @@ interface Listed {
   readonly lastAt: number;
   readonly turns: number;
   /**
-   * `waiting`: its turn waits for an answer. `interrupted`: a process died in the middle of a turn. The next opening
+   * `waiting`: its turn waits for an answer. `interrupted`: a process died in the middle of a turn. Opening the session
    * resumes the turn.
    */
   readonly state: "idle" | "running" | "waiting" | "interrupted";
   readonly holder?: string;
-  /** What a turn that waits is waiting for, in this session and below it. */
+  /** What the open turn waits for, in this session and below it. */
   readonly waits?: readonly Waited[];
   readonly lastAnswer?: string;
 }
@@ -63,7 +63,7 @@ async function stateOf(store: Store, id: SessionId): Promise<Pick<Listed, "state
   return standing.kind === "left" ? { state: "interrupted" } : { state: "waiting", waits: standing.waits };
 }
 
-/** The last turns to look in for an answer: a turn may have none, and an older answer is not worth showing. */
+/** How many of the last turns are searched for an answer. An older answer is not worth showing. */
 const LOOKED_AT = 3;
 
 async function lastOf(store: Store, id: SessionId): Promise<{ readonly answer?: string; readonly at?: number }> {
@@ -94,12 +94,12 @@ function table(found: readonly Listed[], columns: number, text: (words: string) 
 }
 
 function noted({ state, holder, waits = [] }: Listed): string {
-  if (state === "running") return `(at a turn: ${holder}) `;
+  if (state === "running") return `(runs a turn: ${holder}) `;
   if (state === "interrupted") return "(interrupted) ";
   return state === "waiting" ? `(${waitingFor(waits)}) ` : "";
 }
 
-/** Without a question it sleeps, or waits for a turn of another session. */
+/** Without a question the turn sleeps, or waits for a turn of another session. */
 export function waitingFor(waits: readonly Waited[]): string {
   const [first, ...others] = waits;
   if (first === undefined) return "waits";

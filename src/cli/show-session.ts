@@ -31,7 +31,7 @@ export async function sessionOf(runtime: Runtime, id: string): Promise<ShownSess
     runtime.waits.list({ tree: id }),
     runtime.sessions.list({ parent: id, order: "activity", max: CHILDREN }),
   ]);
-  // The default model here is not that of the processes that run the session.
+  // The processes that run the session may have another default model than this process.
   const { modelMismatch: _, ...own } = session;
   const { model, ...config } = session.config;
   return {

@@ -7,12 +7,15 @@ import { ago, counted, type Paint, tokens } from "./print.ts";
 import { jsonFor, oneLine, textFor } from "./text.ts";
 import { answerOf, processIn, WANTED } from "./timeline.ts";
 
-/** A line of a head, such as `session   chat`. Without words it is left out. `wraps`: it can take several lines. */
+/**
+ * A line of a head, such as `session chat`. A field without words is not shown. A field with `wraps` can take several
+ * lines.
+ */
 export type Field = readonly [name: string, words: string | undefined, how?: "wraps"];
 const NAME = 10;
 const WRAPPED_MAX = 5;
 
-/** Prints the fields, a line each. With `--full` the words are whole, on as many lines as they have. */
+/** Prints one field per line. With `--full` no text is cut, so it can take several lines. */
 export function fieldLines(
   fields: readonly Field[],
   settings: LookSettings,
@@ -32,7 +35,7 @@ export function fieldLines(
   });
 }
 
-/** What a turn was asked, how it ended, and what it used. */
+/** The input, outcome and usage of a turn. */
 export function turnHead(turn: TurnDetails, settings: LookSettings, width: number, paint: Paint): readonly string[] {
   const { id, sessionId, parentId, state, input, outcome, metadata, children, waits, resumed = [] } = turn;
   const json = (value: unknown): string => jsonFor(settings, value);
@@ -46,7 +49,7 @@ export function turnHead(turn: TurnDetails, settings: LookSettings, width: numbe
     ...waits.map((wait): Field => ["wait", waitWords(wait, json)]),
     ...resumed.map(({ at, by, isFault }): Field => {
       const who = by === undefined ? "" : ` by ${processIn(by)}`;
-      return ["resumed", `${time(at)}${who}${isFault ? " after a fault of its store" : ""}`];
+      return ["resumed", `${time(at)}${who}${isFault ? " after an error of its store" : ""}`];
     }),
     ["children", children.length === 0 ? undefined : children.join(", ")],
     ["metadata", metadata === undefined ? undefined : json(metadata)],
@@ -76,7 +79,7 @@ function outcomeWords(outcome: TurnOutcome, json: (value: unknown) => string): s
   return `${kind} (${outcome.by}): ${outcome.reason} [${outcome.code}]`;
 }
 
-/** A problem is worth its lines; an answer is in the conversation. */
+/** A problem is printed on several lines. An answer is not, because the conversation has it. */
 const wrapsProblem = ({ kind }: TurnOutcome): readonly ["wraps"] | readonly [] =>
   kind === "failed" || kind === "stopped" ? ["wraps"] : [];
 

@@ -45,7 +45,7 @@ type Found =
   | { readonly kind: "turn"; readonly turnId: string }
   | { readonly kind: "session"; readonly sessionId: string };
 
-/** Finds a turn or a session by its id, or else by a beginning that no other of the latest ids has. */
+/** Finds a turn or a session by its id, or by the beginning of an id that is unique among the latest ids. */
 async function findById(runtime: Runtime, id: string): Promise<Found | undefined> {
   if (await isThere(runtime.turns.get(id), "turn.unknown")) return { kind: "turn", turnId: id };
   if (await isThere(runtime.sessions.get(id), "session.unknown")) return { kind: "session", sessionId: id };
@@ -60,8 +60,8 @@ async function findById(runtime: Runtime, id: string): Promise<Found | undefined
   const ids = found.slice(0, SHOWN).map((each) => (each.kind === "turn" ? each.turnId : each.sessionId));
   const more = found.length > ids.length ? ` and ${found.length - ids.length} more` : "";
   throw new UsageError(
-    `${JSON.stringify(id)} begins ${found.length} ids: ${ids.join(", ")}${more}.`,
-    "Give more of it.",
+    `${JSON.stringify(id)} is the beginning of ${found.length} ids: ${ids.join(", ")}${more}.`,
+    "Use a longer part of the id.",
   );
 }
 
@@ -111,7 +111,7 @@ interface ShownTurn {
 async function turnOf(io: Io, settings: LookSettings, runtime: Runtime, id: string): Promise<ShownTurn> {
   const shown = await readTurn(runtime, id);
   if (shown.timeline === undefined || shown.timeline.isExact) return shown;
-  // It ran in code mode, maybe, whose plugins are loaded only for it.
+  // The turn may have run in code mode, whose plugins are loaded only for such turns.
   const inCode = await withRuntime(io, settings, shown, (other) => readTurn(other, id), "code");
   return inCode.timeline?.isExact ? inCode : shown;
 }
@@ -140,7 +140,7 @@ function turnLines(io: Io, settings: LookSettings, { turn, timeline, problem }: 
     lines.push(
       "",
       ...wrapped(
-        "The times are those of the journal's events: this version has no protocol or plugins that can follow them.",
+        "The times are the times of the journal's events, because this version has no protocol or plugins that can follow them.",
         width,
       ),
     );

@@ -4,10 +4,10 @@ import type { Agent } from "./agent.ts";
 import { isMode, MODE_WORDS, type Mode } from "./mode.ts";
 import { counted, tokens, waitedFor } from "./print.ts";
 
-/** The result of a command: words to show, or another mode for the conversation. */
+/** The result of a command: text to show, or another mode for the conversation. */
 type Obeyed = string | { readonly goOn: Mode };
 
-/** Does what the line asks for; undefined if it is no command that there is. */
+/** Runs the command of a line. Undefined if there is no such command. */
 export function obey(line: string, agent: Agent): Promise<Obeyed> | Obeyed | undefined {
   const [, name = "", word] = /^(\/\w+)(?:\s+(\S+))?$/.exec(line) ?? [];
   if (name === "/mode") return mode(agent, word);
@@ -16,12 +16,12 @@ export function obey(line: string, agent: Agent): Promise<Obeyed> | Obeyed | und
 
 const COMMANDS: { readonly [name: string]: (agent: Agent) => string | Promise<string> } = {
   "/help": () => `/help   this list
-/mode   how the model acts; /mode code and /mode tools change it
-/tools  what the model can use
-/usage  tokens of this conversation
-/waits  what waits for an answer, here and in agents below
-/quit   leave (or Ctrl-D)
-Anything else is said to the model. Ctrl-C cancels its answer; twice at the empty prompt, it leaves.`,
+/mode   shows how the model acts; /mode code and /mode tools change it
+/tools  lists the tools of the model
+/usage  shows the tokens of this conversation
+/waits  lists open questions, also of child agents, and asks them again
+/quit   leaves (or Ctrl-D)
+Any other text goes to the model. Ctrl-C cancels its answer; twice at the empty prompt, it leaves.`,
   "/tools": async ({ session }) =>
     (await session.tools.list()).map(({ name, description }) => `${name.padEnd(13)} ${description}`).join("\n"),
   "/usage": async ({ session }) => {
@@ -37,10 +37,10 @@ Anything else is said to the model. Ctrl-C cancels its answer; twice at the empt
 };
 
 function mode({ mode: now, isFleeting }: Agent, word: string | undefined): Obeyed {
-  if (now === undefined) return "How the model acts is up to the app: set the protocol there.";
+  if (now === undefined) return "The app decides how the model acts: set the protocol there.";
   if (word === undefined) return `${MODE_WORDS[now]} /mode ${now === "code" ? "tools" : "code"} changes it.`;
-  if (!isMode(word)) return `There is no mode ${word}: there are code and tools.`;
+  if (!isMode(word)) return `There is no mode ${word}. The modes are code and tools.`;
   if (word === now) return MODE_WORDS[now];
-  if (isFleeting) return `This conversation would be lost, because it is kept nowhere. Start it with --mode ${word}.`;
+  if (isFleeting) return `This conversation is only in memory and would be lost. Start it again with --mode ${word}.`;
   return { goOn: word };
 }

@@ -1,4 +1,4 @@
-// The lines of a turn's timeline: what happened, how long it took, and a bar of when.
+// The lines of a turn's timeline: each item with its duration and a bar.
 import { textOf } from "../model/message.ts";
 import type { RecordedRound, TimelineItem, TurnTimeline } from "../model/turn-record.ts";
 import { tokensIn } from "../model/usage.ts";
@@ -11,7 +11,7 @@ export interface TimelineStyle {
   readonly settings: LookSettings;
   readonly width: number;
   readonly paint: Paint;
-  /** Where the bars end, of a turn that is still open. */
+  /** Where the bars of an open turn end. */
   readonly now?: number | undefined;
 }
 type Of<Kind extends TimelineItem["kind"]> = Extract<TimelineItem, { readonly kind: Kind }>;
@@ -47,7 +47,7 @@ export function timelineLines(timeline: TurnTimeline, style: TimelineStyle): rea
     const isOpen = item.endedAt === undefined && item.kind !== "wait" && item.kind !== "sleep";
     const standing = isOpen ? (style.now === undefined ? "unfinished" : "running") : undefined;
     const label = indent + labelOf(item, room - indent.length, settings, standing);
-    // A mark has no length, and when a process died is not recorded.
+    // A mark has no duration. The time when a process died is not recorded.
     const time = isMark(item) || standing === "unfinished" ? "" : lasting(end - item.startedAt);
     const drawn = bar(item.startedAt, end, whole, cells, FILL[item.kind]);
     lines.push(`${padded(fit(label, room), room)} ${time.padStart(TIME)} ${paint(toneOf(item), drawn)}`.trimEnd());
@@ -59,7 +59,7 @@ export function timelineLines(timeline: TurnTimeline, style: TimelineStyle): rea
 const isMark = ({ kind, startedAt, endedAt }: TimelineItem): boolean =>
   (kind === "resumed" || kind === "cancelled") && endedAt === startedAt;
 
-/** Time in which the turn worked is dark, and time in which it waited is light. */
+/** Work time is dark, and waiting time is light. */
 const FILL: { readonly [kind in TimelineItem["kind"]]?: string } = {
   wait: "░",
   sleep: "░",
@@ -83,7 +83,7 @@ function depthOf({ effect }: TimelineItem): number {
 
 // ── One line ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What an item is, in one line of this width. */
+/** An item in one line of this width. */
 function labelOf(item: TimelineItem, room: number, settings: LookSettings, standing: string | undefined): string {
   const text = textFor(settings);
   const show: Show = (value) => oneLine(typeof value === "string" ? value : jsonFor(settings, value), text);
@@ -96,7 +96,7 @@ function labelOf(item: TimelineItem, room: number, settings: LookSettings, stand
   return fit(line([...partsOf(item), ...notes]), room);
 }
 
-/** Without room, the name of the model is shorter: it is in the head of the turn too. */
+/** If there is no room, the name of the model is shortened, because the head of the turn has it in full. */
 function modelLabel(model: string, rest: string, room: number): string {
   const label = (name: string): string => `model ${name}${rest === "" ? "" : `  ${rest}`}`;
   const whole = label(model);
@@ -118,7 +118,7 @@ function partsOf(item: Exclude<TimelineItem, Of<"model" | "tool" | "wait">>): re
       return [`sleep of ${lasting(item.until - item.startedAt)}`];
     case "resumed": {
       const by = item.by === undefined ? "" : ` by ${processIn(item.by)}`;
-      return [`resumed${by}${item.isFault ? " after a fault of its store" : ""}`];
+      return [`resumed${by}${item.isFault ? " after an error of its store" : ""}`];
     }
     case "cancelled":
       return [`cancelled: ${item.reason}`];
@@ -156,7 +156,7 @@ function hooksParts({ stage, verdicts = [], inputs, isFrame, abort }: Of<"hooks"
   return parts;
 }
 
-/** What else happened in an effect. */
+/** Notes about an effect: its error, its state changes and its jobs. */
 function notesOf({ error, changes = {}, jobs = [] }: TimelineItem): readonly string[] {
   const changed = Object.keys(changes);
   return [
@@ -190,7 +190,7 @@ function resultOf({ output, isDeferred, isInterrupted }: Of<"tool">, show: Show,
 
 export const WANTED = {
   approval: "approval of",
-  interrupted: "leave to repeat",
+  interrupted: "permission to repeat",
   question: "answer to",
   result: "result of",
   turns: "for other turns or jobs",
@@ -209,10 +209,13 @@ export function answerOf({ how, by, until }: Pick<Of<"wait">, "how" | "by" | "un
   return how === "timeout" ? "nobody answered in time" : `${how}${by === undefined ? "" : ` by ${show(by)}`}`;
 }
 
-/** The arguments of a wait can be cut to this: who answered it matters more. */
+/** The arguments of a wait can be cut to this length, because the name of the person who answered matters more. */
 const ARGUMENTS_LEAST = 6;
 
-/** `name arguments -> result` in one line. If both are long, the arguments have `least` of what the name leaves, or half. */
+/**
+ * `name arguments -> result` in one line. If both are long, the arguments get `least` columns of the rest, or half of
+ * it.
+ */
 function inRoom(name: string, input: string, result: string, room: number, least?: number): string {
   const left = room - widthOf(name) - 1;
   const forInput = Math.max(left - widthOf(result), least ?? Math.floor(left / 2));
@@ -228,7 +231,7 @@ export function processIn(name: string): string {
 
 // ── All of it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The prompt and the tools of a round, if they differ from those of the round before. */
+/** The prompt and the tools of a round, if they differ from those of the previous round. */
 function promptLines(
   { prompt, tools, tail }: RecordedRound,
   before: RecordedRound | undefined,

@@ -38,7 +38,7 @@ const wait = defineTool({
   ),
   timeoutMs: (WAIT_MAX_S + 60) * 1_000,
   execute: async ({ seconds }, { once, signal }) => {
-    // `once` keeps the time over a crash: a rerun must not wait from the beginning.
+    // `once` keeps the time after a crash, so that a second run does not wait from the beginning.
     const until = await once("until", () => Date.now() + seconds * 1_000);
     await sleep(Math.min(seconds * 1_000, Math.max(0, until - Date.now())), undefined, { signal }); // The clock may be set back.
     return `${seconds} seconds have passed.`;
@@ -82,7 +82,7 @@ interface Note {
   readonly text: string;
 }
 interface Notes {
-  /** The number of the last note ever made, so that no number is used twice. */
+  /** The number of the latest note, so that no number is used twice. */
   readonly last: number;
   readonly notes: readonly Note[];
 }
@@ -93,7 +93,7 @@ const NOTES = {
   remove: { name: "notes_remove", description: "Deletes the note with this number and gives its text." },
 };
 
-/** Keeps notes as state of the session, which is committed with the turn that changed it. */
+/** Stores notes as state of the session. The commit of a turn writes its changes. */
 const notes = definePlugin({
   id: "bowline/notes",
   state: optionsSchema<unknown, Notes>((given) => ({

@@ -12,10 +12,10 @@ import type { Questions } from "./waits.ts";
  */
 export type Taken = TurnResult | "left" | "waiting" | "refused";
 
-/** What the program ends with when it does not go on after a turn. */
+/** The exit codes for a turn after which the program ends. */
 export const LEFT = { left: EXIT.interrupted, interrupted: EXIT.interrupted, waiting: EXIT.waiting } as const;
 
-/** Runs one turn and shows it as it comes. */
+/** Runs one turn and shows it while it runs. */
 export async function takeTurn(
   agent: Pick<Agent, "session" | "store" | "reported">,
   text: string,
@@ -23,12 +23,12 @@ export async function takeTurn(
   io: Io,
   questions: Questions,
 ): Promise<Taken> {
-  const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn will tell.
-  if (other !== undefined) printer.note(`Waiting for ${other}, which is at a turn of this conversation.`);
+  const other = await busyElsewhere(agent).catch(() => undefined); // If the store fails, the turn reports it.
+  if (other !== undefined) printer.note(`Waiting for ${other}, which runs a turn of this conversation.`);
   return show(agent, agent.session.turn(text), printer, io, questions);
 }
 
-/** Finishes the turns that a process left, killed or waiting. `interrupted`: Ctrl-C cancelled one of them. */
+/** Finishes turns that another process left unfinished. `interrupted`: Ctrl-C cancelled one of them. */
 export async function finishLeft(
   agent: Agent,
   printer: () => Printer,
@@ -44,11 +44,11 @@ export async function finishLeft(
     for (const { turnId, words } of agent.left) {
       const shown = printer();
       await questions.look();
-      const why = questions.isEmpty ? "Finishing the turn that was interrupted" : "Going on with the turn that waits";
+      const why = questions.isEmpty ? "Finishing the interrupted turn" : "Continuing the waiting turn";
       shown.note(`${why}: ${firstWords(words)}`);
       const reason = (error: unknown): string => agent.lost.get(turnId) ?? describeThrown(error);
       const refused = (error?: unknown): void =>
-        shown.refused(new Error(`The turn could not be gone on with here: ${reason(error)}`));
+        shown.refused(new Error(`The turn could not continue here: ${reason(error)}`));
       if (agent.lost.has(turnId)) {
         refused();
         continue;
@@ -63,16 +63,16 @@ export async function finishLeft(
   }
 }
 
-/** What the calls of an open turn show before the turn asks anything. */
+/** The events that calls of an open turn show before a question. */
 const LAST_SHOWN = { running: "toolStarted", returned: "toolReturned", ended: "toolEnded" } as const;
 
-/** The previews of an open turn that must be on the screen before its question: a person decides by what led to it. */
+/** The previews of an open turn that must be shown before its question, because a person decides with them. */
 async function shownBefore({ session }: Pick<Agent, "session">, turnId: string): Promise<Set<string>> {
   const { openTurn } = await session.read();
   const calls = openTurn?.id === turnId ? openTurn.calls : [];
   return new Set(calls.map(({ effect, state }) => `${effect} ${LAST_SHOWN[state]}`));
 }
-/** A preview may be lost, and a call that is still in line shows nothing: the question comes all the same. */
+/** Asks after this time in any case, because a preview can be lost, and a queued call shows nothing. */
 const BEFORE_MS = 1_000;
 
 /** Shows a turn. Ctrl-C cancels it; a second Ctrl-C leaves without waiting. */
@@ -92,11 +92,11 @@ async function show(
     isCancelled = true;
     screen.stop();
     printer.note("Cancelling. Ctrl-C again leaves at once.");
-    turn.cancel("Ctrl-C was pressed.").catch(() => {}); // A refused turn cannot be cancelled.
+    turn.cancel("Ctrl-C was pressed.").catch(() => {}); // Cancelling a refused turn throws.
   };
   const shown = async (): Promise<Taken> => {
     for await (const event of turn) screen.show(event);
-    await screen.done; // An agent that works by itself may still ask.
+    await screen.done; // A running child can still ask.
     const result = await turn.result();
     for (const issue of result.issues) {
       const isInUsage = issue.code === "usage.estimated"; // The line about usage counts such calls.
@@ -118,23 +118,23 @@ async function show(
   }
 }
 
-/** Shows the events of a turn. Nothing is shown while a question stands: it comes after the answer. */
+/** Shows the events of a turn. During a question it shows nothing: the events follow after the answer. */
 class Screen {
   readonly #printer: Printer;
   readonly #questions: Questions;
   readonly #left: Pick<PromiseWithResolvers<"waiting">, "resolve" | "reject">;
   readonly #handlers: Pick<Questions, "onNew" | "onNobody">;
   readonly #held: SessionEvent[] = [];
-  /** Nothing is asked until these previews are shown, as `effect kind`. */
+  /** The previews that must be shown before a question, as `effect kind`. */
   readonly #before: Set<string>;
   #timer: NodeJS.Timeout | undefined;
   #isShowing = false;
   #isStopped = false;
   #hasLeft = false;
-  /** Resolves when all that was given so far is shown. */
+  /** Resolves when all received events are shown. */
   done = Promise.resolve();
 
-  /** Resolves `left` when something waits that nobody can answer. */
+  /** Resolves `left` when a question waits that nobody here can answer. */
   constructor(
     printer: Printer,
     questions: Questions,
@@ -149,7 +149,7 @@ class Screen {
     questions.onNew = () => this.#go();
     questions.onNobody = () => {
       this.#hasLeft = true;
-      setImmediate(left.resolve, "waiting"); // Calls of one round wait together: all of them are told first.
+      setImmediate(left.resolve, "waiting"); // Calls of one round wait together: all questions are shown first.
     };
     this.#before = before;
     const asked = (): void => {
@@ -166,7 +166,7 @@ class Screen {
     this.#go();
   }
 
-  /** Takes back the question that stands, and asks no more. */
+  /** Withdraws the open question, and asks no more. */
   stop(): void {
     this.#isStopped = true;
     this.#questions.withdraw();
@@ -184,7 +184,7 @@ class Screen {
     this.done.catch(this.#left.reject);
   }
 
-  /** When the person has left, only what else waits is of interest. */
+  /** After the person has left, only waits are printed. */
   #print(event: SessionEvent): void {
     if (!this.#hasLeft || event.kind === "waiting" || event.kind === "child") this.#printer.event(event);
   }

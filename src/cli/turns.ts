@@ -15,7 +15,7 @@ export async function turns(io: Io, settings: LookSettings): Promise<number> {
   const page = pageOf(settings, Date.now());
   const found = await withRuntime(io, settings, [], async (runtime) => {
     const records = await runtime.turns.list(page);
-    // Without a turn the id can be mistyped. An unknown one throws.
+    // If there are no turns, the id can be mistyped. `find` throws for an unknown id.
     if (records.length === 0 && page.session !== undefined) await runtime.sessions.get(page.session);
     return records;
   });
@@ -31,7 +31,7 @@ export async function turns(io: Io, settings: LookSettings): Promise<number> {
 }
 
 const WIDTH = { default: 80, least: 40 };
-/** The columns to print in. A pipe has none, and some terminals have 0. */
+/** The width for printing. A pipe has no columns, and some terminals report 0. */
 export const widthFor = ({ stdout }: Pick<Io, "stdout">): number =>
   Math.max(WIDTH.least, stdout.columns || WIDTH.default);
 
@@ -82,19 +82,19 @@ function timeOf(given: string, now: number): number {
   if (Number.isFinite(at)) return at;
   throw new UsageError(
     `${JSON.stringify(given)} is not a time.`,
-    "Such as --since 2h, --since 3d, or --since 2026-05-31T08:00Z.",
+    "For example --since 2h, --since 3d, or --since 2026-05-31T08:00Z.",
   );
 }
 
 function countOf(given: string): number {
   const count = /^\d+$/.test(given) ? Number(given) : 0;
   if (count >= 1 && count <= MAX.most) return count;
-  throw new UsageError(`--max is a whole number from 1 to ${MAX.most}.`, "Such as --max 100.");
+  throw new UsageError(`--max is a whole number from 1 to ${MAX.most}.`, "For example --max 100.");
 }
 
 // ── The table ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A table of turns. It shortens ids to their beginnings, which `bowline show` takes too, if there is no room for more. */
+/** A table of turns. If there is no room, it shortens ids to beginnings, which `bowline show` accepts too. */
 export function turnTable(
   found: readonly TurnRecord[],
   width: number,
@@ -138,17 +138,17 @@ const ifThere = <T>(value: T | undefined, show: (value: T) => string): string =>
 const startOf = ({ startedAt, acceptedAt, endedAt }: TurnRecord): number | undefined =>
   startedAt ?? acceptedAt ?? endedAt;
 
-/** How long the turn ran, or has run until now. When an interrupted turn stopped is not recorded. */
+/** How long the turn ran, or has run until now. The end of an interrupted turn is not recorded. */
 function timeOfTurn({ startedAt, endedAt, state }: TurnRecord, now: number): number | undefined {
   if (startedAt === undefined || (endedAt === undefined && state === "interrupted")) return undefined;
   return (endedAt ?? now) - startedAt;
 }
 
-/** Ids that the runtime makes begin with their kind, and then with digits of the time. */
+/** Ids of the runtime start with their kind, followed by digits of the time. */
 const MADE = /^(?:trn|ses)_(?=[0-9a-z]{24}$)/;
 const SHORT = 10;
 
-/** Shortens ids that the runtime has made to beginnings that tell those in the list apart. */
+/** Shortens ids of the runtime to beginnings that are unique in the list. */
 export function shortener(ids: readonly string[]): Shorten {
   const digits = [...new Set(ids.filter((id) => MADE.test(id)).map((id) => id.replace(MADE, "")))];
   let length = SHORT;

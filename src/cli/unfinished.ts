@@ -3,15 +3,15 @@ import { textOf } from "../model/message.ts";
 import { processName } from "../runtime/world.ts";
 import type { StoredSession } from "../stores/store.ts";
 
-/** A turn that was accepted and has not ended: it runs somewhere, waits, or its process was killed. */
+/** A turn that was accepted and has not ended: it runs, waits, or its process was killed. */
 export interface Unfinished {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
   /** The text of the turn's input. */
   readonly words: string;
-  /** The id of the protocol that it has begun with. */
+  /** The id of the protocol with which it began. */
   readonly protocol?: string;
-  /** It comes after the turn that is open. */
+  /** The turn is queued behind the open turn. */
   readonly isQueued?: true;
 }
 
@@ -49,7 +49,7 @@ async function* one(store: Store, id: SessionId): AsyncGenerator<Found> {
   if (session !== undefined) yield session;
 }
 
-/** The process that works at a turn. */
+/** The process that runs a turn. */
 export interface Holder {
   readonly host: string;
   readonly pid: number;
@@ -57,10 +57,10 @@ export interface Holder {
   readonly until: number;
 }
 
-/** How a session with an unfinished turn stands. */
+/** The state of a session with an unfinished turn. */
 export type Standing =
   | { readonly kind: "held"; readonly holder: Holder }
-  /** Nobody need be at it: its turn is parked until it has an answer. `waits`: of its tree, oldest first. */
+  /** The turn is parked until it has an answer. `waits`: those of its tree, oldest first. */
   | { readonly kind: "waiting"; readonly waits: readonly Waited[] }
   /** No process runs it. The next process that opens the session resumes the turn. */
   | { readonly kind: "left" };
@@ -71,8 +71,8 @@ const RUNNABLE_MAX = 100_000;
 const WAITS_MAX = 100;
 
 /**
- * A store tells who holds a session only in answer to `open`. So this opens sessions that cannot be run, where `busy` or
- * `parked` is the expected answer; should the store give a lease after all, it is released at once.
+ * A store returns the holder of a session only from `open`. So this opens sessions that cannot run, and expects `busy`
+ * or `parked`. If the store returns a lease instead, this releases it at once.
  */
 export async function standingOf(store: Store, session: SessionId): Promise<Standing> {
   const now = Date.now();

@@ -1,5 +1,5 @@
-// The waits of a session and its child sessions: asks a person and reads the answer.
-// Not its job: how a turn is shown meanwhile (`turn.ts`).
+// Asks a person about the waits of a session and its child sessions, and reads the answers.
+// Not its job: showing the turn meanwhile (`turn.ts`).
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Approval, Delivery, Json, PendingWait, RuntimeError, SessionEvent } from "../index.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -12,8 +12,8 @@ import type { Prompt } from "./prompt.ts";
 import { editable, oneLine, printable } from "./text.ts";
 
 /**
- * Answers a wait. Resolves with false if no person can. `over` aborts when it is too late; its reason is shown unless
- * it is empty.
+ * Answers a wait. Resolves with false if no person can. `over` aborts when the answer would be too late. The reason of
+ * the abort is shown unless it is empty.
  */
 export type Answer = (wait: PendingWait, printer: Printer, over: AbortSignal) => Promise<boolean>;
 
@@ -31,7 +31,7 @@ export function atPrompt(
   return async (wait, printer, over) => {
     const question = questionOf(wait, agent.session.id);
     if (wait.kind === "result") {
-      printer.note(`${question} Ctrl-D leaves, and the turn goes on waiting.`);
+      printer.note(`${question} Ctrl-D leaves, and the turn keeps waiting.`);
       await Promise.race([prompt.closed, aborted(over)]);
       return over.aborted || nobody(wait, printer, over);
     }
@@ -69,8 +69,8 @@ export function byNobody(
     await explained;
     const left =
       wait.kind === "result"
-        ? `The turn is left waiting. ${chat} goes on with it`
-        : `Nobody can answer that here, so the turn is left waiting. On a terminal, ${chat} asks again`;
+        ? `The turn still waits. ${chat} continues it`
+        : `Nobody here can answer, so the turn still waits. On a terminal, ${chat} asks again`;
     const code = `runtime.waits.list({ session: ${JSON.stringify(wait.sessionId)} })`;
     stderr.write(`bowline: ${oneLine(`${questionOf(wait, session.id)} ${left}; code finds it with ${code}.`)}\n`);
     return false;
@@ -80,8 +80,8 @@ export function byNobody(
 /** An address has a password. */
 const shownDatabase = (db: string): string => (addressOf({ env: {} }, db) === undefined ? db : nameOf(db));
 
-/** Said when a turn of before still waits: a script must not take its own text for sent. */
-export const NOT_SENT = "bowline: An earlier turn of this session still waits, so nothing new was sent.\n";
+/** Printed if an earlier turn still waits: a script must not believe that its own text was sent. */
+export const NOT_SENT = "bowline: An earlier turn of this session still waits, so your text was not sent.\n";
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -91,14 +91,17 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 // ── How an answer is read ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** A line that is typed now, after what stands there already; undefined when it is withdrawn or the person leaves. */
+/**
+ * Reads a line that is typed from now on. Undefined when the question is withdrawn or the person leaves. `typed`: text
+ * that is already in the line.
+ */
 type Ask = (mark: string, over: AbortSignal, typed?: string) => Promise<string | undefined>;
-/** `typed`: arguments, to be mended if they do not fit. */
+/** `typed`: arguments to correct if they are not valid. */
 interface GivenAnswer {
   readonly answer: Approval | Delivery;
   readonly typed?: string;
 }
-/** Undefined when it is over, or when the person leaves. `wrong`: arguments that did not fit. */
+/** Undefined when the question is withdrawn, or when the person leaves. `wrong`: arguments that were not valid. */
 type Read = (
   ask: Ask,
   wait: PendingWait,
@@ -107,10 +110,11 @@ type Read = (
   wrong?: string,
 ) => Promise<GivenAnswer | undefined>;
 
-const CHOICE = "[y]es, [n]o, or say why not: ";
-const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or say why not: ";
+const CHOICE = "[y]es, [n]o, or type why not: ";
+const CHOICE_OR_EDIT = "[y]es, [n]o, [e]dit, or type why not: ";
 
-const HELP = "Type y or n; any other words deny, and the model is told them. Ctrl-D leaves it for later.";
+const HELP =
+  "Type y or n. Any other text denies the call, and the model reads the text. Ctrl-D leaves the question for later.";
 
 const readApproval: Read = async (ask, wait, printer, over, wrong) => {
   const isEditable = wait.kind === "approval";
@@ -120,7 +124,7 @@ const readApproval: Read = async (ask, wait, printer, over, wrong) => {
     if (/^(y|yes|ok|okay|sure)[.!]?$/i.test(line)) return { answer: { approved: true } };
     if (/^no?[.!]?$/i.test(line)) return { answer: { approved: false } };
     if (/^[/?]/.test(line)) {
-      printer.note(HELP, "yellow"); // What looks like a command is no reason to deny.
+      printer.note(HELP, "yellow"); // A line that looks like a command does not deny the call.
       continue;
     }
     if (!isEditable || !/^e(dit)?$/i.test(line)) return { answer: { approved: false, reason: line } };
@@ -129,7 +133,7 @@ const readApproval: Read = async (ask, wait, printer, over, wrong) => {
   }
 };
 
-/** `back`: nothing was typed, so the choice comes again. */
+/** `back`: nothing was typed, so the person chooses again. */
 async function readArguments(
   ask: Ask,
   from: string,
@@ -143,19 +147,19 @@ async function readArguments(
     typed = line;
     const args = jsonIn(line);
     if (args !== undefined) return { answer: { approved: true, args }, typed };
-    printer.note("That is no JSON. An empty line goes back.", "yellow");
+    printer.note("That is not JSON. An empty line goes back.", "yellow");
   }
 }
 
 const readDelivery: Read = async (ask, { schema }, _, over) => {
-  const line = await lineOf(ask, "Your answer, or /no and why not: ", over);
+  const line = await lineOf(ask, "Your answer, or /no and a reason: ", over);
   if (line === undefined) return undefined;
   const [, why] = /^\/no\b\s*(.*)$/s.exec(line) ?? [];
   if (why !== undefined) return { answer: { error: why === "" ? "The person did not want to answer." : why } };
   return { answer: { value: isText(schema) ? line : (jsonIn(line) ?? line) } };
 };
 
-/** A line with words in it; undefined when it is over, or when the person leaves. */
+/** Reads a line that is not empty. Undefined when the question is withdrawn or the person leaves. */
 async function lineOf(ask: Ask, mark: string, over: AbortSignal): Promise<string | undefined> {
   let line: string | undefined = "";
   while (line === "" && !over.aborted) line = (await ask(mark, over))?.trim();
@@ -175,9 +179,9 @@ function jsonIn(line: string): Json | undefined {
 
 // ── How it is given ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-const TOO_LATE = "Your answer came too late: this was answered elsewhere, or its time is up.";
+const TOO_LATE = "Your answer came too late: the question was answered elsewhere, or has expired.";
 
-/** Answers a wait. Returns the problem if that failed: `isFinal` unless the person can try again. */
+/** Answers a wait. Returns the problem if that failed. `isFinal`: the person cannot try again. */
 async function give(
   { waits }: Agent,
   { key }: PendingWait,
@@ -188,7 +192,8 @@ async function give(
     const resolved = await waits.resolve(key, answer, by === undefined ? {} : { by });
     return resolved === "accepted" ? undefined : { words: TOO_LATE, isFinal: true };
   } catch (error) {
-    const { code, message = "" } = error as Partial<RuntimeError>; // Of the app's own copy of this package, maybe.
+    // The error may come from another copy of this package in the app.
+    const { code, message = "" } = error as Partial<RuntimeError>;
     if (code === "wait.answer") return { words: printable(message), isFinal: false };
     if (code === "wait.unknown" || code === "wait.expired") return { words: TOO_LATE, isFinal: true };
     throw error;
@@ -199,7 +204,7 @@ async function give(
 
 interface KnownWait {
   readonly id: string;
-  /** Left out for a wait of a job. */
+  /** Omitted for a wait of a job. */
   readonly turnId?: string | undefined;
 }
 interface AskedWait extends KnownWait {
@@ -209,24 +214,21 @@ interface AskedWait extends KnownWait {
 export type EndedTurn = Extract<SessionEvent, { readonly kind: "committed"; readonly by: "turn" }>;
 
 const LISTEN_AGAIN_MS = 1_000;
-const GONE = "This waits no longer: it was answered elsewhere, its time is up, or its turn was stopped.";
+const GONE = "The question is closed: it was answered elsewhere, has expired, or its turn was stopped.";
 
-/** What waits for an answer in a session and below it. Each is asked about once, one after the other. */
+/** The waits of a session and its descendants. The person is asked about each once, one after the other. */
 export class Questions {
   readonly #agent: Pick<Agent, "session" | "waits" | "wake" | "wakeBelow">;
   readonly #answer: Answer;
-  /** Not asked about yet, oldest first. */
+  /** Waits that were not asked about yet, oldest first. */
   #line: readonly KnownWait[] = [];
-  /** Asked about. One that waits for a result stands beside the others. */
+  /** Waits that were asked about. A wait for a result does not block the others. */
   readonly #asked = new Set<AskedWait>();
-  /**
-   * The waits seen so far, because a wait arrives several times: from its turn, from turns above it, and from the
-   * store.
-   */
+  /** All waits so far, because a wait arrives several times: from its turn, from turns above it, and from the store. */
   readonly #known = new Set<string>();
-  /** Called when there is one more to ask about. */
+  /** Called when there is another question. */
   onNew: () => void = () => {};
-  /** Called when nobody can answer one. */
+  /** Called when nobody here can answer a question. */
   onNobody: () => void = () => {};
   /** Called when a turn of the session has ended, in any process. */
   onTurn: (ended: EndedTurn) => void = () => {};
@@ -248,9 +250,10 @@ export class Questions {
   }
 
   /**
-   * Follows the facts of the session and of those below it from the cursor on, in any process, until the signal aborts.
-   * An agent whose wait is answered resumes here; first, those whose waits were answered before the cursor. After an
-   * error of the store it continues at the last fact: without that, every later question and answer would be missed.
+   * Follows the facts of the session and its descendants from the cursor on, in any process, until the signal aborts.
+   * It resumes a descendant here when its wait is answered. It starts with those whose waits were answered before the
+   * cursor. After an error of the store it continues at the last fact, because otherwise it would miss all later
+   * questions and answers.
    */
   async listen(from: string | undefined, signal: AbortSignal): Promise<void> {
     const { session, wakeBelow } = this.#agent;
@@ -272,28 +275,32 @@ export class Questions {
     const { session, wake } = this.#agent;
     this.handle(event);
     const isOwn = event.kind !== "child" && event.sessionId === session.id;
-    // If it cannot be opened here, another process resumes it, and the turn that waits for it reports an error.
+    // If the session cannot be opened here, another process resumes it. The turn that waits for it then reports an
+    // error.
     if (event.kind === "resolved" && !isOwn) wake(event.sessionId).catch(() => {});
     if (event.kind === "committed" && event.by === "turn" && isOwn) this.onTurn(event);
   }
 
-  /** Finds what waits already; with `again` also what was asked about before. */
+  /** Finds the existing waits. With `again` it includes those that were already asked about. */
   async look(again = false): Promise<void> {
     if (again) this.#known.clear();
     for (const wait of await this.#agent.waits.list({ tree: this.#agent.session.id })) this.#add(wait);
   }
 
-  /** The next one to be asked about; undefined if it was answered meanwhile. */
+  /** The next wait to ask about; undefined if it was answered meanwhile. */
   async next(): Promise<PendingWait | undefined> {
     const [next] = this.#line;
     return next === undefined ? undefined : this.#agent.waits.get(next.id);
   }
 
-  /** Asks about the next one. A result comes from elsewhere: the turn that waits for it, if one is shown, is shown on. */
+  /**
+   * Asks about the next wait. A result comes from elsewhere: if a turn that waits for it is shown, it stays on the
+   * screen.
+   */
   async ask(printer: Printer, isShown = true): Promise<void> {
     const [next] = this.#line;
     const wait = await this.next();
-    if (next === undefined || !this.#line.includes(next)) return; // It is over.
+    if (next === undefined || !this.#line.includes(next)) return; // The question is closed.
     this.#line = this.#line.filter((each) => each !== next);
     if (wait === undefined || (wait.kind === "result" && !isShown)) return;
     const standing: AskedWait = { ...next, over: new AbortController() };
@@ -305,7 +312,10 @@ export class Questions {
     answering.catch(() => this.onNobody());
   }
 
-  /** Asks while no turn is shown. Ctrl-C leaves the rest for later. False when nobody can answer. */
+  /**
+   * Asks while no turn is shown. Ctrl-C leaves the remaining questions for later. Returns false if nobody here can
+   * answer.
+   */
   async askAll(printer: Printer, interrupts: Io["interrupts"]): Promise<boolean> {
     const { onNobody } = this;
     let hasLeft = false;
@@ -327,7 +337,7 @@ export class Questions {
     }
   }
 
-  /** Takes back the questions that stand. */
+  /** Withdraws the open questions. */
   withdraw(): void {
     for (const { over } of this.#asked) over.abort("");
   }

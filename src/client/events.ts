@@ -1,7 +1,8 @@
 // Streams of server-sent events that outlive their connections.
 //
-// events-1 A stream that breaks off is opened again after the last fact that came whole: no fact is lost or repeated.
-// events-2 Deltas are decoded: every event is as `session.observe()` gives it.
+// events-1 If a connection breaks, the client opens the stream again after the last complete fact: no fact is lost or
+// repeated.
+// events-2 Deltas are decoded: every event has the form that `session.observe()` gives it.
 // events-3 A connection that is silent for too long counts as broken: the server sends a comment every 15 seconds.
 import type { RuntimeFact, SessionEvent } from "../model/event.ts";
 import type { Problem, RouteName } from "../server/api.ts";
@@ -9,7 +10,7 @@ import { type Call, ClientError, type Send, unreachable } from "./http.ts";
 import { isPassing, pause, type Retrying, TRIES } from "./retry.ts";
 
 const SILENT_MS = 45_000;
-/** A connection that lasted so long was good, though nothing happened in it. */
+/** A connection that lasted this long was good, even without events. */
 const GOOD_MS = 5_000;
 
 export interface Message {
@@ -18,7 +19,7 @@ export interface Message {
   readonly data: string;
 }
 
-/** The messages of a body, in the pieces in which they come. A piece without one is a sign of life. */
+/** The messages of a body, chunk by chunk. A chunk without a message shows that the connection works. */
 export async function* messagesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly Message[]> {
   const reader = body.getReader();
   const utf8 = new TextDecoder();
@@ -52,11 +53,11 @@ export interface Opening extends Retrying {
   readonly call: Pick<Call, "path"> & {
     readonly query?: { readonly after?: string | undefined; readonly [name: string]: unknown };
   };
-  /** Called whenever the stream is opened. */
+  /** Called each time the stream is opened. */
   readonly opened?: () => void;
 }
 
-/** The events of a stream, in the pieces in which they come. Ends when the server answers that nothing more comes. */
+/** The events of a stream, chunk by chunk. Ends when the server answers that the stream has ended. */
 export async function* eventsOf<E extends SessionEvent | RuntimeFact>(
   opening: Opening,
 ): AsyncGenerator<readonly E[], void> {
@@ -96,7 +97,7 @@ const OVER = Symbol("over");
 
 interface Piece<E> {
   readonly events: readonly E[];
-  /** Of the last fact. */
+  /** The id of the last fact. */
   readonly id: string | undefined;
 }
 
@@ -130,7 +131,10 @@ async function* connection<E>(
   }
 }
 
-/** From where to continue. A cursor has the id of its session, and a header takes ASCII only: so most streams take a parameter. */
+/**
+ * Where the stream continues. A cursor contains the id of its session, which can have any characters, and a header
+ * takes ASCII only. So most streams use a parameter.
+ */
 function from(name: RouteName, query: object | undefined, after: string | undefined): Call {
   if (after === undefined || name !== "turnEvents") return { query: { ...query, after } };
   return { headers: { "last-event-id": after.replace(/[^!-~]/g, "_") } };

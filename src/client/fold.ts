@@ -1,10 +1,11 @@
-// What a client shows of a session, made of its events. It imports types and nothing else.
+// The view of a session for a client, computed from the session's events. It imports types and nothing else.
 // client-1: Pure: a view is never changed, and the same events give the same view, however their deltas are cut.
-// client-2: Only facts outlive a turn: the commit removes what it had shown. So every reader has the same
-// view, whenever it joins.
-// client-3: A view that was read contains all facts up to its cursor. No fact is counted twice, also if it arrives twice.
-// client-4: What a turn waits for is a fact: previews neither add nor end it, and it is in the view even if the
-// turn shows nothing.
+// client-2: After a turn only facts remain: its commit removes its previews from the view. So all readers have the same
+// view, no matter when they join.
+// client-3: A view with a `session.read()` contains all facts up to its cursor. A fact that arrives twice is counted
+// once.
+// client-4: What a turn waits for is a fact: previews neither add nor end it, and it is in the view even if the turn
+// shows nothing.
 import type { Preview, PreviewKey, SessionEvent } from "../model/event.ts";
 import type { CallId, Cursor, EffectName, InputId, SessionId, TurnId } from "../model/ids.ts";
 import type { Json } from "../model/json.ts";
@@ -15,36 +16,41 @@ import type { ToolOutput } from "../model/tool.ts";
 import type { Usage } from "../model/usage.ts";
 import type { OpenWait, SessionView } from "../model/view.ts";
 
-/** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
+/** The view of a session. Plain JSON that never changes, so you can compare views and their parts by identity. */
 export interface ClientView {
   readonly sessionId: SessionId;
-  /** The last `session.read()` that was folded in, with the messages. Left out until there was one. */
+  /** The last `session.read()` in the view, with the messages. Omitted until there is one. */
   readonly read?: SessionView;
   /** Inputs that are in no ended turn: those of `read`, then those accepted since. */
   readonly inputs: readonly ClientInput[];
   /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
   readonly turns: readonly ClientTurn[];
-  /** What jobs of the session wait for, such as an approval, oldest first. Left out where there is nothing. */
+  /** What jobs of the session wait for, such as an approval, oldest first. Omitted if there is none. */
   readonly jobWaits?: readonly ClientWait[];
   /** The last fact: pass it to `observe({ after })` to continue from here. */
   readonly cursor?: Cursor;
-  /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */
+  /** There are facts that `read` does not contain. Fold a new `session.read()` to get their messages. */
   readonly isBehind: boolean;
 }
 
 export interface ClientInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it opens unless a running turn takes it. An injected one opens none. */
+  /**
+   * The turn that has taken the input, or that the input opens unless a running turn takes it. An injected input opens
+   * no turn.
+   */
   readonly turnId?: TurnId;
-  /** What was said: known once a `session.read()` that has the input was folded in. */
+  /** The text of the input: known after a `session.read()` that contains the input. */
   readonly message?: Draft;
-  /** The fact that told of it. Left out if it was read. */
+  /** The fact of the input. Omitted if a `session.read()` contained it. */
   readonly cursor?: Cursor;
 }
 
 export type ClientTurn = RunningTurn | EndedTurn;
 
-/** A turn that shows itself, or that waits. All but `waits` is preview: the end of the turn takes its place. */
+/**
+ * A turn that has previews, or that waits. Except for `waits`, all of it is preview: the end of the turn replaces it.
+ */
 export interface RunningTurn {
   readonly kind: "running";
   readonly id: TurnId;
@@ -53,11 +59,11 @@ export interface RunningTurn {
    * has shown nothing here.
    */
   readonly generation: number;
-  /** What was said, thought and called, in the order in which it came. */
+  /** The texts, thoughts and calls, in the order of their arrival. */
   readonly parts: readonly (ClientText | ClientCall)[];
   /** What the turn waits for, such as an approval, oldest first. */
   readonly waits: readonly ClientWait[];
-  /** Set while the model is about to be asked again. */
+  /** Set while a retry of the model call is near. */
   readonly retrying?: ClientRetry;
   /** The sessions that the turn has started, by id. */
   readonly children: { readonly [sessionId: string]: ClientView };
@@ -68,7 +74,7 @@ export interface EndedTurn {
   readonly id: TurnId;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-  /** The turn was kept as a branch: it is not among the messages. */
+  /** The turn was stored as a branch: it is not among the messages. */
   readonly isBranch: boolean;
   readonly cursor: Cursor;
 }
@@ -92,10 +98,10 @@ export interface ClientCall {
   readonly name: string;
   readonly input: Json;
   readonly state: "running" | "returned" | "ended";
-  /** Since it has returned: how its work ended, and how long it took. */
+  /** How the call's work ended and how long it took. Set when it has returned. */
   readonly status?: ToolStatus;
   readonly ms?: number;
-  /** Since it has ended. */
+  /** The result of the call. Set when it has ended. */
   readonly output?: ToolOutput;
   /** What the tool has printed in its last attempt. */
   readonly printed: string;
@@ -115,8 +121,8 @@ export interface ClientRetry {
 }
 
 /**
- * The view after an event, or with a `session.read()`. Begin with `undefined`. Throws a TypeError for an event of
- * another session: for `observe({ tree: true })` there is `foldTree`.
+ * Computes the view after an event, or with a `session.read()`. Start with `undefined`. Throws a TypeError for an event
+ * of another session: use `foldTree` for `observe({ tree: true })`.
  */
 export function fold(view: ClientView | undefined, change: SessionEvent | SessionView): ClientView {
   const sessionId = "kind" in change ? change.sessionId : change.id;
@@ -132,7 +138,8 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   const isRead = orderOf(cursor) <= orderOf(before.read?.cursor); // client-3
   const isTold = cursor === before.cursor || orderOf(cursor) < orderOf(before.cursor);
   const after: ClientView = isRead || isTold ? before : { ...before, cursor, isBehind: true };
-  // Before `isTold` counts: in its parent's turn a child tells of an answer when it takes it, maybe after later facts.
+  // Comes before `isTold`, because a child reports an answer to its parent's turn when it takes the answer, which can
+  // be after later facts.
   if (change.kind === "resolved") return waiting(after, (waits) => waits.filter(({ id }) => id !== change.wait));
   if (isTold && !isRead) return before;
   if (change.kind === "waiting") {
@@ -171,8 +178,8 @@ export function foldTree(
 }
 
 /**
- * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
- * told again. What they wait for stays.
+ * The view without the previews of running turns. Call it each time you start to observe again, because the previews
+ * are sent again. Waits stay in the view.
  */
 export const rejoined = (view: ClientView): ClientView => ({
   ...view,
@@ -185,7 +192,7 @@ export const rejoined = (view: ClientView): ClientView => ({
 /** A place in the order of all facts of a store. A cursor begins with it. */
 const orderOf = (cursor: Cursor | undefined): number => (cursor === undefined ? 0 : Number.parseInt(cursor, 10));
 
-/** client-3: keeps of the view only what came after `read`. */
+/** client-3: keeps only the part of the view that is newer than `read`. */
 function withRead(view: ClientView, read: SessionView): ClientView {
   const at = orderOf(read.cursor);
   if (at < orderOf(view.read?.cursor)) return view; // Two reads came in the wrong order.
@@ -200,7 +207,7 @@ function withRead(view: ClientView, read: SessionView): ClientView {
     ...(isBehind ? view : rest),
     read,
     inputs: [...known.map(({ state: _, ...input }) => input), ...view.inputs.filter(isLater)],
-    // A view that is ahead contains what was answered since.
+    // A view that is ahead of `read` also has the newer answers.
     ...(isBehind ? { turns } : withJobs(withWaits(turns, read.waits), ofJobs(read.waits))),
     ...(cursor === undefined ? {} : { cursor }),
     isBehind,
@@ -226,7 +233,7 @@ function waiting(view: ClientView, change: (waits: readonly ClientWait[]) => rea
   return { ...rest, ...withJobs(withWaits(view.turns, waits), isSame ? jobWaits : own) };
 }
 
-/** The turns with all that they wait for. One that waits is among them, even if it has shown nothing. */
+/** Adds the waits to the turns. A turn that waits is included even if it has no previews. */
 function withWaits(turns: readonly ClientTurn[], waits: readonly ClientWait[]): readonly ClientTurn[] {
   const of = (id: TurnId): readonly ClientWait[] => waits.filter(({ turnId }) => turnId === id);
   const known = turns.flatMap((turn): readonly ClientTurn[] => {
@@ -240,7 +247,7 @@ function withWaits(turns: readonly ClientTurn[], waits: readonly ClientWait[]): 
   return [...known, ...[...new Set(silent)].map((id) => nothingOf(id, 0, of(id)))];
 }
 
-/** A turn that has shown nothing. */
+/** A turn without previews. */
 const nothingOf = (id: TurnId, generation: number, waits: readonly ClientWait[]): RunningTurn => ({
   kind: "running",
   id,
@@ -258,7 +265,7 @@ function withPreview(view: ClientView, event: Preview): ClientView {
   const known = view.turns[at];
   if (known?.kind === "ended" || (known !== undefined && known.generation > key.generation)) return view;
   const { generation } = key;
-  // Another process resumes the turn: the previews of this one are void, and come again.
+  // Another process resumes the turn: the previews of the earlier process are void, and come again.
   const before: RunningTurn = known?.generation === generation ? known : nothingOf(id, generation, known?.waits ?? []);
   const after = shown(before, event);
   if (after === known) return view;
@@ -302,19 +309,19 @@ function shown(turn: RunningTurn, event: Preview): RunningTurn {
       return { ...turn, children: { ...turn.children, [sessionId]: fold(child, event.event) } };
     }
     default:
-      return turn; // Plugins' events, and kinds of a later version: they are the application's.
+      return turn; // Events of plugins and of later versions belong to the application.
   }
 }
 
 const isOf = (part: ClientText, { effect, attempt }: PreviewKey): boolean =>
   part.effect === effect && part.attempt === attempt;
 
-/** The model has answered: it is not asked again. */
+/** The model has answered: no retry is pending. */
 function asked({ retrying: _, ...turn }: RunningTurn): RunningTurn {
   return turn;
 }
 
-/** Adds to the last part if it is of the same kind and attempt. What lower attempts of the effect said is void. */
+/** Adds to the last part if it is of the same kind and attempt. Removes the text of earlier attempts. */
 function withDelta(turn: RunningTurn, kind: ClientText["kind"], key: PreviewKey, delta: string): RunningTurn {
   const { effect, attempt } = key;
   const parts = turn.parts.filter((part) => part.effect !== effect || part.kind === "call" || part.attempt >= attempt);
@@ -324,11 +331,11 @@ function withDelta(turn: RunningTurn, kind: ClientText["kind"], key: PreviewKey,
   return { ...turn, parts: isMore ? parts.with(-1, part) : [...parts, part] };
 }
 
-/** Changes a call. What an earlier attempt printed is void. */
+/** Changes a call. Removes the output of earlier attempts. */
 function withCall(turn: RunningTurn, key: PreviewKey, change: (call: ClientCall) => ClientCall): RunningTurn {
   const at = turn.parts.findIndex(({ kind, effect }) => kind === "call" && effect === key.effect);
   const call = turn.parts[at];
-  if (call?.kind !== "call") return turn; // Its start was lost in a gap.
+  if (call?.kind !== "call") return turn; // The start of the call was lost in a gap.
   return { ...turn, parts: turn.parts.with(at, change(key.attempt > call.attempt ? again(call, key) : call)) };
 }
 

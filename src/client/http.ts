@@ -1,4 +1,4 @@
-// One request: its URL, its headers, and its errors as `ClientError`. Not its job: trying again (`retry.ts`).
+// One request: its URL, its headers, and its errors as `ClientError`. Not its job: retries (`retry.ts`).
 import type { Problem, RouteName } from "../server/api.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -12,8 +12,8 @@ export interface ClientOptions {
   /** More headers for each request. */
   readonly headers?: { readonly [name: string]: string } | undefined;
   /**
-   * A stream that is silent for so many milliseconds is opened again. Default: 45,000. The server sends something every 15
-   * seconds.
+   * A stream without data for this many milliseconds is opened again. Default: 45,000. The server sends something every
+   * 15 seconds.
    */
   readonly silentMs?: number | undefined;
 }
@@ -22,13 +22,13 @@ export interface ClientOptions {
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly code: string;
-  /** What to do about it. */
+  /** What to do about the error. */
   readonly hint: string;
   /** Whether trying again can help, as in the errors of the runtime. */
   readonly retry: Problem["retry"];
   /** Omitted if there was no answer. */
   declare readonly status?: number;
-  /** The server asks to wait for so many milliseconds. */
+  /** How many milliseconds the server asks to wait. */
   declare readonly retryAfterMs?: number;
 
   constructor(problem: Said, options?: ErrorOptions) {
@@ -53,7 +53,7 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends a request. Rejects unless it succeeded. */
+/** Sends a request. Rejects if the answer is an error. */
 export type Send = (name: RouteName, call?: Call) => Promise<Response>;
 
 export function sender({ url, token, headers, fetch = (...args) => globalThis.fetch(...args) }: ClientOptions): Send {
@@ -79,7 +79,7 @@ export function sender({ url, token, headers, fetch = (...args) => globalThis.fe
   };
 }
 
-/** `.` and `..` cannot be sent: every URL parser takes them for steps in the path. */
+/** Throws for `.` and `..`, because every URL parser changes the path for them. */
 function pathPart(value: string | undefined, param: string): string {
   if (typeof value === "string" && !/^\.{0,2}$/.test(value) && value.isWellFormed()) return encodeURIComponent(value);
   throw new ClientError({

@@ -37,7 +37,7 @@ export {
 export { ClientError, type ClientOptions } from "./http.ts";
 export type { JsonRoute, PathOf, RequestOptions } from "./routes.ts";
 
-/** A turn, or a session from a fact on. */
+/** The id of a turn, or a session after a cursor. */
 export type FollowTarget = string | { readonly session: string; readonly after?: string | undefined };
 export type StreamOptions = Retrying;
 export interface ObserveOptions extends Retrying {
@@ -58,7 +58,7 @@ export interface SendOptions extends Omit<InputBody, "text" | "parts"> {
 
 export type Client = ReturnType<typeof createClient>;
 
-/** Makes a client. It keeps nothing open between its calls. */
+/** Makes a client. It keeps no connection open between calls. */
 export function createClient(options: ClientOptions) {
   const send = sender(options);
   const { silentMs } = options;
@@ -72,18 +72,18 @@ export function createClient(options: ClientOptions) {
   }
   const by = <N extends RouteName>(name: N, id: string, more: Call = {}) => json(name, { path: { id }, ...more });
 
-  /** Reads a session until the server answers. */
+  /** Reads a session, and tries again until the server answers. */
   const readAgain = (id: string, again: Retrying) =>
     retrying(() => by("getSession", id, { signal: again.signal }), Number.POSITIVE_INFINITY, again);
 
-  /** A gap comes without its view, so that the server sends the view to those who want it. */
+  /** The server sends a gap without its view, because not all clients need the view. This adds the view. */
   async function whole(events: readonly SessionEvent[], id: string, again: Retrying): Promise<readonly SessionEvent[]> {
     if (!events.some(({ kind }) => kind === "gap")) return events;
     const view = await readAgain(id, again);
     return events.map((event) => (event.kind === "gap" ? { ...event, view } : event));
   }
 
-  /** The events of a stream, without those that it repeats. */
+  /** The events of a stream, without repeated ones. */
   async function* once(opening: Omit<Opening, "send" | "silentMs">, id?: string): AsyncGenerator<SessionEvent, void> {
     const shown = new Shown();
     const opened = (): void => shown.again();
@@ -117,7 +117,7 @@ export function createClient(options: ClientOptions) {
     let now = fold(undefined, first);
     yield now;
     const call = { path: { id }, query: { after: now.cursor } };
-    const opened = (): void => void (now = rejoined(now)); // What running turns have shown comes again.
+    const opened = (): void => void (now = rejoined(now)); // The stream repeats the previews of running turns.
     const stream = eventsOf<SessionEvent>({ ...again, send, silentMs, name: "sessionEvents", call, opened });
     for await (const events of stream) {
       const all = await whole(events, id, again).catch(ended);
@@ -135,7 +135,7 @@ export function createClient(options: ClientOptions) {
   return {
     /** Sends a request of the table of routes. */
     request: <N extends JsonRoute>(name: N, options: RequestOptions<N>) => json(name, options as Call),
-    /** Sends an input. It is accepted once, also if an answer is lost and the client tries again. */
+    /** Sends an input. The server accepts it once, even if the client loses the answer and retries. */
     send: (
       id: string,
       input: string | NonNullable<InputBody["parts"]>,
@@ -146,21 +146,21 @@ export function createClient(options: ClientOptions) {
     },
     /** Reads a session: its messages, its open turn and its waits. */
     read: (id: string) => by("getSession", id),
-    /** The events of a turn until its end, or those of a session from a fact on. */
+    /** The events of a turn until its end, or those of a session after a cursor. */
     follow: (target: FollowTarget, options: StreamOptions = {}): AsyncGenerator<SessionEvent, void> => {
       if (typeof target === "string") return followTurn(target, options);
       return observe(target.session, { ...options, after: target.after });
     },
-    /** The events of a session: facts, each once, and previews while turns run. */
+    /** The events of a session: each fact once, and previews while turns run. */
     observe,
     /** The facts of all sessions that the caller may see. */
     events,
-    /** What there is to show of a session, whenever it changes. */
+    /** The view of a session after each change. */
     view,
     sessions: {
       create: (body: BodyOf<"createSession"> = {}) => json("createSession", { body }),
       get: (id: string) => by("getSession", id),
-      /** What a list shows of a session. */
+      /** The entry of a session in lists. */
       find: (id: string) => by("findSession", id),
       list: (query: QueryOf<"listSessions"> = {}) => json("listSessions", { query }),
       history: (id: string, query: QueryOf<"sessionHistory"> = {}) => by("sessionHistory", id, { query }),
@@ -183,7 +183,7 @@ export function createClient(options: ClientOptions) {
       get: (id: string) => by("getWait", id),
       /** Answers a wait: an approval, or a value. The first answer counts. */
       answer: (id: string, body: BodyOf<"answerWait">) => by("answerWait", id, { body }),
-      /** Takes the question back. */
+      /** Withdraws the question. */
       revoke: (id: string) => by("revokeWait", id),
     },
     jobs: {
@@ -199,7 +199,7 @@ export function createClient(options: ClientOptions) {
       emit: (event: string, body: BodyOf<"emitEvent"> = {}) => json("emitEvent", { path: { event }, body }),
     },
     blobs: {
-      /** Stores bytes. Pass the attachment to `send` among the parts. */
+      /** Stores bytes. Pass the returned attachment to `send` in `parts`. */
       put: (session: string, data: Uint8Array | Blob, { mediaType = "", name }: BlobOptions = {}) => {
         const type = mediaType || (data instanceof Uint8Array ? "" : data.type) || "application/octet-stream";
         return by("putBlob", session, { query: { name }, body: data, headers: { "content-type": type } });
@@ -217,6 +217,6 @@ export interface BlobOptions {
   readonly name?: string | undefined;
 }
 
-/** `randomUUID` is missing on a page that came without TLS from another machine. */
+/** `randomUUID` is missing on a page that was loaded without TLS from another machine. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,23 +1,23 @@
-// Tries again what may succeed later, with growing pauses.
+// Retries what can succeed later, with growing pauses.
 import { ClientError } from "./http.ts";
 
 const FIRST_MS = 250;
 const MOST_MS = 10_000;
-/** How often something is tried before the first success. */
+/** How many tries there are before the first success. */
 export const TRIES = 5;
 
 export interface Retrying {
-  /** Ends the stream, or gives the request up. */
+  /** Ends the stream, or aborts the request. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the reason when the connection is lost, and without one when it is there again. */
+  /** Called with the reason when the connection is lost, and without a reason when it works again. */
   readonly onConnection?: ((lost?: ClientError) => void) | undefined;
 }
 
-/** Whether the same request can succeed later. */
+/** Whether a retry of the same request can succeed. */
 export const isPassing = (error: unknown): error is ClientError =>
   error instanceof ClientError && error.retry !== "never";
 
-/** Waits before the next try. The pauses differ, so that clients of a server that restarts do not come all at once. */
+/** Waits before the next try. The pauses are random, so that clients of a restarted server do not come all at once. */
 export function pause(tries: number, error: ClientError | undefined, signal?: AbortSignal): Promise<void> {
   const ms = Math.min(MOST_MS, FIRST_MS * 2 ** tries) * (0.5 + Math.random() / 2);
   return new Promise((resolve) => {

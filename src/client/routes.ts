@@ -64,7 +64,7 @@ type Given<K extends string, T> = [T] extends [undefined]
   : Record<never, never> extends T
     ? { readonly [P in K]?: T | undefined }
     : { readonly [P in K]: T };
-/** What a request takes besides its path: a query, a body and a signal that gives it up. */
+/** What a request takes besides its path: a query, a body and a signal that aborts it. */
 export type RequestOptions<N extends RouteName> = Given<"path", PathOf<N>> &
   Given<"query", Api[N] extends { query: unknown } ? QueryOf<N> : undefined> &
   Given<"body", BodyOf<N>> & { readonly signal?: AbortSignal | undefined };

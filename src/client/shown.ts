@@ -1,13 +1,14 @@
-// The server repeats the previews of a running turn, from their beginning, whenever a stream is opened again. What was
-// given before is left out here, so that a program that prints deltas prints each of them once. If the turn ends while
-// there is no connection, its end comes with the rest of its answer.
+// Removes repeated previews. Each time a stream is opened again, the server repeats the previews of a running turn from
+// their beginning. This file drops those that the program has already received, so that a program that prints deltas
+// prints each of them once. If the turn ends while there is no connection, its last event comes with the rest of its
+// answer.
 import type { Preview, SessionEvent } from "../model/event.ts";
 import type { EffectName, TurnId } from "../model/ids.ts";
 
-/** How far the previews of a turn have come: the deltas of one preview are one step. */
+/** A position in the previews of a turn: all deltas of one preview are one step. */
 interface Place {
   readonly steps: number;
-  /** Of the last step, if it consists of deltas. */
+  /** The name of the last step, if it consists of deltas. */
   readonly name: string;
   readonly chars: number;
 }
@@ -17,10 +18,10 @@ interface Told {
   readonly generation: number;
   /** The name of the first step: after a gap the server begins with another one. */
   readonly first: string;
-  /** What was given at most, and where this connection is. */
+  /** The farthest position that was given, and the position of this connection. */
   given: Place;
   now: Place;
-  /** The latest text, with its preview. */
+  /** The latest text of deltas, with its preview. */
   text: string;
   of: Preview;
 }
@@ -31,12 +32,12 @@ export class Shown {
   readonly #turns = new Map<TurnId, Told>();
   readonly #facts = new Set<string>();
 
-  /** The stream is opened, and repeats itself. */
+  /** The stream was opened again and repeats its previews. */
   again(): void {
     for (const told of this.#turns.values()) told.now = START;
   }
 
-  /** What is new in an event. The stream of a turn repeats its facts, too. */
+  /** The new part of an event. The stream of a turn repeats its facts too. */
   fresh(event: SessionEvent, isOfTurn: boolean): readonly SessionEvent[] {
     if (!event.fact) return this.#freshPreview(event);
     if (isOfTurn && this.#facts.has(event.cursor)) return [];

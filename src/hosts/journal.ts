@@ -219,7 +219,7 @@ class JournalRun extends LocalRun {
         return void this.#write();
       }
       const { effect, isResumed } = each;
-      // Effects that end a cancelled turn still run: hooks see its results, and what it keeps is stored.
+      // `settle` and `finalize` still run in a cancelled turn, so that hooks see its results and its data is stored.
       if (each.isAborted && effect.kind !== "settle" && effect.kind !== "finalize") {
         this.#given(each);
         continue;

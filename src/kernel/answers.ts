@@ -8,7 +8,7 @@ import type { HookName } from "./hooks.ts";
 import { NEW_SESSION } from "./session-requests.ts";
 import { isTool, isToolProvider } from "./tool.ts";
 
-/** Says what is wrong with an answer; undefined when it can be used. */
+/** Returns the problem of an answer; undefined if the answer is valid. */
 type Check = (answer: { readonly [field: string]: unknown }) => string | undefined;
 
 const isText = (value: unknown): boolean => typeof value === "string";
@@ -46,8 +46,8 @@ const isReplyPart = (part: unknown): boolean =>
 const isList = (value: unknown, is: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
 
 /**
- * Plugins may speak as the user or the system, never as the model or a tool: the pairing of calls and results and the
- * replay to providers rely on those roles.
+ * Plugins can add messages of the user or the system, never as the model or a tool: the pairing of calls and results
+ * and the replay to providers rely on those roles.
  */
 const isSayable = (message: unknown): boolean =>
   isObject(message) && (message.role === "user" || message.role === "system") && isList(message.parts, isPart);
@@ -104,7 +104,7 @@ const DIRECTIVES: { readonly [K in Directive["kind"]]: Check } = {
   replaceResult: json("value"),
 };
 
-/** What a directive may have, so that a misspelt field is not taken for one that was left out. */
+/** The fields of each directive, so that a misspelt field is an error and is not ignored. */
 const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> } = {
   abortTurn: { kind: true, code: true, message: true },
   answer: { kind: true, text: true },
@@ -124,7 +124,10 @@ const DIRECTIVE_FIELDS: { readonly [K in DirectiveKind]: Known<DirectiveOf<K>> }
 const COMPACTION: Known<Compaction> = { seed: true, tail: true };
 const CATALOG_EDIT: Known<CatalogEdit> = { tool: true, hide: true, availability: true, description: true, note: true };
 const CONTEXT: Known<TurnContext> = { messages: true, prompt: true, tools: true, includeBaseTools: true };
-/** Not of requests, chunks and replies: an answer that copies what a provider or a protocol made may carry more. */
+/**
+ * Requests, chunks and replies are not checked, because an answer can copy further fields from a provider or a
+ * protocol.
+ */
 const ANSWER_FIELDS: { readonly [N in HookName]?: { readonly [field: string]: true } } = {
   context: CONTEXT,
   prompt: PROMPT_PART,
@@ -174,8 +177,8 @@ function compactionProblem(answer: unknown): string | undefined {
 }
 
 /**
- * Checks an answer at run time, for plugins that were written without the types. Returns what is wrong, or undefined.
- * Throws `options.unknown` for a field that there is not; `whose` says whose answer it is.
+ * Checks an answer at run time, for plugins that were written without the types. Returns the problem, or undefined.
+ * Throws `options.unknown` for an unknown field. `whose` names the plugin and hook in that error.
  */
 export function answerProblem(hook: HookName, answer: unknown, whose: string): string | undefined {
   const known = ANSWER_FIELDS[hook];

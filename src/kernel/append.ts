@@ -9,7 +9,7 @@ export type AppendNode =
   | {
       readonly kind: "message";
       readonly role: "user" | "system";
-      /** May be empty where there are attachments. */
+      /** Can be empty if there are attachments. */
       readonly text: string;
       /** Bytes made with `attach`, or attachments of other messages. They follow the text. */
       readonly attachments?: readonly (Attachable | Attachment)[] | undefined;

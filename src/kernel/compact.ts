@@ -4,13 +4,14 @@ import type { HookCallContext, HookRunner, Issue } from "./hook-runner.ts";
 import type { Compaction, CompactionSees } from "./hook-values.ts";
 import { messageFrom, type Owned } from "./owned.ts";
 
-/** Compactors are asked this often for something smaller than what was there. */
+/** How often the compactors are called, until one makes the conversation smaller. */
 const TRIES = 3;
 
 /**
- * Asks compactors what a new frame begins with; the first that makes the conversation smaller decides. System prompt and
- * tools stay as they are, so a smaller conversation is a smaller request. Undefined when no compactor gives anything, or
- * nothing smaller in `TRIES` rounds: then `useless` is called with the last one.
+ * Asks compactors for the messages at the beginning of a new frame. The first answer that makes the conversation
+ * smaller counts. System prompt and tools do not change, so a smaller conversation is a smaller request. Undefined if
+ * no compactor answers, or if no answer is smaller in `TRIES` rounds. In the second case it calls `useless` with the
+ * last answer.
  */
 export async function compaction(
   hooks: HookRunner,
@@ -40,7 +41,7 @@ export async function compaction(
   return undefined;
 }
 
-/** What the new frame begins with. An answer with nothing in it is none, and the next compactor is asked. */
+/** The messages at the beginning of the new frame. Undefined for an empty answer: then the next compactor is asked. */
 function begun(
   { plugin, value }: Owned<Compaction | readonly Draft[]>,
   messages: readonly Message[],
@@ -51,12 +52,15 @@ function begun(
   return frame.length === 0 ? undefined : frame;
 }
 
-/** A model that answers a summary request with calls alone gives a text without words: that is no summary. */
+/** If a model answers a request for a summary only with calls, the text is blank and is not a summary. */
 const isBlank = (part: Part): boolean => part.kind === "text" && part.text.trim() === "";
 
 const isList = (value: Compaction | readonly Draft[]): value is readonly Draft[] => Array.isArray(value);
 
-/** Bytes as a request would have them: an attachment is a reference here, and a picture or a document there. */
+/**
+ * The approximate size in a request, in bytes. An attachment is only a reference here, and counts as a picture or a
+ * document.
+ */
 const sizeOf = (messages: readonly Draft[]): number =>
   messages.reduce(
     (sum, { role, parts }) => sum + role.length + JSON.stringify(parts).length + attached(parts) * ATTACHMENT_BYTES,
@@ -66,7 +70,10 @@ const attached = (parts: readonly Part[]): number =>
   parts.reduce((sum, part) => sum + (part.kind === "attachment" ? 1 : "parts" in part ? attached(part.parts) : 0), 0);
 const ATTACHMENT_BYTES = 4_800;
 
-/** The messages from `tail` on that are carried over. A result never goes without its call, and without a seed a user speaks first. */
+/**
+ * The messages from `tail` on, which the new frame keeps. They begin with no result without its call, and without a
+ * seed they begin with a user message.
+ */
 function carried(
   messages: readonly Message[],
   tail: string | undefined,

@@ -14,7 +14,7 @@ import { Contributions, contributionsOf } from "./point.ts";
 import { isTool, isToolProvider, type Tool, type ToolProvider } from "./tool.ts";
 import type { TriggerDeclaration } from "./trigger.ts";
 
-/** A session's plugins, composed: which handlers run, in which order, and what the plugins add. */
+/** The plugins of a session together: their handlers in order, and the parts that they add. */
 export interface Composition {
   readonly hooks: HookRunner;
   /** The plugins' tools, in order of installation. */
@@ -24,12 +24,12 @@ export interface Composition {
   readonly operations: ReadonlyMap<string, OwnedOperation>;
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
-  /** Under their names in the session. */
+  /** By their names in the session. */
   readonly monitors: ReadonlyMap<string, Owned<MonitorDeclaration>>;
   readonly extensions: Extensions;
-  /** Which stages the turn machine can pass by with these plugins, as `prepared` records it. */
+  /** Which stages the turn machine can skip with these plugins. `prepared` records it. */
   readonly stages: Stages;
-  /** Whether something reads what the latest model call used: only then turns keep it. */
+  /** Whether a plugin or the protocol reads the usage of the latest model call. Only then turns store it. */
   readonly readsUsage: boolean;
 }
 
@@ -53,7 +53,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Composes the plugins of a session. `protocol` is the default one: it is set up only when no plugin fills a required
+ * Composes the plugins of a session. `protocol` is the default one: it is set up only if no plugin fills a required
  * slot.
  */
 export function compose(
@@ -124,7 +124,7 @@ function unknownHook(plugin: string, hook: string): RuntimeError {
   });
 }
 
-/** What code keeps goes with the answer of `finalize`. */
+/** Whether the session stores the state of its code, which the answer of `finalize` contains. */
 const keepsCode = (hooks: HookRunner): boolean => hooks.slot("codeExecutor")?.snapshot !== undefined;
 
 function stagesOf(hooks: HookRunner): Stages {

@@ -37,13 +37,13 @@ class Entry implements Deadline {
 }
 
 /**
- * Deadlines of one length share a timer that looks at all of them. There are many calls, and nearly all are in time; a
- * timer each would cost more than the calls.
+ * Deadlines of one length share a timer that looks at all of them. A timer for each call would cost more than the call,
+ * and nearly all calls are in time.
  */
 class Group {
   readonly ms: number;
   readonly entries: Entry[] = [];
-  /** Keeps the process alive only while it has entries: a leftover timer must not. */
+  /** Keeps the process alive only while the group has entries. */
   readonly timer: NodeJS.Timeout;
 
   constructor(ms: number) {
@@ -67,8 +67,8 @@ class Group {
         try {
           entry.late();
         } catch {
-          // Nothing above a timer could catch this, and one deadline's error must not keep the others from being looked
-          // at.
+          // Caught here, because no caller is above a timer, and the error of one deadline must not prevent the check
+          // of the others.
         }
       }
     }
@@ -76,8 +76,8 @@ class Group {
 }
 
 /**
- * Timers of shorter deadlines are not unreferenced in between: they hold a process for at most an eighth of this, which
- * nobody notices.
+ * Timers of shorter deadlines always keep the process alive, because they delay its end by at most an eighth of this
+ * time.
  */
 const LONG_MS = 1_000;
 
@@ -85,8 +85,8 @@ const groups = new Map<number, Group>();
 const NEVER: Deadline = { beat() {}, clear() {} };
 
 /**
- * Calls `late` when `ms` have passed without a beat, at most an eighth later. Never calls it when `ms` is beyond what
- * timers can do.
+ * Calls `late` when `ms` have passed without a beat, at most an eighth later. Never calls it if `ms` is longer than a
+ * timer can wait.
  */
 export function within(ms: number, late: () => void): Deadline {
   if (ms > 2_147_483_647) return NEVER;

@@ -23,10 +23,10 @@ export type Directive =
 
 /** Options of a compaction. */
 export interface CompactOptions {
-  /** What to keep, in words, for the plugin that compacts. */
+  /** What the summary must keep, as a text for the plugin that compacts. */
   readonly instructions?: string | undefined;
 }
-/** The most characters of instructions: they are stored with the turn. */
+/** The maximum length of instructions, because they are stored with the turn. */
 export const INSTRUCTIONS_MAX = 4_096;
 
 export type DirectiveKind = Directive["kind"];
@@ -68,7 +68,7 @@ export const createSession = (request: NewSessionRequest): DirectiveOf<"createSe
   request,
 });
 
-/** Shows readers of the session a `plugin` event. */
+/** Sends a `plugin` event to readers of the session. */
 export const emitEvent = (name: string, payload: Json = null): DirectiveOf<"emitEvent"> => ({
   kind: "emitEvent",
   name,
@@ -91,8 +91,8 @@ export const abort = (code: string, message: string): DirectiveOf<"abort"> => ({
 export const deny = (reason: string): DirectiveOf<"deny"> => ({ kind: "deny", reason });
 
 /**
- * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` is over, the call is denied. Default:
- * seven days.
+ * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` has passed, the call is denied.
+ * Default: seven days.
  */
 export const ask = (reason: string, options: { readonly waitMs?: number | undefined } = {}): DirectiveOf<"ask"> => ({
   kind: "ask",

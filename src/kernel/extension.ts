@@ -19,7 +19,7 @@ export interface ExtensionValue {
 export interface Extension<In, Out = In> {
   readonly id: string;
   readonly schema: Schema<In, Out>;
-  /** Makes a value to give: `session.turn(input, { extensions: [urgency.of({ level: 2 })] })`. */
+  /** Makes a value to pass: `session.turn(input, { extensions: [urgency.of({ level: 2 })] })`. */
   of(value: In): ExtensionValue;
 }
 
@@ -55,7 +55,7 @@ const isExtension = (given: unknown): given is Extension<Any, Any> =>
 
 const DECLARATION: Known<CheckedExtension> = { extension: true, validate: true };
 
-/** Adds what a plugin declares. An extension has one owner. */
+/** Adds the extensions that a plugin declares. An extension has one owner. */
 export function declareExtensions(declared: Map<string, Owned<CheckedExtension>>, plugin: string, part: unknown): void {
   const wrong = (problem: string): never => {
     throw new RuntimeError("plugin.invalid", { plugin, problem });
@@ -88,7 +88,8 @@ export function keptExtensions(declared: Extensions, given: unknown, bytesMax: n
     checked.set(id, value);
   }
   if (checked.size === 0) return undefined;
-  const all = Object.fromEntries([...checked].sort(([a], [b]) => (a < b ? -1 : 1))); // A repeat may give another order.
+  // Sorted, because a repeated call can have another order.
+  const all = Object.fromEntries([...checked].sort(([a], [b]) => (a < b ? -1 : 1)));
   requireSize("The turn's extensions together", JSON.stringify(all), bytesMax);
   return frozen(all);
 }

@@ -37,14 +37,17 @@ export interface HookCallContext {
   /** For telemetry: the work that the call is a part of. */
   readonly span?: Span | undefined;
   readonly states: StateAccess;
-  /** The context of the session as a whole. Services that belong to no effect are made there once and serve all turns. */
+  /**
+   * The context of the session as a whole. Services that belong to no effect are made once in that context, for all
+   * turns.
+   */
   readonly standing?: HookCallContext | undefined;
   service<N extends ServiceName>(name: N, plugin: string): Services[N];
   read<Out>(point: Point<Any, Out>): Out;
   /** The value that the caller of this turn gave for an extension. */
   extension(id: string): Json | undefined;
   once<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
-  /** `once` within this effect alone, for tools; `once` above holds for the turn. */
+  /** `once` for this effect only, used by tools. The `once` above is for the whole turn. */
   onceHere<T extends Json>(plugin: string, name: string, run: () => Awaitable<T>): Promise<T>;
 }
 
@@ -80,7 +83,7 @@ export class CallScope {
   #clock: Clock | undefined;
   #waits = 0;
 
-  /** Runs `wait` without the handler's clock: it has a time of its own. */
+  /** Runs `wait` and stops the handler's clock, because `wait` has its own time limit. */
   async waiting<T>(wait: () => Promise<T>): Promise<T> {
     if (this.#waits++ === 0) this.#clock?.stop();
     try {
@@ -90,7 +93,7 @@ export class CallScope {
     }
   }
 
-  /** The clock that ends the handler's time. It does not run while the handler waits for something that has its own. */
+  /** The clock that ends the handler's time. It stops while the handler waits for work that has its own time limit. */
   time(clock: Clock): void {
     this.#clock = clock;
     if (this.#waits === 0) clock.go();
@@ -111,7 +114,8 @@ export interface Clock {
 }
 
 /**
- * The key under which an event holds its call. A private field would be lost behind a proxy or `Object.create(event)`.
+ * The key under which an event stores its call. A private field would not work through a proxy or
+ * `Object.create(event)`.
  */
 const SCOPE = Symbol("call");
 interface Event {
@@ -120,9 +124,9 @@ interface Event {
 }
 
 /**
- * Makes the event that a handler is given. All fields are the event's own, so that it can be destructured, spread and
- * passed on. The signal's getter is shared and not written in a literal: a new getter per event gives each event a
- * hidden class of its own, which alone costs more than all the rest.
+ * Makes the event for a handler. All fields are own properties, so that a handler can destructure, spread and pass on
+ * the event. All events share one getter for the signal, because a new getter would give each event a separate hidden
+ * class, which costs more than all other work here.
  */
 export function eventFor(
   hook: HookName,
@@ -150,9 +154,9 @@ export function eventFor(
 }
 
 /**
- * What handlers see is frozen when the first of them is given it: a change in place would reach the conversation, the
- * outcome or the bill, and evade other handlers. Left as they are: tools, which are live objects, and the list of a
- * request's messages, which is the handlers' own.
+ * Freezes the values of an event before the first handler gets it. Otherwise a handler could change the conversation,
+ * the outcome or the usage in place, and other handlers would not see the change. Not frozen: tools, which are live
+ * objects, and the list of a request's messages, which is a copy for the handlers.
  */
 function freezeSeen(hook: HookName, sees: object): void {
   if (hook === "request") return freezeRequest((sees as SeesOf<"request">).request);
@@ -187,12 +191,18 @@ const SIGNAL: PropertyDescriptor & ThisType<Event> = {
 };
 
 type Common = { readonly [field: string]: unknown };
-/** Stored in the context and not in a WeakMap: contexts come and go, and a WeakMap would cost garbage collection. */
+/**
+ * Stored in the context and not in a WeakMap, because contexts live only for a short time, and a WeakMap would slow
+ * down garbage collection.
+ */
 const COMMON = Symbol("common");
 interface Known extends HookCallContext {
   [COMMON]?: Map<Installed, { [N in HookName]?: Common }>;
 }
-/** Made anew for each effect: its answer records what they write or pay for, and it names what they send. */
+/**
+ * Services that are made again for each effect, because the answer of the effect records their writes and costs, and
+ * the effect's name identifies what they send.
+ */
 const OF_EFFECT: ReadonlySet<ServiceName> = new Set([
   "complete",
   "membership",
@@ -203,7 +213,7 @@ const OF_EFFECT: ReadonlySet<ServiceName> = new Set([
   "triggers",
 ]);
 
-/** The fields that are alike in every call of a handler: services that belong to no effect. Made once per context. */
+/** The fields that are equal in every call of a handler: services that belong to no effect. Made once per context. */
 function commonOf(hook: HookName, plugin: Installed, here: HookCallContext): Common {
   const callContext: Known = here.standing ?? here;
   callContext[COMMON] ??= new Map();
@@ -217,8 +227,8 @@ function commonOf(hook: HookName, plugin: Installed, here: HookCallContext): Com
 }
 
 /**
- * Makes those fields, with places for what each event fills in itself: a field added later would change the object's
- * hidden class.
+ * Makes those fields, and empty ones for the values of each event, because adding a field later would change the hidden
+ * class.
  */
 function makeCommon(hook: HookName, { id, spec }: Installed, callContext: HookCallContext): Common {
   const common: { [field: string]: unknown } = { sessionId: callContext.sessionId };
@@ -250,8 +260,8 @@ const requireEffect = (
 };
 
 /**
- * The session's choice of tools is state: it is changed within the effect in which the handler is called, and not after
- * the handler's time.
+ * The session's choice of tools is state. It can change only in the effect that calls the handler, and not after the
+ * handler's deadline.
  */
 export function membershipUntil(
   scope: CallScope,
@@ -271,7 +281,7 @@ export function membershipUntil(
   };
 }
 
-/** What a handler appends is kept with the answer of its effect, so it must come before that. */
+/** The answer of the effect stores what a handler appends, so the handler must append before it. */
 export function graphUntil(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["graph"] {
   const { epoch } = here.states;
   return {
@@ -284,7 +294,7 @@ export function graphUntil(scope: CallScope, here: HookCallContext, plugin: stri
   };
 }
 
-/** What a handler begins goes with the answer of its effect, so it must come before that. */
+/** The answer of the effect stores what a handler starts, so the handler must start it before. */
 function beforeAnswer(scope: CallScope, here: HookCallContext, plugin: string, where: string): () => void {
   const { epoch } = here.states;
   return () => {
@@ -293,7 +303,7 @@ function beforeAnswer(scope: CallScope, here: HookCallContext, plugin: string, w
   };
 }
 
-/** While a handler waits for jobs its own time stands still. */
+/** The handler's clock stops while it waits for jobs. */
 export function jobsIn(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["jobs"] {
   return jobsUntil(
     () => here.service("jobs", plugin),
@@ -305,7 +315,7 @@ export function jobsIn(scope: CallScope, here: HookCallContext, plugin: string, 
 const monitorsIn = (scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["monitors"] =>
   new MonitorsUntil(() => here.service("monitors", plugin), beforeAnswer(scope, here, plugin, where));
 
-/** The service, made when it is used. Reading may start what is armed, so it is refused too once `inTime` throws. */
+/** The service, made on first use. Reading can start armed monitors, so reads are refused too when `inTime` throws. */
 export class MonitorsUntil implements Monitors {
   readonly #service: () => Monitors;
   readonly #inTime: () => void;
@@ -334,7 +344,7 @@ export class MonitorsUntil implements Monitors {
   }
 }
 
-/** The service is made when it is used: most handlers are given it and never do. */
+/** Makes the service on first use, because most handlers do not use it. */
 class TriggersAt implements Triggers {
   readonly #here: HookCallContext;
   readonly #plugin: string;
@@ -374,7 +384,7 @@ class TriggersAt implements Triggers {
   }
 }
 
-/** The service, made when it is used. What begins jobs or takes nodes in is refused once `inTime` throws. */
+/** The service, made on first use. Calls that start jobs or add nodes are refused when `inTime` throws. */
 export function jobsUntil(
   jobs: () => Services["jobs"],
   inTime: () => void,
@@ -411,14 +421,17 @@ export function jobsUntil(
   };
 }
 
-/** The service is made when it is used: most handlers are given it and never do. */
+/** Makes the service on first use, because most handlers do not use it. */
 const completeAt = (here: HookCallContext, plugin: string): Services["complete"] => ({
   text: (prompt, options) => here.service("complete", plugin).text(prompt, options),
   object: (prompt, schema, options) => here.service("complete", plugin).object(prompt, schema, options),
   reply: (request, options) => here.service("complete", plugin).reply(request, options),
 });
 
-/** Made like `completeAt`. The tools of this session change in the handler's time alone, as with `membership`. */
+/**
+ * Made like `completeAt`. The tools of this session can change only before the handler's deadline, as with
+ * `membership`.
+ */
 function sessionsAt(scope: CallScope, here: HookCallContext, plugin: string, where: string): Services["sessions"] {
   const { epoch } = here.states;
   const sessions = (): Services["sessions"] => here.service("sessions", plugin);
@@ -449,7 +462,7 @@ function sessionsAt(scope: CallScope, here: HookCallContext, plugin: string, whe
   };
 }
 
-/** A cell that refuses writes once the handler's time is over, though its effect runs on. */
+/** A cell that refuses writes after the handler's deadline, even if its effect still runs. */
 function cellUntil(scope: CallScope, cell: StateCell<Json>, plugin: string, where: string): StateCell<Json> {
   const requireOpen = (): void => requireTime(scope, plugin, where);
   return {

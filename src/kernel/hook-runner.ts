@@ -1,9 +1,9 @@
-// Job: calls the handlers of a hook as its row in the table says. Families, order, owners, deadlines and telemetry are
-// handled here and nowhere else.
-// Not its job: what answers mean (`tool-gates.ts`, the runtime), and what a handler is given (`hook-event.ts`).
-// hook-runner-1: Every error that leaves here names the plugin it came from.
-// hook-runner-2: Answers are checked against the hook's shape and its list of directives before anybody uses them.
-// hook-runner-3: As long as no handler returns a promise, nothing waits and the result is no promise.
+// Job: calls the handlers of a hook by the rules of its row in the table. Families, order, owners, deadlines and
+// telemetry are handled here and nowhere else.
+// Not its job: what answers mean (`tool-gates.ts`, the runtime), and the event of a handler (`hook-event.ts`).
+// hook-runner-1: Every error that leaves this file names its plugin.
+// hook-runner-2: Answers are checked against the hook's shape and its list of directives before any code uses them.
+// hook-runner-3: If no handler returns a promise, all calls are synchronous and the result is not a promise.
 
 import { type Awaitable, andThen, ignoreRejection, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -20,25 +20,25 @@ export type { HookCallContext } from "./hook-event.ts";
 
 export const ORDERS: readonly Order[] = ["early", "normal", "late"];
 
-/** One handler of one plugin, at its place in the order. */
+/** A handler of a plugin, with its deadline and its tools. */
 export interface Bound {
   readonly plugin: Installed;
   readonly deadlineMs: number;
   readonly atEnd?: true;
-  /** The tools that a gate is for, by name; the tool itself where it was given. */
+  /** The tools of a gate, by name. The value is the tool object if the plugin passed one. */
   readonly tools?: ReadonlyMap<string, Tool | undefined>;
   run(event: object): unknown;
 }
 
-/** A slot's value and whose it is. */
+/** A slot's value and its plugin. */
 export interface Filled {
   readonly owner: Installed;
   readonly value: unknown;
 }
 
 /**
- * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
- * denied; a model that does not report its usage; or a gate for a tool that does not exist.
+ * A problem that did not fail the turn: an error in an observer, an error in a gate (which denied the call), a model
+ * that does not report its usage, or a gate for a tool that does not exist.
  */
 export interface Issue {
   readonly plugin?: string;
@@ -48,11 +48,14 @@ export interface Issue {
   readonly hint?: string;
 }
 
-/** An issue as the trace `hook.issue` has it. */
+/** An issue in the form of the trace `hook.issue`. */
 export const tracedIssue = ({ plugin = "", code, message, hint }: Issue): JsonObject =>
   hint === undefined ? { plugin, code, message } : { plugin, code, message, hint };
 
-/** Called before every handler but those of `stream`. Its answer is called at the end, with what the handler threw. */
+/**
+ * Called before every handler but those of `stream`. The returned function is called at the end, with the handler's
+ * error, if any.
+ */
 export type ObserveHandler = (
   hook: HookName,
   plugin: string,
@@ -60,16 +63,16 @@ export type ObserveHandler = (
   sees: object,
 ) => (error?: unknown) => void;
 
-/** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
+/** For each hook, the plugin ids of its handlers in the order in which they run. */
 export type InstalledHooks = { readonly [N in HookName]: readonly string[] };
 
 export class HookRunner {
   readonly #bound: ReadonlyMap<HookName, readonly Bound[]>;
   readonly #slots: ReadonlyMap<HookName, Filled>;
   readonly #observed: ObserveHandler | undefined;
-  /** Which hooks have a handler or a value. Stages check this first, so a hook that nobody uses costs one lookup. */
+  /** Which hooks have a handler or a value. Stages check this first, so an unused hook costs one lookup. */
   readonly has: { readonly [N in HookName]: boolean };
-  /** Reports handlers that blocked past their deadline, or that failed where the row says `skip`. */
+  /** Reports handlers that blocked longer than their deadline, or that failed in a row with `onThrow: "skip"`. */
   readonly #overran: (error: RuntimeError) => void;
 
   constructor(
@@ -104,7 +107,7 @@ export class HookRunner {
     return this.#slots.get(hook)?.owner.id ?? "";
   }
 
-  /** Calls a function of a slot's value as handlers are called: observed, within its deadline, its throw with its owner. */
+  /** Calls a function of a slot's value like a handler: with telemetry and a deadline, and errors name its plugin. */
   callSlot<T>(
     hook: SlotName,
     run: (scope: CallScope) => Awaitable<T>,
@@ -132,7 +135,7 @@ export class HookRunner {
     return isThenable(answer) ? (inTime(hook, bound, answer, scope) as Promise<T>) : answer;
   }
 
-  /** The same, with the event that a handler would be given: the services of the row, its owner's state, its signal. */
+  /** The same, with an event as for a handler: the services of the row, the state of its plugin, the signal. */
   callSlotWith<T>(hook: SlotName, run: (event: object) => Awaitable<T>, here: HookCallContext): Awaitable<T> {
     const { owner } = this.#slots.get(hook) as Filled;
     return this.callSlot(hook, (scope) => run(eventFor(hook, owner, NOTHING, here, scope)), here);
@@ -142,7 +145,7 @@ export class HookRunner {
     return this.#bound.get(hook) ?? NONE;
   }
 
-  /** All answers, in order, each with its owner. The first throw ends it. */
+  /** All answers in order, each with its plugin. The first error ends the calls. */
   collect<N extends HandledName>(
     hook: N,
     sees: SeesOf<N>,
@@ -157,7 +160,7 @@ export class HookRunner {
     return isThenable(done) ? done.then(() => found) : found;
   }
 
-  /** The single answers in what a handler returned, each checked. */
+  /** The single answers in the result of a handler, each checked. */
   allowed(hook: HookName, plugin: string, answer: unknown): readonly object[] {
     if (answer === undefined || answer === null) return NONE;
     const { directives }: RowData = HOOKS[hook];
@@ -172,9 +175,7 @@ export class HookRunner {
     });
   }
 
-  /**
-   * Pipes: each handler sees what the one before it answered. A handler for which `sees` returns undefined is left out.
-   */
+  /** Pipes: each handler gets the answer of the previous one. Skips a handler for which `sees` returns undefined. */
   transform<N extends HandledName, T>(
     hook: N,
     start: T,
@@ -195,7 +196,7 @@ export class HookRunner {
     return isThenable(done) ? done.then(() => now) : now;
   }
 
-  /** For rows with `onThrow: "skip"`: a handler that fails is left out and reported. */
+  /** For rows with `onThrow: "skip"`: skips and reports a handler that fails. */
   async #transformLeniently<N extends HandledName>(
     hook: N,
     here: HookCallContext,
@@ -212,7 +213,7 @@ export class HookRunner {
     }
   }
 
-  /** What `take` makes of the first answer of which it makes something. Later handlers are not called. */
+  /** The first result of `take` that is not undefined. Later handlers are not called. */
   async first<N extends HandledName, T>(
     hook: N,
     sees: SeesOf<N>,
@@ -230,7 +231,7 @@ export class HookRunner {
     return undefined;
   }
 
-  /** The answer of the hook's one owner. */
+  /** The answer of the only handler. */
   single<N extends HandledName>(hook: N, sees: SeesOf<N>, here: HookCallContext): Awaitable<AnswerOf<N> | undefined> {
     const bound = this.handlers(hook)[0];
     if (bound === undefined) return undefined;
@@ -368,7 +369,7 @@ export class HookRunner {
 const NONE: readonly never[] = [];
 const NOTHING = {};
 
-/** Whose time is measured. */
+/** The handler whose time is measured. */
 type Timed = Pick<Bound, "deadlineMs"> & { readonly plugin: { readonly id: string } };
 
 const late = (hook: HookName, { plugin, deadlineMs: ms }: Timed): RuntimeError =>
@@ -426,7 +427,7 @@ function requireDirective(
   if (problem !== undefined) throw refused(hook, plugin, `${directive.kind}: ${problem}`);
 }
 
-/** Reading properties of what was thrown can throw as well. */
+/** Reading properties of the error can throw too. */
 function isOwnedAlready(error: unknown): error is RuntimeError {
   try {
     return error instanceof RuntimeError && "plugin" in (error.details as object);
@@ -435,7 +436,7 @@ function isOwnedAlready(error: unknown): error is RuntimeError {
   }
 }
 
-/** The error with the name of the plugin that it came from. */
+/** The error with the name of its plugin. */
 const owned = (hook: HookName, plugin: string, error: unknown): RuntimeError =>
   isOwnedAlready(error)
     ? error

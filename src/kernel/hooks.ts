@@ -52,17 +52,17 @@ export type OnThrow =
 
 export interface RowData {
   readonly family: Family;
-  /** When the hook fires, in words for the documentation. */
+  /** When the hook fires, as a text for the documentation. */
   readonly fires: string;
   readonly onThrow: OnThrow;
   readonly deadlineMs: number;
-  /** Whether the event's `state` can be changed, where the plugin has one. */
+  /** Whether the event's `state` can be changed, if the plugin has one. */
   readonly state: "read" | "write";
   /** Exactly these are in the event. */
   readonly services: readonly ServiceName[];
   /** The directives that an answer can contain. The check at run time reads the same list. */
   readonly directives?: readonly DirectiveKind[];
-  /** The answer may not be a promise. */
+  /** The answer must not be a promise. */
   readonly isSync?: true;
   /** Observers run one after the other instead of concurrently. */
   readonly inOrder?: true;

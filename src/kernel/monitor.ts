@@ -17,7 +17,7 @@ export interface MonitorSpec {
   readonly label?: string | undefined;
   /** The directory in which it runs. Default: the directory of the process. */
   readonly cwd?: string | undefined;
-  /** Added to the environment of the process. Put no secrets here, because it is stored with the session. */
+  /** Variables for the environment of the command. Put no secrets here, because they are stored with the session. */
   readonly env?: { readonly [name: string]: string } | undefined;
   /**
    * What a printed line does to the session. `notify`: the line waits for the next boundary. `wake`: it opens a turn.
@@ -26,7 +26,7 @@ export interface MonitorSpec {
    */
   readonly wake?: JobWake | undefined;
   /**
-   * The time limit. When it is over, the command is ended and the monitor has failed. At most an hour. Default: 5
+   * The time limit. When it has passed, the command is ended and the monitor has failed. At most an hour. Default: 5
    * minutes.
    */
   readonly timeoutMs?: number | undefined;
@@ -59,7 +59,7 @@ export interface MonitorStatus {
   readonly lines: number;
   /** The last printed line. */
   readonly lastLine?: string;
-  /** Left out unless the command ended by itself. */
+  /** Omitted if the command did not end by itself. */
   readonly exitCode?: number;
   /** Why it failed. */
   readonly error?: JobError;

@@ -12,7 +12,7 @@ import type { Point } from "./point.ts";
 import type { Services } from "./services.ts";
 import type { TriggersView } from "./trigger.ts";
 
-/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+/** A query reads. A command changes. A task can also take long, call models and be cancelled. */
 export type OperationKind = "query" | "command" | "task";
 
 const READS = ["session", "catalog", "blobs", "jobs", "monitors", "triggers"] as const;
@@ -57,12 +57,12 @@ interface Lasting {
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
   /**
-   * Only when the task runs as a job: durable sleep, tool calls, signals. Such a task runs beside turns, and its
-   * changes are stored when it ends.
+   * Set only if the task runs as a job: durable sleep, tool calls, signals. Such a task runs in parallel with turns,
+   * and its changes are stored when it ends.
    */
   readonly job?: TaskJob;
 }
-/** The read-only part that queries get of services that can change something. */
+/** The read-only parts of services, for queries. */
 interface Views {
   readonly jobs: JobsView;
   readonly monitors: MonitorsView;
@@ -82,7 +82,7 @@ export type OperationContext<K extends OperationKind, I, S> = Common<I> &
 
 export interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string | undefined;
-  /** Whether the operation runs on a session. Default: `required`. */
+  /** Whether the operation needs a session. Default: `required`. */
   readonly session?: "required" | "optional" | "forbidden" | undefined;
   readonly input?: I | undefined;
   readonly output?: Schema<Any, O> | undefined;
@@ -174,7 +174,7 @@ export function definitionOf({ plugin, name, operation: { kind, spec } }: OwnedO
     try {
       return schema === undefined || !isStandard(schema) ? undefined : (documentOf(schema, name) as Json);
     } catch {
-      return undefined; // The schema checks values but cannot describe itself; the operation is listed without it.
+      return undefined; // The schema cannot describe itself, so the operation is listed without it.
     }
   };
   const input = described(spec.input);

@@ -1,6 +1,6 @@
 import type { Draft } from "../model/message.ts";
 
-/** A value and the plugin that it came from, so that errors and conflicts can name the plugin. */
+/** A value with its plugin, so that errors and conflicts can name the plugin. */
 export interface Owned<T> {
   readonly plugin: string;
   readonly value: T;

@@ -1,5 +1,4 @@
-// Job: what a plugin is: its definition, its options, its opening once per runtime and its `setup` once per opened
-// session.
+// Job: a plugin: its definition and options, its `open` once per runtime, and its `setup` once per opened session.
 // Not its job: putting the parts of several plugins together (`compose.ts`) and calling them (`hook-runner.ts`).
 
 import { type Awaitable, ignoreRejection } from "../model/awaitable.ts";
@@ -99,7 +98,7 @@ export interface PluginSpec<
   readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
   readonly open?: PluginMethods<O, Shared>["open"] | undefined;
-  /** Releases what `open` made, when the runtime closes. */
+  /** Releases the value of `open` when the runtime closes. */
   readonly close?: PluginMethods<O, Shared>["close"] | undefined;
   /**
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and

@@ -2,7 +2,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Any } from "../model/schema.ts";
 import type { Owned } from "./owned.ts";
 
-/** A value that one plugin gives to a point. */
+/** A value that a plugin contributes to a point. */
 export interface Contribution {
   readonly point: Point<Any, Any>;
   readonly value: unknown;

@@ -2,8 +2,8 @@ import { type PromptPart, SLOTS } from "../model/prompt.ts";
 
 /**
  * Merges prompt parts. Drops empty parts, parts whose tools are not callable, and repeats of the same slot, priority
- * and text; sorts by slot, then priority, then as given. Equal parts give the identical text, which a provider's prompt
- * cache needs: volatile parts must not be in here.
+ * and text; sorts by slot, then priority, then as given. Equal parts give the identical text, because a provider's
+ * prompt cache needs it. So volatile parts must not be in the list.
  */
 export function mergePrompt(parts: readonly PromptPart[], tools: readonly string[]): readonly PromptPart[] {
   const seen = new Set<string>();
@@ -33,7 +33,7 @@ export interface Section {
   readonly slots: readonly PromptPart["slot"][];
 }
 
-/** Renders the parts. Without a template the slots follow each other, untitled. */
+/** Renders the parts. Without a template the slots follow each other without titles. */
 export function renderPrompt(parts: readonly PromptPart[], template?: readonly Section[]): string {
   const sections = template ?? [{ slots: SLOTS }];
   const rendered = sections.map(({ title, slots }) => {
@@ -46,7 +46,7 @@ export function renderPrompt(parts: readonly PromptPart[], template?: readonly S
   return rendered.filter((text) => text !== "").join("\n\n");
 }
 
-/** A plugin that gave a part may change it in place later, so what is compared with later parts is a copy. */
+/** A copy for later comparisons, because a plugin can change its part in place. */
 export const copied = (parts: readonly PromptPart[]): readonly PromptPart[] =>
   parts.map((part) => (part.tools === undefined ? { ...part } : { ...part, tools: [...part.tools] }));
 

@@ -50,10 +50,10 @@ export interface JobContext
 export interface Jobs extends JobsView {
   /**
    * The same service for another session. Plugins and tools reach the descendants of their session, and more with
-   * `sessionAccess`; the app reaches every session. Each call throws `session.foreign` or `session.unknown` for others.
-   * A job of another session starts at once, also in a turn, and stays when that turn fails. A rerun of the turn after
-   * a crash finds the job.
-   * `awaitHidden` leaves what the jobs appended to the turns of that session.
+   * `sessionAccess`; the app reaches every session. For other sessions each call throws `session.foreign` or
+   * `session.unknown`. A job of another session starts at once, also in a turn, and stays when that turn fails. A rerun
+   * of the turn after a crash finds the job.
+   * `awaitHidden` then does not add nodes of the jobs to the conversation: the turns of that session add them.
    */
   of(session: string): Jobs;
   /**
@@ -117,7 +117,7 @@ export interface Services {
     history(page?: HistoryPage, id?: string): Promise<readonly Node[]>;
   };
   readonly catalog: {
-    /** All tools that are not off, including those that only a search finds; see `availability`. */
+    /** All tools that are not switched off, including those that only a search finds. See `availability`. */
     list(): readonly ToolManifest[];
     /** The declaration of a tool with its schema. Loads the schema if necessary. */
     describe(name: string): Promise<ToolDeclaration | undefined>;
@@ -179,7 +179,7 @@ export interface Services {
   readonly complete: Complete;
   readonly blobs: { put(data: Uint8Array): Promise<BlobHash>; get(hash: BlobHash): Promise<Uint8Array | undefined> };
   readonly trace: {
-    /** `context` is small JSON, such as `{ callId }`. The record has it beside the session and the turn. */
+    /** `context` is small JSON, such as `{ callId }`. The record has it next to the session and the turn. */
     emit(name: string, payload?: Json, context?: JsonObject): void;
   };
   readonly jobs: Jobs;
@@ -192,7 +192,7 @@ export type ServiceName = keyof Services;
 export const unavailable = <S extends ServiceName>(service: S, plugin: string): Services[S] =>
   new Proxy({} as Services[S], {
     get: (_, property) => {
-      // Inspecting the object, or returning it from an async function, must not throw.
+      // These reads must not throw, because inspecting the object or returning it from an async function makes them.
       if (typeof property === "symbol" || property === "then") return undefined;
       throw new RuntimeError("service.unavailable", { service, plugin });
     },

@@ -1,4 +1,4 @@
-// What plugins read of sessions, and what they ask of them: permissions, new sessions, turns and tools.
+// What plugins read and request of sessions: permissions, new sessions, turns and tools.
 import type { SessionConfig } from "../model/config.ts";
 import type { TurnProgress } from "../model/event.ts";
 import type { NodeId, SessionId, TurnId } from "../model/ids.ts";
@@ -15,7 +15,8 @@ import type { SavedStates, SessionKind } from "./created.ts";
 import type { ExtensionValue } from "./extension.ts";
 
 /**
- * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
+ * What plugins read of a session: its committed data, and for the current session also the data that its turn has added
+ * so far.
  */
 export interface SessionReading {
   readonly id: SessionId;
@@ -36,7 +37,7 @@ export interface SessionReading {
   readonly modelMismatch?: ModelMismatch;
 }
 
-/** Permission to call one tool, under a name of its own. */
+/** Permission to call one tool under a separate name. */
 export interface ToolGrant {
   /** The source of the tool: `app`, a plugin's id, or a provider's id. */
   readonly source: string;
@@ -47,14 +48,14 @@ export interface ToolGrant {
 
 /** Restrictions of a session, most often of a child. Default: none. */
 export interface Permissions {
-  /** Tools that it never has, whatever plugins or the tool search say. */
+  /** Tools that it never gets, even if plugins or the tool search offer them. */
   readonly hiddenTools?: readonly string[] | undefined;
   /** The only tools that it may have. Default: no such restriction. */
   readonly toolAccess?: readonly string[] | undefined;
   readonly subagent?:
     | {
         readonly capability: string;
-        /** Generations below the root: 1 in a child of a root session. */
+        /** The number of ancestors: 1 in a child of a root session. */
         readonly depth: number;
         readonly depthMax: number;
         /** The id of the turn that made it. */
@@ -108,8 +109,9 @@ export interface SessionTurn extends AsyncIterable<TurnProgress> {
 /** The tools of a session, for plugins. */
 export interface ToolsOfSession {
   /**
-   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
-   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   * Lists the tools that the model gets: after the edits of plugins, the session's overlay and its permissions, without
+   * tools that are switched off. A `searchable` tool is found by a search only. A protocol may declare them in its own
+   * way.
    */
   list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
   /** Returns the choices as data, to edit and `apply`. */
@@ -120,7 +122,7 @@ export interface ToolsOfSession {
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
 }
 
-/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+/** Options of one plugin for one session. They replace the options of the installed plugin. */
 export interface PluginOptions {
   readonly plugin: string;
   readonly options: unknown;
@@ -139,30 +141,30 @@ export interface NewSessionRequest {
    * session.
    */
   readonly from?: string | undefined;
-  /** The last node that a fork has. Default: the head. */
+  /** The last node that a fork shares. Default: the head. */
   readonly at?: string | undefined;
   /**
-   * `fresh` (the default) stands alone; `child` has a parent and at most its permissions; `fork` shares the history and
-   * copies the plugin states.
+   * `fresh` (the default) has no parent; `child` has a parent and at most its permissions; `fork` shares the history
+   * and copies the plugin states.
    */
   readonly kind?: SessionKind | undefined;
   readonly config?: Optional<SessionConfig> | undefined;
   readonly permissions?: Permissions | undefined;
-  /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
+  /** Edits of its catalog, applied after those of plugins. A fork without own edits gets those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
   /**
-   * False leaves out the tools of the runtime and its plugins: a turn has only those of its `context` hooks, and what was
-   * granted. Default: true; in a fork, as in its origin.
+   * False omits the tools of the runtime and its plugins: a turn has only the tools of its `context` hooks and granted
+   * tools. Default: true; in a fork the value of its origin.
    */
   readonly includeBaseTools?: boolean | undefined;
   /**
-   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
-   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with the options of the session that
+   * they come from. For each plugin given here, these options replace them. They are JSON, without secrets.
    */
   readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
-  /** Plugin states to begin with, as `session.states()` returns them. They replace copied ones of the same plugins. */
+  /** The first plugin states, in the form of `session.states()`. They replace copied ones of the same plugins. */
   readonly states?: SavedStates | undefined;
   /** The input of its first turn. `sessions.takeFirstInput` returns it once. */
   readonly firstInput?: Input | undefined;

@@ -1,12 +1,11 @@
-// Job: the states of a session's plugins while turns run. Holds them, checks changes, migrates what older versions
-// stored.
+// Job: the states of a session's plugins while turns run. Holds them, checks changes, and migrates states of older
+// versions.
 // Not its job: writing them to the store, which the journal and the commit do.
 // states-1: A change belongs to its serial effect. It is pending until the effect answers (`take`), is journaled with
-//    the answer, and
-//     counts when the answer is folded (`apply`). If the effect fails, the change is dropped.
+//     the answer, and takes effect when the answer is folded (`apply`). If the effect fails, the change is dropped.
 // states-2: A cell works only during its effect (`epoch`). A handler that uses it later gets `state.parallel`.
-// states-3: States are frozen JSON that fit their schema and size limit, so that they can be handed out without a copy.
-// states-4: The state of a plugin that is not installed is kept as it is.
+// states-3: States are frozen JSON that fit their schema and size limit, so that callers can get them without a copy.
+// states-4: The state of a plugin that is not installed stays unchanged.
 
 import { type Awaitable, ignoreRejection, isThenable, unwaited } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -18,7 +17,7 @@ import type { Changes, PluginState } from "../turn/event.ts";
 import type { SavedState, SavedStates } from "./created.ts";
 import type { Installed } from "./plugin.ts";
 
-/** Where the bytes of a plugin's named blobs are kept. */
+/** The storage of a plugin's named blobs. */
 export interface Blobs {
   put(data: Uint8Array): Awaitable<BlobHash>;
   get(hash: BlobHash): Awaitable<Uint8Array | undefined>;
@@ -45,7 +44,10 @@ export const isBlobName = (name: unknown): boolean =>
 /** The list of blobs is written with every change, so it must stay short. */
 export const BLOBS_MAX = 256;
 
-/** The bound for the state of `bowline/tools`: choices for hundreds of tools need more room than a plugin's state. */
+/**
+ * The limit for the state of `bowline/tools`, because choices for hundreds of tools need more room than a plugin's
+ * state.
+ */
 const LATE_BYTES_MAX = 1_048_576;
 
 const NOTHING_KEPT: PluginState = { state: null };
@@ -88,7 +90,7 @@ export class PluginStates implements StateAccess {
     return this.#slots?.get(id) ?? (this.#late?.id === id ? this.#fill(this.#late) : undefined);
   }
 
-  /** Returns a check that throws once the effect now under way has ended (states-2). */
+  /** Returns a check that throws after the current effect has ended (states-2). */
   untilEnd(plugin: string, where: string): () => void {
     const epoch = this.epoch;
     return () => {
@@ -160,14 +162,14 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** A view of what is settled, without the pending changes of the effect under way. */
+  /** A view of the state without the pending changes of the current effect. */
   settled(plugin: string, where: string): StateCell<Json> {
     const { update, blobs } = this.readOnly(plugin, where);
     const value = (): PluginState => this.#slot(plugin)?.value ?? { state: null };
     return { get: () => value().state, update, blobs: { ...blobs, ...this.#blobsView(value) } };
   }
 
-  /** The plugin's state as the session had it when the turn began. */
+  /** The plugin's state at the beginning of the turn. */
   asBegun(plugin: string): StateView<Json> {
     const installed = this.#plugins.find(({ id }) => id === plugin);
     const stored = Object.hasOwn(this.#base, plugin) ? this.#base[plugin] : undefined;
@@ -183,7 +185,7 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** For a second check of a call: changes are validated and then dropped, so that nothing counts twice. */
+  /** For a second check of a call: changes are validated and then dropped, so that no change is made twice. */
   discarding(): StateAccess {
     const readOnly = (plugin: string, where: string): StateCell<Json> => this.readOnly(plugin, where);
     return {
@@ -199,7 +201,7 @@ export class PluginStates implements StateAccess {
     };
   }
 
-  /** The plugin's state, pending changes included; undefined if it never kept anything. Fills no slot. */
+  /** The plugin's state, pending changes included; undefined if the plugin never stored any. Fills no slot. */
   peek(plugin: string): Json | undefined {
     const hasAny = this.#pending?.has(plugin) || this.#slots?.has(plugin) || Object.hasOwn(this.#base, plugin);
     return hasAny ? this.#get(plugin).state : undefined;
@@ -214,12 +216,12 @@ export class PluginStates implements StateAccess {
     return this.#slots?.has(plugin) ?? false;
   }
 
-  /** Changes whenever the id, version or state revision of an installed plugin does, and at no other time. */
+  /** Changes only if the id, version or state revision of an installed plugin changes. */
   fingerprint(): string {
     return this.#plugins.map(({ id, version }) => `${id}@${version}#${this.#slots?.get(id)?.revision ?? 0}`).join("\n");
   }
 
-  /** Ends an effect that answered: returns its changes, which count once its answer is folded (states-1). */
+  /** Ends an effect that answered: returns its changes, which take effect when its answer is folded (states-1). */
   take(): Changes | undefined {
     this.epoch++;
     if (this.#pending === undefined) return undefined;
@@ -240,7 +242,7 @@ export class PluginStates implements StateAccess {
       const slot = this.#slot(id);
       const version = versions.get(id);
       if (slot === undefined) {
-        // The plugin is gone; keep its state for when it comes back (states-4).
+        // The plugin is not installed. Its state stays for a later installation (states-4).
         const before = this.#unowned?.get(id) ?? this.#base[id];
         const saved = { version: version ?? before?.version ?? "1", revision: (before?.revision ?? 0) + 1, ...value };
         (this.#unowned ??= new Map()).set(id, saved);
@@ -317,7 +319,7 @@ export function parse(plugin: Installed, value: unknown): Json {
   const json = toJson(result.value);
   if ("problem" in json)
     throw new RuntimeError("state.invalid", { plugin: plugin.id, problem: `${json.path}: ${json.problem}` });
-  return frozen(json.json); // Handed out without a copy, so it must not be changeable (states-3).
+  return frozen(json.json); // Frozen, because callers get it without a copy (states-3).
 }
 
 export function migrated(plugin: Installed, stored: SavedState): Json {

@@ -1,13 +1,11 @@
-// Job: merges what handlers answer before and after a tool call (`beforeToolCall`, `afterToolCall`).
+// Job: merges the answers of handlers before and after a tool call (`beforeToolCall`, `afterToolCall`).
 // Not its job: running the call or showing its result (`tools/dispatch.ts`).
 // tool-gates-1: A gate can only become stricter. In no order of plugins can a denial become a permission.
 // tool-gates-2: A handler that throws or misses its deadline denies.
 // tool-gates-3: After a replacement all earlier handlers check the call once more. In this second check only a stricter
-//    verdict counts,
-//     and another replacement denies. Its changes of state, tools and traces are dropped.
+//     verdict counts, and another replacement denies. Its changes of state, tools and traces are dropped.
 // tool-gates-4: A handler with `tools` sees only calls whose input has passed the tool's schema, also after a
-//    replacement. A call with
-//     an invalid input is settled there: it does not run, and later handlers do not see it.
+//     replacement. A call with an invalid input is settled there: it does not run, and later handlers do not see it.
 
 import { type Awaitable, andThen, inOrder, isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
@@ -187,7 +185,7 @@ const NO_OP_SERVICES: Pick<Services, "trace" | "membership" | "graph"> = {
   membership: { set: () => {}, grant: () => {}, revoke: () => {} },
 };
 
-/** Replaces the value. The tool's decision about the turn stays. */
+/** Replaces the value, and keeps the tool's decision about the turn. */
 const replaced = (output: ToolOutput, value: Json): ToolOutput => ({
   kind: "value",
   value,
@@ -267,7 +265,7 @@ class ToolGate {
     if (other === undefined) return show(bound, shown, isAgain);
     return andThen(target.check(call, other), ({ ok }) => {
       if (ok) return show(bound, shown, isAgain);
-      if (target.tool === undefined) return; // No tool would run.
+      if (target.tool === undefined) return; // The call would run no tool.
       const error = new RuntimeError("hook.other-tool", { plugin: bound.plugin.id, hook: this.#hook, tool: name });
       this.rule(bound, this.#denial(bound, error, isAgain));
     });
@@ -299,7 +297,7 @@ class ToolGate {
     const isStronger = before === undefined || STRENGTH[value.kind] > STRENGTH[before.value.kind];
     if (before !== undefined && before.plugin !== bound.plugin.id) {
       const [winner, loser] = isStronger ? [bound.plugin.id, before.plugin] : [before.plugin, bound.plugin.id];
-      // Lists each pair once, where it was last met, so that the last conflict names the final winner.
+      // Lists each pair once, at its last occurrence, so that the last conflict names the final winner.
       const others = this.#conflicts.filter((each) => each.winner !== winner || each.loser !== loser);
       this.#conflicts = [...others, { hook: this.#hook, winner, loser }];
     }

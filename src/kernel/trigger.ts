@@ -28,8 +28,8 @@ export interface TriggerSpec<P extends ToolSchema> {
 const SPEC: Known<TriggerSpec<ToolSchema>> = { name: true, description: true, payload: true };
 
 /**
- * Makes an event with a typed payload: `defineTrigger({ name: "mail.received", payload: z.object({ from: z.string() }) })`.
- * Declare it in the `triggers` of a plugin, and use it where an event is named.
+ * Makes an event with a typed payload: `defineTrigger({ name: "mail.received", payload: z.object({ from: z.string() })
+ * })`. Declare it in the `triggers` of a plugin, and pass it instead of the event's name.
  */
 export function defineTrigger<P extends ToolSchema = JsonSchema>(
   spec: TriggerSpec<P>,

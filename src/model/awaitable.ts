@@ -34,18 +34,18 @@ async function continueInOrder<T, R>(
 export const andThen = <T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> =>
   isThenable(value) ? value.then(next) : next(value);
 
-/** Swallows the rejection of a promise that nobody waits for: an unhandled rejection would end the process. */
+/** Ignores the rejection of a promise that no code awaits, because an unhandled rejection would end the process. */
 export function ignoreRejection(value: unknown): void {
   try {
     if (isThenable(value as Awaitable<unknown>)) (value as PromiseLike<unknown>).then(undefined, () => {});
   } catch {
-    // Reading `then` threw. There is no promise here whose rejection could go unhandled.
+    // Reading `then` threw, so there is no promise that could reject.
   }
 }
 
 /**
- * A promise that is safe to leave alone: a caller that does not await it must not cause an unhandled rejection, which
- * ends the process; one that does still gets the error.
+ * A promise that a caller need not await: without an await there is no unhandled rejection, which would end the
+ * process. With an await the caller gets the error.
  */
 export function unwaited<T>(run: () => Promise<T>): Promise<T> {
   const running = run();
@@ -53,7 +53,7 @@ export function unwaited<T>(run: () => Promise<T>): Promise<T> {
   return running;
 }
 
-/** Makes the value at the first call and returns that same value ever after. */
+/** Makes the value at the first call. All later calls return the same value. */
 export const once = <T>(make: () => T): (() => T) => {
   let made: T | undefined;
   return () => (made ??= make());

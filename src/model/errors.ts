@@ -3,12 +3,15 @@ import { FAILURE_HINTS } from "./request.ts";
 import type { Usage } from "./usage.ts";
 
 /**
- * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
+ * Whether trying again can help: `never`; `unchanged`, the same call can succeed later; `reload`, read the current
  * state first; `reopen`, make a new handle or runtime.
  */
 export type Retry = "never" | "unchanged" | "reload" | "reopen";
 
-/** The result of a turn that was stopped or failed. Its outcome is written out, because `outcome.ts` imports this file. */
+/**
+ * The result of a turn that was stopped or failed. Its outcome is declared here again, because `outcome.ts` imports
+ * this file.
+ */
 interface Unanswered {
   readonly turnId: string;
   readonly outcome: {
@@ -73,9 +76,9 @@ export const TRIGGER_HINTS: { readonly [field: string]: string } = {
   name: 'Write a text, for example `defineTrigger({ name: "mail.received" })`.',
 };
 
-// One row per error: when it happens, its code, the details to log, a message, a hint to act on, and whether a retry can
-// help. An expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and broken promises
-// are thrown. `npm run docs` makes docs/errors.md of the table and of the comment above each row.
+// One row per error: when it happens, its code, the details to log, a message, a hint to act on, and whether a retry
+// can help. An expected ending of a turn is a value (`TurnOutcome`) with one of these codes; only bugs and wrong calls
+// throw. `npm run docs` makes docs/errors.md of the table and of the comment above each row.
 const ERRORS = {
   // Runtime, sessions and inputs
   /** An option has a value that it cannot have. */
@@ -1177,10 +1180,7 @@ const ERRORS = {
 export type Code = keyof typeof ERRORS;
 export type Details<C extends Code> = Parameters<(typeof ERRORS)[C]>[0];
 
-/**
- * An error with a `code` to match, `details` to log, a `hint` to act on, and `retry` to tell whether trying again can
- * help.
- */
+/** An error with a `code` to match, `details` to log, a `hint` to act on, and `retry`: whether a retry can help. */
 export class RuntimeError<C extends Code = Code> extends Error {
   readonly code: C;
   readonly details: Details<C>;
@@ -1217,7 +1217,7 @@ const PASSING: ReadonlySet<string> = new Set([
   "store.failed",
 ]);
 
-/** Which store threw a fault. Plugins, tools and providers may use stores of their own, whose faults are not ours. */
+/** The store that threw an error. Plugins, tools and providers can use other stores, whose errors do not count. */
 const THROWN_BY = new WeakMap<Error, object>();
 
 /** Notes that this store threw the error, and returns it. */
@@ -1226,20 +1226,21 @@ export function faultOf<E>(store: object, error: E): E {
   return error;
 }
 
-/** Whether this process cannot run a turn that another one can: the turn stays open. */
+/** Whether only this process cannot run the turn. Then the turn stays open for another process. */
 export const isForOthers = (error: unknown): error is RuntimeError =>
   hasCode(error, "turn.host") || hasCode(error, "turn.model");
 
 /**
- * The fault of this store, or the lost lease, that led to this error, searched along `cause`; undefined if there is
- * none. Such a fault passes: the turn must be left for another worker or a later try, not ended as failed.
+ * The error of this store, or the lost lease, that caused this error, searched along `cause`; undefined if there is
+ * none. Such an error is temporary: the turn must stay open for another worker or a later try, and must not end as
+ * failed.
  */
 export function passingFault(error: unknown, store: object): RuntimeError | undefined {
   try {
     for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++)
       if (each instanceof RuntimeError && THROWN_BY.get(each) === store) return each;
   } catch {
-    // What was thrown may be a proxy or have getters that throw; then it counts as no fault of the store.
+    // The thrown value can be a proxy or have getters that throw. Then it is not an error of the store.
   }
   return undefined;
 }

@@ -9,8 +9,8 @@ import type { SessionView } from "./view.ts";
 import type { WaitKind } from "./wait.ts";
 
 /**
- * Names the attempt that a preview belongs to. Once a preview with a higher generation or attempt of the same effect
- * arrives, or the committed fact, discard the lower ones.
+ * Identifies the attempt of a preview. When a preview of the same effect with a higher generation or attempt arrives,
+ * or the committed fact, discard the lower ones.
  */
 export interface PreviewKey {
   readonly effect: EffectName;
@@ -30,9 +30,7 @@ interface Fact {
   readonly cursor: Cursor;
 }
 
-/**
- * Streams while a turn runs, so that a screen can show it. A preview is not a fact: it can be retracted or lost.
- */
+/** Arrives while a turn runs, so that a screen can show it. A preview is not a fact: it can be retracted or lost. */
 export type Preview = Previewed &
   (
     | { readonly kind: "text"; readonly delta: string }
@@ -79,10 +77,10 @@ export type Preview = Previewed &
       }
   );
 
-/** A fact: it is in the store, has a cursor, and is never taken back. */
+/** A fact: it is in the store, has a cursor, and is never withdrawn. */
 export type FactEvent = Fact &
-  // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary. One that was
-  // injected opens no turn, and has no `turnId`.
+  // `accepted`: the input is durable; it opens a turn now or later, or a running turn takes it at a boundary. An
+  // injected input opens no turn and has no `turnId`.
   (
     | {
         readonly kind: "accepted";
@@ -128,7 +126,7 @@ interface TurnCommitted {
   /** The model and the number of rounds. Omitted for a turn that an early version ended. */
   readonly model?: string;
   readonly rounds?: number;
-  /** Set when the session had changed meanwhile: the turn was stored as a branch, and the head did not move. */
+  /** Set if the session changed during the turn: the turn was stored as a branch, and the head did not move. */
   readonly branch?: NodeId;
 }
 
@@ -146,7 +144,7 @@ interface Waiting {
   /** The call that runs after an approval. Hooks can have replaced the arguments of `toolStarted`. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** When it can no longer be answered: milliseconds since 1970. */
+  /** The last time at which it can be answered, in milliseconds since 1970. */
   readonly until: number;
 }
 /** A wait was answered, has expired, or was revoked. */
@@ -161,7 +159,10 @@ interface Resolved {
   readonly by?: string;
 }
 
-/** A fact in `runtime.observe()`. Its cursor is of that feed: observe a single session with cursors of that session. */
+/**
+ * A fact in `runtime.observe()`. Its cursor belongs to that feed. To observe a single session, use cursors of that
+ * session.
+ */
 export type RuntimeFact = Exclude<FactEvent, { readonly kind: "gap" }> & {
   readonly owner?: string;
   readonly tags?: readonly string[];

@@ -1,4 +1,4 @@
-/** Ids that the compiler does not let you swap. The casts are in this file and nowhere else. */
+/** Ids with separate types, so that the compiler detects a swap. Only this file has the casts. */
 declare const kind: unique symbol;
 type Id<Kind extends string> = string & { readonly [kind]: Kind };
 
@@ -7,23 +7,26 @@ export type SessionId = Id<"session">;
 /** The id of a turn, made when its input is accepted. */
 export type TurnId = Id<"turn">;
 export type InputId = Id<"input">;
-/** A commit and an index in it. Stores keep nodes a segment per commit, so the id says where to look. */
+/**
+ * The id of a node: a commit and an index in it. Stores keep one segment of nodes per commit, so the id shows where the
+ * node is.
+ */
 export type NodeId = Id<"node">;
-/** The provider's name for a call. Providers repeat these: identify a call by its position, never by this. */
+/** The provider's name for a call. Providers repeat these: identify a call by its position, never by this id. */
 export type CallId = Id<"call">;
 /** A position in the turn, such as `r2.call.0`. Unique in the turn, and the same in every run of it. */
 export type EffectName = Id<"effect">;
 /** `sha256` of the content, in base64url. */
 export type BlobHash = Id<"blob">;
-/** 128 random bits that address a durable wait. Whoever knows the key may answer: treat it as a secret. */
+/** 128 random bits that address a durable wait. It is a secret: with the key, anyone can answer. */
 export type WaitKey = Id<"wait">;
-/** The public name of a wait, in events and lists. It answers nothing: only the key does. */
+/** The public name of a wait, in events and lists. It cannot answer the wait: only the key can. */
 export type WaitId = Id<"wait-id">;
 /** The id of a background job. */
 export type JobId = Id<"job">;
-/** A place in the order of all that happened to jobs: pass it to `jobs.changes` to go on after it. */
+/** A position in the order of all changes of jobs. Pass it to `jobs.changes` to continue after it. */
 export type JobCursor = Id<"job-cursor">;
-/** A place in the order of all facts of a store: pass it to `observe` or `follow` to go on after it. */
+/** A position in the order of all facts of a store. Pass it to `observe` or `follow` to continue after it. */
 export type Cursor = Id<"cursor">;
 
 export const asSessionId = (text: string): SessionId => text as SessionId;
@@ -40,7 +43,7 @@ export const asCursor = (text: string): Cursor => text as Cursor;
 
 export const nodeId = (commit: string, index: number): NodeId => `${commit}.${index}` as NodeId;
 
-/** The commit and index that a node id names; undefined if the text is not a node id. */
+/** The commit and index in a node id; undefined if the text is not a node id. */
 export function nodeAddress(id: string): { readonly commit: string; readonly index: number } | undefined {
   const dot = id.lastIndexOf(".");
   const index = Number(id.slice(dot + 1));

@@ -1,6 +1,6 @@
 // Job: the shared types of background work: a job, its events, and its record.
 // Not its job: storing jobs (`stores/`), running them (`runtime/jobs/`).
-// The events of a job are the truth. Its record is always `foldJob` over them.
+// The store keeps the events of a job. Its record is always computed from them with `foldJob`.
 import type { InputId, JobId, SessionId, TurnId, WaitId } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Draft } from "./message.ts";
@@ -21,7 +21,7 @@ export type JobRecovery = "rerunnable" | "owner-bound" | "external";
 /** What the end of a job does to its session: nothing, a message for the next boundary, or a turn. */
 export type JobWake = "none" | "notify" | "wake";
 
-/** The fields that a job has from its start on. Only its session can change, by `transfer`. */
+/** The fields that a job has from its start. Only its session can change, by `transfer`. */
 export interface NewJob {
   readonly id: JobId;
   readonly sessionId: SessionId;

@@ -7,9 +7,9 @@ export const isObject = (value: unknown): value is { readonly [key: string]: unk
 export type JsonProblem = { readonly path: string; readonly problem: string };
 
 /**
- * A copy that is JSON and nothing else, or what stands in the way: a cycle, a function, a BigInt, a class with no
- * JSON form. `undefined` fields are left out and `toJSON` is honoured, as `JSON.stringify` does; what that would
- * silently turn into null or {} (NaN, a Map) is refused, because the loss would show only after a restart.
+ * A copy as pure JSON, or the reason why the value is not JSON: a cycle, a function, a BigInt, a class without a JSON
+ * form. Like `JSON.stringify` it omits `undefined` fields and uses `toJSON`. It refuses values that `JSON.stringify`
+ * would change to null or {} (NaN, a Map), because this loss would be visible only after a restart.
  */
 export function toJson(value: unknown, max = 2_000_000): { readonly json: Json } | JsonProblem {
   let left = max;
@@ -68,8 +68,8 @@ export function toJson(value: unknown, max = 2_000_000): { readonly json: Json }
 }
 
 /**
- * The value as it comes back when it is stored: NaN as null, a Date as text, -0 as 0, without fields that are undefined.
- * Undefined when it cannot be stored, or is nested more than 1000 deep.
+ * The value after storing and reading: NaN becomes null, a Date a text, -0 becomes 0, and undefined fields are missing.
+ * Undefined if the value cannot be stored, or is nested more than 1000 levels deep.
  */
 export function storable(value: unknown): Json | undefined {
   try {
@@ -80,7 +80,7 @@ export function storable(value: unknown): Json | undefined {
   }
 }
 
-/** Whether `storable` would give an equal value, as it does for nearly all: then a copy can be saved. */
+/** Whether `storable` would return an equal value. Then no copy is needed, which is so for nearly all values. */
 export function isStorable(value: unknown, depth = 0): value is Json {
   switch (typeof value) {
     case "string":
@@ -119,9 +119,9 @@ const isPlainElsewhere = (prototype: unknown): boolean =>
   Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, "hasOwnProperty");
 
 /**
- * Freezes lists and plain objects, deeply, and returns the value. Instances of classes and bytes, which cannot be frozen,
- * are left as they are. What is frozen counts as frozen throughout, so that a conversation costs only the messages that
- * are new.
+ * Freezes lists and plain objects, deeply, and returns the value. Does not freeze instances of classes, and bytes,
+ * which cannot be frozen. A frozen object counts as deeply frozen, so that in a long conversation only new messages
+ * cost time.
  */
 export function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) freeze(value);
@@ -144,15 +144,13 @@ function freeze(value: object): void {
   }
 }
 
-/**
- * A frozen JSON copy, so that the giver cannot change it after it was checked. A value that is not JSON becomes null.
- */
+/** A frozen JSON copy, so that the caller cannot change it after the check. A value that is not JSON becomes null. */
 export function ownJson(value: unknown): Json {
   const found = toJson(value);
   return frozen("problem" in found ? null : found.json);
 }
 
-/** A message for anything that was thrown, an Error or not. Never throws itself. */
+/** A message for any thrown value, also if it is not an Error. Never throws itself. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (typeof thrown === "string") return thrown;
@@ -168,13 +166,15 @@ export function describeThrown(thrown: unknown): string {
 }
 
 /**
- * An id or a number of an untyped caller, as an error shows it. An object is shown by its type: `String(value)` would run
- * its `toString`, which may throw.
+ * The text of an id or a number in an error message, for untyped callers. For an object it is the type, because
+ * `String(value)` would call a `toString` that can throw.
  */
 export const idText = (value: unknown): string =>
   (Object(value) === value ? `[${typeof value}]` : String(value)).slice(0, 256);
 
-/** The number of UTF-8 bytes when it exceeds `max`, else undefined. Texts that cannot exceed it are not counted. */
+/**
+ * The number of UTF-8 bytes if it exceeds `max`, else undefined. Does not count short texts, which cannot exceed it.
+ */
 export function bytesOver(text: string, max: number): number | undefined {
   if (text.length * 3 <= max) return undefined;
   const bytes = Buffer.byteLength(text);
@@ -185,11 +185,11 @@ type Defined<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K
   readonly [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The same fields without those that are undefined: an optional field is left out, as it is in JSON. */
+/** The fields that are not undefined, as in JSON. */
 export const defined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 
-/** A copy for JSON, quicker than `structuredClone`, that keeps a key named `__proto__` an own field. */
+/** A copy of JSON, faster than `structuredClone`. A key named `__proto__` stays an own field. */
 export function copyOf(input: Json): Json {
   if (typeof input !== "object" || input === null) return input;
   if (Array.isArray(input)) return input.map(copyOf);

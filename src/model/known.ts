@@ -1,16 +1,16 @@
 import { RuntimeError } from "./errors.ts";
 
-/** Some of the fields. One that is undefined counts as left out. */
+/** All fields are optional. A field that is undefined counts as omitted. */
 export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 type KeysOf<T> = T extends unknown ? keyof T & string : never;
-/** Every field of an options type, by name. A list that misses a field, or has one too many, does not compile. */
+/** Every field of an options type, by name. A list with a missing or an extra field does not compile. */
 export type Known<Options> = { readonly [K in KeysOf<Options>]: true };
 type Names = { readonly [name: string]: true };
 
 /**
- * Refuses an option that is not known, also one whose value is undefined: a misspelt option would silently be none.
- * An instance of a class can have further fields.
+ * Throws for an unknown option, also if its value is undefined, because a misspelt option would otherwise have no
+ * effect. An instance of a class can have further fields.
  */
 export function requireKnown(where: string, given: object, names: Names): void {
   for (const name in given) if (names[name] !== true) refuse(where, given, name, names);
@@ -22,13 +22,13 @@ function refuse(where: string, given: object, name: string, names: Names): void 
   throw new RuntimeError("options.unknown", { where, name, ...(meant === undefined ? {} : { nearest: meant }) });
 }
 
-/** Also in another realm, such as a vm context, whose `Object.prototype` is another. */
+/** Also true for an object of another realm, such as a vm context, which has a different `Object.prototype`. */
 function isLiteral(given: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(given);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** The name that was probably meant: at most a third of it is different, or one of the two begins with the other. */
+/** The known name that is nearest: at most a third of it differs, or one name begins with the other. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   const typed = name.toLowerCase().slice(0, NAME_MAX);
   let least = Math.ceil(typed.length / 3);
@@ -45,7 +45,7 @@ export function nearest(name: string, names: readonly string[]): string | undefi
 }
 const NAME_MAX = 64;
 
-/** How many letters must be put in, taken out, exchanged or swapped with the next one. */
+/** The edit distance: how many letters must be added, removed, changed or swapped with the next one. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

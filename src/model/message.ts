@@ -1,21 +1,18 @@
 import type { BlobHash, CallId, NodeId } from "./ids.ts";
 import { frozen, type Json } from "./json.ts";
 
-/**
- * The route that made a part, and data that only this route understands. The data is sent back to that route and to no
- * other.
- */
+/** The route that made a part, and data that only this route understands. The data is sent back only to that route. */
 export interface Provenance {
   /** `provider/model`. */
   readonly route: string;
   readonly data?: Json;
 }
 
-/** Plain text, said by the user, the model or the runtime. */
+/** Plain text of the user, the model or the runtime. */
 export interface TextPart {
   readonly kind: "text";
   readonly text: string;
-  /** What a person sees of it, where a protocol's grammar is not for their eyes. */
+  /** The text that a person sees, if the protocol's grammar must not be shown. */
   readonly shown?: string;
   readonly made?: Provenance;
 }
@@ -29,7 +26,7 @@ export interface ToolCallPart {
   readonly callId: CallId;
   readonly name: string;
   readonly input: Json;
-  /** The text that the model wrote, when it was not JSON; `input` is then {}. */
+  /** The text of the model, if it was not valid JSON. `input` is then {}. */
   readonly malformed?: string;
   readonly made?: Provenance;
 }
@@ -47,56 +44,62 @@ export interface ToolResultPart {
   readonly name: string;
   readonly status: ToolStatus;
   readonly parts: readonly (TextPart | Attachment)[];
-  /** What else happened to the call, or to those of a batch; the model does not see it. Left out where nothing did. */
+  /**
+   * Further records about the call, or about the calls of a batch. The model does not see them. Omitted if there are
+   * none.
+   */
   readonly trail?: readonly CallTrail[];
 }
 
-/** What happened to a call between the model's wish and its result: who was asked about it, and what really ran. */
+/**
+ * What happened to a call between the model's request and its result: the people who were asked about it, and the
+ * arguments that ran.
+ */
 export interface CallTrail {
   readonly callId: CallId;
   readonly name: string;
-  /** The arguments that it was made with, where a plugin or a person put others in place of the model's. */
+  /** The arguments of the call, if a plugin or a person replaced the model's. */
   readonly input?: Json;
   readonly asked?: readonly AskedTrail[];
 }
-/** Somebody was asked about a call. */
+/** A question about a call. */
 export interface AskedTrail {
   readonly kind: "approval" | "result" | "question" | "interrupted";
   readonly reason: string;
-  /** The plugin that wanted it. */
+  /** The plugin that asked. */
   readonly plugin?: string;
-  /** Of the arguments that were shown. */
+  /** A hash of the arguments that were shown. */
   readonly argsHash: string;
   readonly at: number;
-  /** Left out when the turn ended first. */
+  /** Omitted if the turn ended before an answer. */
   readonly answer?: AnsweredTrail;
 }
 export interface AnsweredTrail {
   readonly how: "answered" | "timeout" | "revoked";
   readonly at: number;
-  /** Who answered, as the app named them. */
+  /** The name that the app gave for the person who answered. */
   readonly by?: string;
-  /** Of an approval, and of a call that was interrupted. */
+  /** For an approval, and for a call that was interrupted. */
   readonly approved?: boolean;
   readonly reason?: string;
-  /** Other arguments were put in place of those that were shown. */
+  /** The person replaced the arguments that were shown. */
   readonly isEdited?: true;
-  /** How long an approval or a denial is to be remembered in the session: milliseconds, or for good. */
+  /** How long the session remembers an approval or a denial: in milliseconds, or `true` for ever. */
   readonly remember?: number | true;
 }
 /**
- * How a code cell ended. `stalled`: it waits for what can never come. `stopped`: a bound ended it, and what it did to the
- * heap is undone. `refused`: it was not run at all.
+ * How a code cell ended. `stalled`: it waits for something that can never come. `stopped`: a limit ended it, and its
+ * changes of the heap are undone. `refused`: it did not run.
  */
 export type CellStatus = "done" | "threw" | "stalled" | "stopped" | "refused";
-/** What a code cell printed and how it ended, in the form the model sees. */
+/** The output of a code cell and how it ended, in the form that the model sees. */
 export interface CodeOutputPart {
   readonly kind: "codeOutput";
   readonly status: CellStatus;
   readonly parts: readonly (TextPart | Attachment)[];
-  /** How many of its calls were made or denied, whatever came of them. Left out where none was. */
+  /** How many calls it made, with denied ones. Omitted if there are none. */
   readonly calls?: number;
-  /** What else happened to its calls: who was asked, and arguments that were not the code's. */
+  /** Further records about its calls: the people who were asked, and replaced arguments. */
   readonly trail?: readonly CallTrail[];
 }
 /** A piece of a message. */
@@ -109,7 +112,7 @@ export type Role = "system" | "user" | "assistant" | "tool";
 /** Where a message came from, when it is not the model's own reply. */
 export type Origin =
   | { readonly kind: "input"; readonly inputId: string }
-  /** `inputId`: the plugin injected it, perhaps from another session. */
+  /** `inputId`: the plugin injected the message, possibly from another session. */
   | { readonly kind: "plugin"; readonly plugin: string; readonly inputId?: string }
   /** Written by the runtime, for example a repair or a limit. */
   | { readonly kind: "runtime" }
@@ -145,13 +148,13 @@ export function freezeMessage(message: Message): void {
   }
 }
 
-/** The input that a message was said with. */
+/** The id of the input that a message came with. */
 export const inputIdOf = ({ origin }: Draft): string | undefined =>
   origin?.kind === "input" || origin?.kind === "plugin" ? origin.inputId : undefined;
 
 export const text = (words: string): TextPart => ({ kind: "text", text: words });
 
-/** What was said; or, of that, what a person sees. */
+/** The text that was said, or the part of it that a person sees. */
 export function textOf(parts: readonly Part[], of: "said" | "shown" = "said"): string {
   let words = "";
   for (let index = 0; index < parts.length; index++) {

@@ -8,7 +8,7 @@ export type NodeBody =
   /** A fresh context window begins here; earlier nodes stay readable, but the model no longer sees them. */
   | { readonly kind: "frame"; readonly reason: string; readonly task?: string; readonly name?: string };
 
-/** The content of a node that gets its place, and with it its id, later. */
+/** The content of a node that gets its position and its id later. */
 export type Addition =
   | { readonly kind: "message"; readonly message: Draft }
   | { readonly kind: "plugin"; readonly plugin: string; readonly type: string; readonly body: Json };

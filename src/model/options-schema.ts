@@ -4,7 +4,8 @@ import type { Schema } from "./schema.ts";
 
 /**
  * Makes a schema from a function, for plugins that use no schema library: for options, states and the inputs of
- * operations. `read` returns what the plugin works with; what a reader of `given` refuses is reported by the field's name.
+ * operations. `read` returns the value for the plugin. If a method of `given` refuses a field, the error contains the
+ * field's name.
  */
 export function optionsSchema<In, Out = In>(read: (given: Fields) => Out): Schema<In, Out> {
   return {
@@ -23,13 +24,12 @@ export function optionsSchema<In, Out = In>(read: (given: Fields) => Out): Schem
   };
 }
 
-/** The value that a field has when it is not given. Without one, the field must be given. */
+/** The default of a field. A field without a default is required. */
 type UnlessGiven<D> = [] | [unlessGiven: D];
 
 /**
- * The fields of an object that was given, each read and checked by its name. The last argument of a reader is the value
- * of a field that is not given: `text("title", "Untitled")`, `text("model", undefined)`; a reader without it, `text("path")`,
- * requires the field.
+ * Reads and checks the fields of an object by their names. The last argument of a method is the default: `text("title",
+ * "Untitled")`, `text("model", undefined)`. Without a default, as in `text("path")`, the field is required.
  */
 export class Fields {
   readonly #given: { readonly [name: string]: unknown };
@@ -40,12 +40,12 @@ export class Fields {
     this.#path = path;
   }
 
-  /** The names of all fields that were given, for objects whose names are free. */
+  /** The names of all fields, for objects with any names. */
   get names(): readonly string[] {
     return Object.keys(this.#given);
   }
 
-  /** Refuses every field but these. Leave it out where fields of a later version must pass, as in a state. */
+  /** Refuses all other fields. Do not call it if fields of a later version must pass, as in a state. */
   only(...names: readonly string[]): void {
     const other = this.names.find((name) => !names.includes(name));
     if (other === undefined) return;
@@ -54,7 +54,7 @@ export class Fields {
     throw new Wrong(`there is no field ${this.#at(other)}; there are ${names.join(", ")}${nearby}`);
   }
 
-  /** The field as it was given, unchecked. */
+  /** The value of the field, unchecked. */
   value(name: string): unknown {
     return this.#given[name];
   }
@@ -84,7 +84,7 @@ export class Fields {
     return this.checked(name, isFlag, "true or false", ...unlessGiven);
   }
 
-  /** A whole number within these bounds, both included; from 0 unless `min` says otherwise. */
+  /** A whole number between `min` and `max`, both included. Default of `min`: 0. */
   whole<D = never>(
     name: string,
     { min = 0, max }: { readonly min?: number; readonly max?: number } = {},
@@ -115,7 +115,9 @@ export class Fields {
     return list.map((item, index) => read(this.#inner(item, this.#at(`${name}.${index}`))));
   }
 
-  /** The error to throw for a rule that no reader knows: `throw given.wrong("must begin with a slash", "path")`. */
+  /**
+   * The error to throw for a rule that the methods do not have: `throw given.wrong("must begin with a slash", "path")`.
+   */
   wrong(problem: string, name?: string): Error {
     return new Wrong(`${(name === undefined ? this.#path : this.#at(name)) || "it"} ${problem}`);
   }

@@ -18,11 +18,11 @@ export interface Stopped {
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** The text of the model until then. It stays in history. */
+  /** The text of the model before the stop. It stays in history. */
   readonly text: string;
 }
 
-/** The turn ended because of an error. Its messages until then stay in history. */
+/** The turn ended because of an error. Its messages before the error stay in history. */
 export interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";
@@ -31,7 +31,7 @@ export interface Failed {
   readonly text: string;
 }
 
-/** The text of an answer, or the value of a finished turn: a string as it is, any other value as JSON. */
+/** The text of an answer, or the value of a finished turn: a string unchanged, any other value as JSON. */
 export function textOf(
   result: Omit<Details<"turn.unanswered">, "outcome"> & { readonly outcome: TurnOutcome },
 ): string {

@@ -1,8 +1,8 @@
 import { callsOf, type Draft } from "./message.ts";
 
 /**
- * Checks I4: every tool call has exactly one result, in the tool message right after it, in call order. Pairs are found
- * by place, because providers' call ids may repeat. Returns what is wrong, or undefined.
+ * Checks I4: every tool call has exactly one result, in the tool message right after it, in call order. Finds pairs by
+ * position, because call ids of providers can repeat. Returns the problem, or undefined.
  */
 export function pairingProblem(before: Draft | undefined, message: Draft): string | undefined {
   if (before?.role !== "assistant" && message.role !== "tool") return undefined;

@@ -1,4 +1,4 @@
-/** Bounds the text that the patterns below run on; no message for a person needs more characters. */
+/** The maximum length of the text for the patterns below. No message for a person needs more. */
 const WORDS_MAX = 4_000;
 
 /**
@@ -12,7 +12,7 @@ const LABELLED =
   /((?:api[ _-]?key|token|authorization|secret|password)\b[^:=]{0,20}[:=]\s*\\?["']?)(?!\[hidden\])[^\s"',\\]{6,}/gi;
 const NAMED = /(\bAPI key\s+)(?!is\b|was\b|not\b|for\b|in\b|to\b|or\b|and\b|must\b|has\b|\[hidden\])\S{6,}/gi;
 
-/** Hides what looks like a credential. For messages that go into outcomes, and so into the store. */
+/** Hides texts that look like credentials, because messages in outcomes are stored. */
 export const redacted = (words: string): string =>
   words
     .slice(0, WORDS_MAX)

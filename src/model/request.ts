@@ -140,7 +140,7 @@ const RETRYABLE: ReadonlySet<ProviderFailureClass> = new Set([
   "stream",
 ]);
 
-/** What can be done about a failure of each class. */
+/** A hint for each class of failure. */
 export const FAILURE_HINTS: { readonly [failure: string]: string } = {
   auth: "Check the API key and its permissions.",
   "rate-limit": "Wait, or raise the limits or the credit of the account.",

@@ -1,7 +1,10 @@
 import { RuntimeError } from "./errors.ts";
 import { isObject, type JsonObject } from "./json.ts";
 
-/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
+/**
+ * Standard Schema v1 (standardschema.dev), as a type: schemas of zod, arktype, valibot and others match it without an
+ * import.
+ */
 export interface StandardSchemaV1<In = unknown, Out = In> {
   readonly "~standard": StandardSchemaV1.Props<In, Out>;
 }
@@ -27,7 +30,7 @@ export interface JsonSchemaSource {
 // biome-ignore lint/suspicious/noExplicitAny: a value of any type fits where only what is inferred from it matters
 export type Any = any;
 
-/** Any Standard Schema. `In` is what it accepts, `Out` what it makes of it. */
+/** Any Standard Schema. `In` is the type that it accepts, `Out` the type of its result. */
 export type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
 /** A Standard Schema that can describe itself to a model as JSON Schema, for example one made with zod. */
 export interface DescribedSchema<In = Any, Out = Any> {
@@ -37,10 +40,10 @@ export interface DescribedSchema<In = Any, Out = Any> {
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly [keyword: string]: unknown;
-  /** Not a field. Its type makes the compiler say what to do with a schema that cannot describe itself. */
+  /** Not a field. If a schema cannot describe itself, the compiler shows this type, which contains the hint. */
   readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
 }
-/** A schema that a model can be shown: a self-describing Standard Schema, or a JSON Schema document. */
+/** A schema that can be shown to a model: a self-describing Standard Schema, or a JSON Schema document. */
 export type ToolSchema = DescribedSchema | JsonSchema;
 
 export type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
@@ -48,10 +51,13 @@ export type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unk
 
 export type Checked<T = unknown> =
   | { readonly ok: true; readonly value: T }
-  /** One line, with the paths of what is wrong, that a model or a person can act on. */
+  /** One line for a model or a person, with the paths of the wrong values. */
   | { readonly ok: false; readonly problem: string };
 
-/** Runs a synchronous schema. An asynchronous one throws: state and options must be known at once. */
+/**
+ * Runs a synchronous schema. Throws for an asynchronous schema, because the values of state and options must be
+ * available at once.
+ */
 export function check<Out>(schema: Schema<Any, Out>, value: unknown, of: string): Checked<Out> {
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {

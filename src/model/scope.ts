@@ -1,11 +1,9 @@
-/** A light AbortSignal. Most effects never look at theirs, so the real signal is made only when `signal` is read. */
+/** A cheap AbortSignal. Most effects never read their signal, so the real one is made when `signal` is first read. */
 export interface Scope {
-  /** Another run began this effect before, so it may already have happened. */
+  /** An earlier run began this effect, so it may already have taken place. */
   readonly isResumed?: boolean;
   readonly isAborted: boolean;
-  /**
-   * Set when the abort is not a stop of the turn: this process lets the turn go, and another worker goes on with it.
-   */
+  /** Set if the abort does not stop the turn: this process releases the turn, and another worker continues it. */
   readonly reason?: unknown;
   readonly signal: AbortSignal;
   /** Calls `run` once, at once if already aborted. Returns a function that stops listening. */
@@ -34,7 +32,7 @@ export class LazyScope implements Scope {
       run();
       return () => {};
     }
-    const listener = (): void => run(); // A new function each time: the same `run` may be registered twice.
+    const listener = (): void => run(); // A new function each time, because the same `run` can be registered twice.
     if (this.#listener === undefined) {
       this.#listener = listener;
       return () => {

@@ -1,4 +1,4 @@
-// What the runtime itself writes to a model: why a call has no result of its tool, and what its last round is for. The
+// The texts of the runtime for a model: why a call has no result of its tool, and the purpose of the last round. The
 // code beside a text (`tool.denied`) is for programs, and so are the messages of `errors.ts`.
 import { OUTPUT_TOOL } from "./tool.ts";
 
@@ -47,7 +47,7 @@ export const TEXTS = {
     `${name} was interrupted, and it is not known whether it took effect. Check before you call it again.`,
   cancelled: "The call was stopped together with its turn.",
   abandoned: "The call did not end in time after the turn was stopped. It is not known whether it took effect.",
-  /** For the caller that gives the result. */
+  /** For the caller that passes the result. */
   awaited: (name: string) => `The result of ${name} is given from elsewhere.`,
   noAnswer: "Nobody answered the question in time.",
   withdrawn: "The question was withdrawn.",
@@ -85,7 +85,7 @@ export const TEXTS = {
   monitorAbandoned: "The process that watched the command is gone, and the command was ended.",
   triggered: (text: string, label: string, what: string) => `${text}\n\n[Trigger] "${label}": ${what}`,
 
-  /** In a conversation that is written as text, for example to be summarised. */
+  /** For a conversation as text, for example for a summary. */
   charsLeftOut: (chars: number) => `[… ${chars} characters left out …]`,
 
   // ── The last round, and typed results ─────────────────────────────────────────────────────────────────────────────

@@ -1,29 +1,29 @@
-// How code calls tools: `files.read({ path })`. The only place with the rule: what a model reads, what the
-// compiler checks and what runs must agree.
+// How code calls tools: `files.read({ path })`. Only this file has the rule, because the text for the model, the
+// compiler's check and the run must agree.
 import { isToolName, type ToolManifest } from "./tool.ts";
 
 type Pathed = Pick<ToolManifest, "name" | "path">;
 
-/** Tools by the path by which code calls them: `module.operation`, or their name, which is a property of `tools`. */
+/** Tools by the paths in code: `module.operation`, or the tool's name as a property of `tools`. */
 export interface ToolPaths {
-  /** The tool that code means by a path. The tool's own name is always one, whatever other path it has. */
+  /** The tool that a path means. The tool's own name is always a path too. */
   nameOf(path: string): string | undefined;
   pathOf(name: string): string;
   /** The operations of each module. */
   readonly modules: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Names that code has for something else. It can neither declare them at its top level nor assign to them. */
+/** Reserved names. Code can neither declare them at its top level nor assign to them. */
 export const CODE_NAMES: ReadonlySet<string> = new Set(
   [
     "tools print console finish continueAs sleep setTimeout clearTimeout history seed",
     "globalThis undefined NaN Infinity",
-    // Another value under one of these names would be there in all later cells.
+    // A new value of one of these names would stay in all later cells.
     "Object Function Array String Number Boolean Symbol BigInt Math JSON Reflect Proxy Promise Error Map Set Date RegExp",
   ].flatMap((names) => names.split(" ")),
 );
 
-/** What the language has besides: a module by one of these names would take it away from code that mentions it. */
+/** Other built-in names of the language. A module with such a name would hide the built-in value from the code. */
 const BUILTINS: ReadonlySet<string> = new Set(
   [
     "parseInt parseFloat isNaN isFinite encodeURI encodeURIComponent decodeURI decodeURIComponent escape unescape",
@@ -34,7 +34,7 @@ const BUILTINS: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(" ")),
 );
 
-/** A module's name begins with a letter: code has names with `_` and `$` to itself. */
+/** A module's name begins with a letter, because names with `_` and `$` belong to the code. */
 const MODULE = /^[A-Za-z][A-Za-z0-9_]*$/;
 const OPERATION = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const RESERVED_WORDS: ReadonlySet<string> = new Set(
@@ -55,16 +55,20 @@ export function isToolPath(path: unknown): path is string {
   const [module, operation, more] = path.split(".");
   return more === undefined && isModule(module) && isOperation(operation);
 }
-/** `tools` is none: `tools.search` would mean two tools, that of a module and the one with the name `search`. */
+/**
+ * `tools` is not a module, because `tools.search` could then mean two tools: one of the module, and the one with the
+ * name `search`.
+ */
 const isModule = (name = ""): boolean =>
   MODULE.test(name) && !RESERVED_WORDS.has(name) && !CODE_NAMES.has(name) && !BUILTINS.has(name);
-/** After a dot any word is a name. These mean something else to the language. */
+/** After a dot any word is a name, except words with a meaning in the language. */
 const isOperation = (name = ""): boolean => OPERATION.test(name) && !OTHER_PROPERTIES.has(name);
 
 /**
- * A tool's own `path` counts, then `mcp__server__tool` as `server.tool`, then `module_operation` where at least two tools
- * share the module. Of two tools with one path the first in the list has it; a module whose name code has for something
- * else, as `print` or what is `taken` besides, is none. Other tools are called by name: `tools.name(…)`.
+ * The path of each tool. First, the tool's own `path` counts. Second, `mcp__server__tool` becomes `server.tool`. Third,
+ * `module_operation` becomes `module.operation` if at least two tools share the module. If two tools have the same
+ * path, the first in the list gets it. Reserved names such as `print`, and names in `taken`, cannot be modules. All
+ * other tools are called by name: `tools.name(…)`.
  */
 export function toolPaths(tools: readonly Pathed[], taken: ReadonlySet<string> = NONE): ToolPaths {
   const shared = new Map<string, number>();
@@ -113,7 +117,7 @@ function splitName({ name, path }: Pathed): Split | undefined {
   return at > 0 && isModule(module) && isOperation(operation) ? [module, operation] : undefined;
 }
 
-/** How a call of a tool is written: `files.read`, `tools.weather`, `tools["get-weather"]`. */
+/** The text of a tool call in code: `files.read`, `tools.weather`, `tools["get-weather"]`. */
 export function calleeOf(path: string): string {
   if (path.includes(".")) return path;
   return isOperation(path) ? `tools.${path}` : `tools[${JSON.stringify(path)}]`;

@@ -15,7 +15,7 @@ export interface ToolCall {
   readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
-  /** The text that the model wrote, when it was not JSON. */
+  /** The text of the model, if it was not valid JSON. */
   readonly malformed?: string;
 }
 
@@ -28,8 +28,8 @@ export interface MadeCall extends Pick<ToolCall, "id" | "parentId" | "name" | "i
 
 /**
  * The kind of a failure. `arguments`: the arguments are invalid. `unavailable`: the tool does not exist or is not
- * callable. `denied`: a plugin or a person denied the call. `timeout`: the time is over. `failed`: the tool threw.
- * `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
+ * callable. `denied`: a plugin or a person denied the call. `timeout`: the time limit has passed. `failed`: the tool
+ * threw. `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
  */
 export type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 
@@ -63,7 +63,9 @@ export type ToolOutput =
     }
   | { readonly kind: "failure"; readonly failure: ToolFailure; readonly control?: Control }
   | { readonly kind: "cancelled"; readonly reason: string }
-  /** The call may have taken effect or not: it was interrupted, or did not return within the grace after a cancel. */
+  /**
+   * The call may have taken effect or not: it was interrupted, or did not return in the grace period after a cancel.
+   */
   | { readonly kind: "unknown"; readonly reason: string };
 
 /** A tool's decision about the turn. If several calls of a round decide, the first in call order counts. */
@@ -79,8 +81,8 @@ export const OUTPUT_TOOL = "submit_output";
 export const BATCH_TOOL = "batch";
 
 /**
- * The key under which the session's choice of tools is stored, like a plugin's state. A change to it makes the next
- * round prepare anew.
+ * The key under which the session's choice of tools is stored, like a plugin's state. After a change the
+ * next round prepares again.
  */
 export const TOOLS_STATE = "bowline/tools";
 
@@ -130,8 +132,8 @@ export function projectOutput(output: ToolOutput): readonly ResultPart[] {
 export type RetryPolicy = "never" | "safe" | "idempotent";
 
 /**
- * The fields of a tool by which the turn machine schedules its calls. A field is journaled only if it differs from the
- * default.
+ * The fields of a tool that the turn machine uses to schedule its calls. A field is journaled only if it differs from
+ * the default.
  */
 export interface CallPolicy {
   readonly isSerial?: true;
@@ -212,15 +214,15 @@ export const switchFrame = (task: string, seed?: Json): ControlResult =>
 /** Turns of other sessions, or jobs, that a call waits for. */
 export interface DeferTurns {
   readonly turns?: readonly { readonly session: string; readonly turn: string }[] | undefined;
-  /** The ids of jobs. One that is idle counts as ended. */
+  /** The ids of jobs. An idle job counts as ended. */
   readonly jobs?: readonly string[] | undefined;
   /** Wait until all of them have ended, or any. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
   /** Cancels them if this turn is stopped while it waits. Default: false. */
   readonly cancels?: boolean | undefined;
-  /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
+  /** The error of the call if this turn is stopped during the wait. Default: the result is unknown. */
   readonly ifStopped?: ToolError | undefined;
-  /** When the wait ends at the latest. Default: in seven days. */
+  /** The latest end of the wait. Default: in seven days. */
   readonly until?: Date | number | undefined;
   /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;
@@ -324,7 +326,7 @@ export class ToolError extends Error {
     message: string,
     options: { readonly class?: FailureClass | undefined; readonly cause?: unknown } = {},
   ) {
-    // Callers may pass anything, and this is journaled: make it match its types.
+    // Converted, because untyped callers can pass any value, and the journal stores it.
     super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
     requireKnown("ToolError", options, { class: true, cause: true });
     this.name = "ToolError";
@@ -373,7 +375,10 @@ const ABOUT: Known<About> = { mediaType: true, name: true };
 const MEDIA_TYPE_MAX = 255;
 const NAME_MAX = 1_024;
 
-/** What is wrong with the description of an attachment. Providers read it, and it does not count against limits of bytes. */
+/**
+ * The problem of an attachment's description, if any. The description is limited, because providers read it and limits
+ * of bytes do not count it.
+ */
 export function aboutProblem({ mediaType, name }: { readonly mediaType?: unknown; readonly name?: unknown }) {
   const isText = (words: unknown, max: number): boolean =>
     typeof words === "string" && words !== "" && words.length <= max;
@@ -395,7 +400,7 @@ export class Attachable {
     const { mediaType, name } = about;
     const problem = aboutProblem({ mediaType, name });
     if (problem !== undefined) throw new RuntimeError("options.invalid", problem);
-    this.data = new Uint8Array(data); // A copy: the caller may reuse its buffer.
+    this.data = new Uint8Array(data); // A copy, because the caller can reuse its buffer.
     this.mediaType = mediaType;
     if (name !== undefined) this.name = name;
   }

@@ -4,13 +4,13 @@ import type { Attachment, Draft, Part, TextPart } from "./message.ts";
 import { TEXTS } from "./texts.ts";
 
 export interface TranscriptOptions {
-  /** Characters that are shown of a call's arguments: their beginning and end. Default 2,000. */
+  /** How many characters of a call's arguments are shown: their beginning and end. Default 2,000. */
   readonly inputCharsMax?: number | undefined;
-  /** Characters that are shown of a result. Default 6,000. */
+  /** How many characters of a result are shown. Default 6,000. */
   readonly resultCharsMax?: number | undefined;
-  /** Characters in all; what is left out are the oldest messages, and a note says so. Default: no bound. */
+  /** The maximum length in characters. A note replaces the oldest messages if they do not fit. Default: no limit. */
   readonly charsMax?: number | undefined;
-  /** Shows reasoning, too. Default: false. */
+  /** Shows reasoning too. Default: false. */
   readonly reasoning?: boolean | undefined;
 }
 const OPTIONS: Known<TranscriptOptions> = {
@@ -21,9 +21,9 @@ const OPTIONS: Known<TranscriptOptions> = {
 };
 
 /**
- * A conversation as plain text, for a model that summarises or judges it. Lines begin with who speaks; later lines of
- * the same message are indented, so that nothing in a message or a file can pass for somebody else's words. A call and
- * its result have the same number. Attachments are named, not shown.
+ * A conversation as plain text, for a model that summarises or judges it. A message begins with its speaker, and its
+ * later lines are indented. So no text in a message or a file looks like another speaker's message. A call and its
+ * result have the same number. Attachments are named, not shown.
  */
 export function transcriptText(messages: readonly Draft[], options: TranscriptOptions = {}): string {
   const { charsMax = Number.POSITIVE_INFINITY } = options;
@@ -37,11 +37,11 @@ export function transcriptText(messages: readonly Draft[], options: TranscriptOp
   return `[… ${first} earlier messages left out …]\n${texts.slice(first).join("")}`;
 }
 
-/** The same as a list, one text per message; one that says nothing is left out. */
+/** The same as a list, one text per message, without empty ones. */
 export function transcriptTexts(messages: readonly Draft[], options: TranscriptOptions = {}): readonly string[] {
   requireKnown("transcriptText", options, OPTIONS);
   const { inputCharsMax = 2_000, resultCharsMax = 6_000, reasoning = false } = options;
-  const numbers = new Map<CallId, number>(); // A later call may have the id of an earlier one: its result follows it.
+  const numbers = new Map<CallId, number>(); // A later call can have the id of an earlier one. Its result follows it.
   let calls = 0;
   const lineOf = (role: string, part: Part): string => {
     switch (part.kind) {
@@ -71,7 +71,7 @@ export function transcriptTexts(messages: readonly Draft[], options: TranscriptO
     .filter((words) => words !== "");
 }
 
-/** The beginning and the end of a text that is longer than this many characters; `gap` says what is between them. */
+/** The beginning and the end of a text that is longer than this many characters; `gap` makes the text between them. */
 export function shortened(
   text: string,
   charsMax: number,
@@ -83,7 +83,7 @@ export function shortened(
   return `${text.slice(0, head)}${gap(tail - head)}${text.slice(tail)}`;
 }
 
-/** The same place, or one before where it would part the two halves of a surrogate pair. */
+/** The same position, or one less if it would split a surrogate pair. */
 const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);
 
 const textIn = (parts: readonly (TextPart | Attachment)[]): string =>

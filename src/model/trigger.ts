@@ -1,4 +1,4 @@
-// Job: the shared types of triggers: subscriptions, what they wait for and start, and occurrences.
+// Job: the shared types of triggers: subscriptions, their sources and targets, and occurrences.
 // Not its job: storing subscriptions (`stores/`), computing times and serving due subscriptions (`runtime/triggers/`).
 // An occurrence is one event, and it is recorded once. The same write starts one job for each matching subscription. So
 // a crash leaves both or neither, and the job is resumed like every job.
@@ -49,7 +49,7 @@ export interface Subscription {
   readonly changedAt: number;
   /** For a schedule: the next time; left out if there is none. */
   readonly next?: number;
-  /** For commits: the last fact that was served. */
+  /** For commits: the last fact that was handled. */
   readonly after?: Cursor;
 }
 
@@ -65,7 +65,7 @@ export interface NewOccurrence {
   readonly at: number;
 }
 
-/** What an occurrence started for one subscription. */
+/** The work that an occurrence started for one subscription. */
 export interface Delivery {
   readonly sessionId: SessionId;
   readonly subscription: string;

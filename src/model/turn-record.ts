@@ -40,7 +40,7 @@ export interface TurnRecord {
   readonly cursor: string;
 }
 
-/** One turn with what it was asked and how it ended. */
+/** One turn with its input and its outcome. */
 export interface TurnDetails extends Omit<TurnRecord, "outcome" | "code"> {
   /** What the user said; omitted if it is no longer known. */
   readonly input?: readonly Part[];
@@ -80,8 +80,8 @@ export interface TurnTimeline {
   /** When it ended; for an open turn the time of its latest event. */
   readonly endedAt: number;
   /**
-   * False if the present build, protocol or plugins cannot follow the journal. Then an item has the time of the event
-   * before it as its start.
+   * False if the present build, protocol or plugins cannot follow the journal. Then an item starts at the time of the
+   * previous event.
    */
   readonly isExact: boolean;
   readonly rounds: readonly RecordedRound[];
@@ -89,13 +89,13 @@ export interface TurnTimeline {
   readonly items: readonly TimelineItem[];
 }
 
-/** What the model was shown in a round. */
+/** What the model got in a round. */
 export interface RecordedRound {
   readonly round: number;
   readonly startedAt: number;
   /** The system prompt. */
   readonly prompt?: string;
-  /** The parts it was made of; omitted if no plugin added one. */
+  /** The parts of the prompt; omitted if no plugin added one. */
   readonly parts?: readonly PromptPart[];
   readonly tools?: readonly ToolDeclaration[];
   /** Text after the conversation that is not stored in history. */
@@ -107,7 +107,7 @@ export type TimelineItem = {
   readonly effect: EffectName;
   readonly round: number;
   readonly startedAt: number;
-  /** Omitted for what an open turn has not finished. */
+  /** Omitted if an open turn has not finished the effect. */
   readonly endedAt?: number;
   /** The new states of the plugins that changed theirs. */
   readonly changes?: { readonly [plugin: string]: Json };

@@ -9,7 +9,7 @@ export interface Usage {
   readonly reasoning: number;
   /** Calls that can have been billed without a report of their usage: cut off, killed, retried, or not reported. */
   readonly unknownCalls: number;
-  /** The estimated usage of those calls, from the bytes sent and received. Left out when it is zero. */
+  /** The estimated usage of those calls, from the bytes sent and received. Omitted if it is zero. */
   readonly estimatedInput?: number;
   readonly estimatedOutput?: number;
 }
@@ -31,7 +31,10 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return input + output === 0 ? sum : withEstimate(sum, input, output);
 }
 
-/** Adds an estimate to usage that has none. Zero is left out, so that most usage looks as it did before estimates. */
+/**
+ * Adds an estimate to usage without one. Omits zeros, so that most records stay the same as in versions without
+ * estimates.
+ */
 export const withEstimate = (usage: Usage, input: number, output: number): Usage => ({
   ...usage,
   ...(input === 0 ? {} : { estimatedInput: input }),

@@ -27,7 +27,7 @@ export interface OpenWait {
   /** The call that runs after an approval. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** When it can no longer be answered: milliseconds since 1970. */
+  /** The last time at which it can be answered, in milliseconds since 1970. */
   readonly until: number;
 }
 
@@ -65,7 +65,7 @@ export interface ModelMismatch {
 export interface SessionView {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
+  /** The session from which this one was forked, and the node of the fork. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   /** The user or tenant that the session belongs to. */
   readonly owner?: string;
@@ -91,6 +91,6 @@ export interface SessionView {
   /** The cost of all usage; left out when the price of a model in the ledger is missing. */
   readonly cost?: number;
   readonly modelMismatch?: ModelMismatch;
-  /** The last fact in this view. Observe after it. Left out while there are no facts. */
+  /** The last fact in this view. Observe the session after this cursor. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }

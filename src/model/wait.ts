@@ -50,7 +50,10 @@ export type WaitAnswer =
 export const waitIdOf = (key: WaitKey): WaitId =>
   asWaitId(`wai_${hashOf(key.isWellFormed() ? key : unitsOf(key)).slice(0, 26)}`);
 
-/** The units of a text that has no UTF-8: all of its lone surrogates would be one character there. No UTF-8 has a byte 255. */
+/**
+ * The UTF-16 units of a text with lone surrogates, because UTF-8 would replace all of them by one character. The byte
+ * 255, which UTF-8 never has, marks such a text.
+ */
 const unitsOf = (text: string): Uint8Array => Buffer.concat([Buffer.of(255), Buffer.from(text, "utf16le")]);
 
 /** A hash of the arguments of a call. */

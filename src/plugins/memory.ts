@@ -1,8 +1,9 @@
-// Notes of one session: keeping, showing and recalling them. Sharing notes between sessions is not its job.
+// Notes of one session: stores, shows and recalls them.
+// Not its job: notes that sessions share.
 //
-// notes-1: An id is never used twice, so that a model cannot forget another note than it means.
-// notes-2: A note that is kept already is not kept twice: a rerun, or a model that repeats itself, adds nothing.
-// notes-3: What is shown and recalled is bounded in bytes, whatever is kept.
+// notes-1: An id is never used twice, so that a model cannot delete a wrong note.
+// notes-2: The same note is stored only once, because a call can run again and a model can repeat itself.
+// notes-3: The shown and recalled text is limited in bytes, however many notes there are.
 import {
   definePlugin,
   described,
@@ -16,22 +17,25 @@ import {
 import { RECALLED_MAX, TEXTS, TOPIC_CHARS_MAX } from "./memory/texts.ts";
 
 export interface MemoryOptions {
-  /** The most notes that a session keeps. Default 200. */
+  /** How many notes a session can have. Default 200. */
   readonly notesMax?: number | undefined;
-  /** The longest that one note may be, in bytes. Default 2000. */
+  /** The maximum length of a note, in bytes. Default 2000. */
   readonly noteBytesMax?: number | undefined;
-  /** Room for notes in the prompt, in bytes. Default 4000. With 0 none is shown, and the model must `recall` them. */
+  /**
+   * The maximum length of all notes in the prompt, in bytes. Default 4000. With 0 the prompt has no notes, and the
+   * model must call `recall`.
+   */
   readonly promptBytesMax?: number | undefined;
 }
 
 export interface MemoryNote {
-  /** `m1`, `m2`, …: never used again in this session, also after the note is forgotten. */
+  /** `m1`, `m2`, …: never used again in this session, even after the note is deleted. */
   readonly id: string;
   readonly note: string;
   readonly topic?: string;
   /** When the note was made, in milliseconds since 1970. */
   readonly at: number;
-  /** Pinned notes take the room in the prompt first. */
+  /** Pinned notes get their place in the prompt first. */
   readonly isPinned?: true;
 }
 export interface MemoryInput {
@@ -54,8 +58,8 @@ export interface MemoryRecalled {
 const RECALLED_BYTES_MAX = 16_384;
 
 /**
- * Lets the model keep notes that outlive frames and compaction. The newest are shown in the prompt, within a budget;
- * all of them can be found by their words.
+ * Lets the model store notes that stay after a compaction. The prompt shows the newest, within a limit. `recall` finds
+ * all of them by their words.
  */
 export const memory = definePlugin({
   id: "bowline/memory",
@@ -64,8 +68,8 @@ export const memory = definePlugin({
   setup: ({ options, tool, query, command }) => ({
     prompt: ({ state }) => [
       { slot: "guidance", text: TEXTS.guidance, tools: ["remember"] },
-      // Volatile, though notes rarely change: in the system prompt, a new one would cost the provider's cache of the
-      // whole conversation.
+      // Volatile, although notes rarely change, because a change of the system prompt would void the provider's cache
+      // of the whole conversation.
       { slot: "context", title: "Memory", text: shown(state.get().notes, options.promptBytesMax), isVolatile: true },
     ],
     tools: [
@@ -77,7 +81,7 @@ export const memory = definePlugin({
         writes: true,
         execute: async (given, { state, once }) => {
           const note = worded(given, options);
-          // `once` keeps the time over a crash: a rerun must not change the date of the note.
+          // `once` keeps the time after a crash, so that a second run does not change the date of the note.
           const at = await once("at", () => Date.now());
           const { id, isNew } = keep(state, note, at, options);
           return isNew ? TEXTS.saved(id) : TEXTS.savedBefore(id);
@@ -129,7 +133,7 @@ export const memory = definePlugin({
 interface MemoryState {
   /** Oldest first. */
   readonly notes: readonly MemoryNote[];
-  /** Notes ever made, forgotten ones included, so that no id is used twice. */
+  /** How many notes were ever made, deleted ones included, so that no id is used twice. */
   readonly made: number;
 }
 type Worded = Omit<MemoryNote, "id" | "at">;
@@ -163,7 +167,7 @@ function keep(
   return { id, isNew: true };
 }
 
-/** The runtime bounds states by `limits.stateBytesMax`; for the model that is the same as too many notes. */
+/** The runtime limits states by `limits.stateBytesMax`. The model reads that there are too many notes. */
 function update(state: StateCell<MemoryState>, next: MemoryState): void {
   try {
     state.update(() => next);
@@ -192,7 +196,7 @@ function idsOf(notes: readonly MemoryNote[]): string {
 
 const REST_BYTES = 64;
 
-/** Room is given to pinned notes, then to the newest. What got room is shown oldest first. */
+/** Pinned notes get room first, then the newest. The selected notes are shown oldest first. */
 function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   const lines = new Map<MemoryNote, string>();
   let room = bytesMax - REST_BYTES;
@@ -210,7 +214,7 @@ function shown(notes: readonly MemoryNote[], bytesMax: number): string {
   ].join("\n");
 }
 
-/** The later lines of a note are indented, so that none of them can pass for another note. */
+/** The later lines of a note are indented, so that no line looks like another note. */
 const lineOf = ({ id, topic, note }: MemoryNote): string =>
   `- ${id}${topic === undefined ? "" : ` (${topic})`}: ${note.replace(/\r\n|[\n\r\u2028\u2029]/gu, "\n  ")}`;
 
@@ -266,7 +270,7 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 let segmenter: Intl.Segmenter | undefined;
-/** A segmenter, and no split at spaces: Chinese, Japanese and Thai have none between words. */
+/** A segmenter, because Chinese, Japanese and Thai have no spaces between words. */
 function wordsOf(text: string): ReadonlySet<string> {
   segmenter ??= new Intl.Segmenter("en", { granularity: "word" });
   const words = new Set<string>();
@@ -307,7 +311,7 @@ const RECALL = jsonSchema<RecallInput>({
   additionalProperties: false,
 });
 
-// `optionsSchema`, and not `jsonSchema`: operations need a schema that answers at once.
+// `optionsSchema` and not `jsonSchema`, because operations need a synchronous schema.
 const ADD = described(optionsSchema<MemoryInput>(addedOf), {
   type: "object",
   properties: { note: { type: "string", minLength: 1 }, topic: TOPIC, isPinned: { type: "boolean" } },

@@ -2,9 +2,9 @@ import { definePlugin, emitEvent, type Fields, hasCode, jsonSchema, optionsSchem
 import { EXPLANATION_CHARS_MAX, NAME, STEP_CHARS_MAX, TEXTS } from "./plan/texts.ts";
 
 export interface PlanOptions {
-  /** The most steps that a plan may have. Default 100. */
+  /** How many steps a plan can have. Default 100. */
   readonly stepsMax?: number | undefined;
-  /** Whether sessions with a parent keep plans too. Default false: only root sessions do. */
+  /** Whether child sessions have plans too. Default false: only root sessions do. */
   readonly inChildren?: boolean | undefined;
 }
 
@@ -19,18 +19,18 @@ export interface Plan {
   readonly generation: number;
 }
 
-/** The plan is sent in every round, outside of what a provider caches, so its size is paid for again each time. */
+/** Bounded because the plan is sent in every round and no provider caches it. */
 const BYTES_MAX = 16_384;
 
-/** Lets the model keep a list of steps, which it is shown in every round. */
+/** Lets the model keep a list of steps. The prompt of every round shows it. */
 export const plan = definePlugin({
   id: "bowline/plan",
   options: optionsSchema<PlanOptions, Settings>(settingsOf),
   state: optionsSchema<unknown, Plan>(planOf),
   setup: ({ options: { stepsMax, inChildren }, session, tool, query, command }) => {
     const isHere = session.isRoot || inChildren;
-    // An update of the plan without an event so far. Not state: events of a turn are previews, and an observer that
-    // missed one asks for `current`.
+    // An update of the plan that has no event yet. This is not in the state, because events of a turn are previews: an
+    // observer that missed one can query `current`.
     let pending: { readonly explanation?: string } | undefined;
     const emitPlan = (now: Plan) => {
       if (pending === undefined) return;
@@ -66,13 +66,14 @@ export const plan = definePlugin({
       prompt: isHere
         ? ({ state }) => [
             { slot: "guidance", text: TEXTS.guidance, tools: [NAME] },
-            // An empty plan is said too: only a turn that begins with a volatile part asks for it again in each round.
+            // An empty plan has a part too, because the runtime renews a volatile part in each round only if the turn
+            // began with it.
             { slot: "environment", title: "Plan", text: shown(state.get().steps), isVolatile: true },
           ]
         : [],
-      // Emitted here and not in `afterToolCall`: a hook there would cost every call of every tool a record in the journal.
+      // Emitted here and not in `afterToolCall`, because a hook there would add a journal record to every tool call.
       checkpoint: isHere ? ({ state }) => emitPlan(state.get()) : [],
-      // A turn that is stopped, or finished by a tool, passes no checkpoint after its last round.
+      // There is no checkpoint after the last round if the turn is stopped or a tool finishes it.
       afterTurn: isHere ? ({ state }) => emitPlan(state.get()) : [],
       operations: {
         current: query({ description: "The plan as it is.", run: ({ state }): Plan => state.get() }),
@@ -96,7 +97,7 @@ const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" };
 const shown = (steps: readonly PlanStep[]): string =>
   steps.map(({ step, status }, index) => `${index + 1}. ${MARKS[status]} ${step}`).join("\n");
 
-/** Line breaks would let one step pass for several in the prompt. */
+/** Without this, a step with line breaks could look like several steps. */
 const onOneLine = (text: string): string => text.replace(/\s+/gu, " ").trim();
 
 function requireRight(steps: readonly PlanStep[]): void {

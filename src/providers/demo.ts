@@ -11,10 +11,10 @@ import { calleesIn, cellEndIn, cellOf, isInCode, type Outcome } from "./demo/cel
 import type { Provider } from "./provider.ts";
 
 /**
- * A small rule-based program in place of a language model, so that a first run needs no key and no network. It knows a
- * few phrasings, and these tools if they are offered: calculator { expression }, clock { timeZone? }, wait { seconds },
- * notes_add { text }, notes_list {}, notes_remove { number }. In code mode it writes a cell that calls them. Equal requests
- * get equal replies. `delayMs` is the pause before each part.
+ * A small rule-based program instead of a language model, so that a first run needs no key and no network. It
+ * understands a few phrases, and uses these tools if they are offered: calculator { expression }, clock { timeZone? },
+ * wait { seconds }, notes_add { text }, notes_list {}, notes_remove { number }. In code mode it writes a cell that
+ * calls them. Equal requests get equal replies. `delayMs` is the pause before each part.
  */
 export function demo(options: { readonly delayMs?: number | undefined } = {}): Provider {
   requireKnown("demo", options, { delayMs: true });
@@ -38,7 +38,7 @@ interface Call {
   readonly tool: string;
   readonly input: JsonObject;
 }
-/** What one clause of the user's message asks for. */
+/** The request of one clause of the user's message. */
 type Wish =
   | Call
   | { readonly kind: "say"; readonly text: string }
@@ -69,7 +69,7 @@ function replyTo(request: ModelRequest): Reply {
   return { text: [...new Set([...said, ...leftOut.map(beyond)])].join(" ") };
 }
 
-/** How far the calls of a message are: what is called next, or what came of all. */
+/** The progress of a message's calls: the next calls, or the results of all. */
 interface Acted {
   readonly next?: Reply | undefined;
   readonly sentences: readonly string[];
@@ -84,7 +84,9 @@ function byCalls({ tools, toolChoice }: ModelRequest, calls: readonly Call[], si
   return { next: next.length === 0 ? undefined : { calls: next }, sentences: results.map(tell), isOffered };
 }
 
-/** One cell makes all calls. Whatever came of it, there is no second one: the same code would come to the same. */
+/**
+ * One cell makes all calls. After any result there is no second cell, because the same code would give the same result.
+ */
 function byCode({ system, toolChoice }: ModelRequest, calls: readonly Call[], since: readonly Message[]): Acted {
   const callees = calleesIn(toolChoice === "none" ? "" : system);
   const isOffered = (tool: string): boolean => callees.has(tool);
@@ -104,7 +106,7 @@ function byCode({ system, toolChoice }: ModelRequest, calls: readonly Call[], si
   return { sentences: sentences, isOffered };
 }
 
-/** The calls that can be made at once: a wait is made alone, and what comes after it waits for it. */
+/** The calls that can be made at once. A wait is made alone, and later calls come after it. */
 function together(calls: readonly Call[]): readonly Call[] {
   const wait = calls.findIndex(({ tool }) => tool === "wait");
   return wait < 0 ? calls : calls.slice(0, Math.max(wait, 1));
@@ -116,7 +118,7 @@ function inOrder(calls: readonly Call[]): readonly (readonly Call[])[] {
   return first.length === 0 ? [] : [first, ...inOrder(calls.slice(first.length))];
 }
 
-/** Characters. Longer texts are refused, because the patterns below may scan a text many times. */
+/** In characters. Longer texts are refused, because the patterns below may scan a text many times. */
 const WORDS_MAX = 2_000;
 
 const isSaidByUser = ({ role, origin }: Message): boolean =>
@@ -166,7 +168,7 @@ function tell({ tool, status, words, input }: CallResult): string {
 }
 const didNotWork = (words: string): string => `That did not work: ${reasonIn(words)}`;
 
-/** The reason alone, without the code, the tool's name and the advice that the runtime puts around it. */
+/** Only the reason, without the code, the tool's name and the advice that the runtime adds. */
 const reasonIn = (words: string): string =>
   words
     .replace(/^Error \([^)]*\): /, "")
@@ -267,7 +269,7 @@ function skillFor(clause: string, name: string | undefined): readonly Wish[] | u
   return talk === undefined ? undefined : say(talk[1]);
 }
 
-/** A clause that only continues the call before: “… in Tokyo and London”, “forget notes 1 and 2”. */
+/** A clause that only continues the previous call: “… in Tokyo and London”, “forget notes 1 and 2”. */
 function goesOn({ tool }: Call, clause: string): readonly Wish[] | undefined {
   const number = /^(?:note )?#?(\d+)$/i.exec(clause)?.[1];
   if (tool === "notes_remove" && number !== undefined) return [call(tool, { number: Number(number) })];
@@ -294,7 +296,7 @@ function nameOf(messages: readonly Message[]): string | undefined {
 
 // ── Time zones ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An unknown place is passed on unchanged: the clock then returns what is wrong with it. */
+/** An unknown place is passed on unchanged. The clock then returns an error for it. */
 function zoneIn(clause: string): JsonObject {
   const place = /\bin (?:the )?(.+?)(?: (?:right )?now| today| time(?: ?zone)?| please)*$/i.exec(clause)?.[1];
   if (place !== undefined) return { timeZone: zoneOf(place) ?? place };
@@ -418,7 +420,7 @@ function* partsOf(reply: Reply, request: ModelRequest): Generator<ModelPart> {
   }
 }
 
-/** Counts words as tokens: rough, but of what was really sent. */
+/** Counts words as tokens. This is only a rough number, but of the real request. */
 function usageOf({ system, messages, tools }: ModelRequest, output: string): Usage {
   const sent = [system, JSON.stringify(messages.map(({ parts }) => parts)), JSON.stringify(tools)];
   return { ...NO_USAGE, input: sent.reduce((sum, words) => sum + countWords(words), 0), output: countWords(output) };

@@ -36,7 +36,7 @@ export const calls = (name: string, input: Json = {}, id?: string): readonly Mod
   finish("calls"),
 ];
 
-/** Joins replies into one: everything they say and call, then one `finish`. */
+/** Joins replies into one: all texts and calls, then one `finish`. */
 export function both(...replies: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   const parts = replies.flat().filter((part) => part.kind !== "finish");
   const isCalling = parts.some((part) => part.kind === "call");
@@ -54,11 +54,11 @@ export const ends = (reason: FinishReason, ...deltas: readonly string[]): readon
   finish(reason),
 ];
 
-/** A reply that breaks off after these deltas, without a `finish`. */
+/** A reply that ends after these deltas without a `finish`, like a cut stream. */
 export const cut = (...deltas: readonly string[]): readonly ModelPart[] =>
   deltas.map((delta) => ({ kind: "text", delta }));
 
-/** A model for tests that gives these replies in order. A request beyond the last one fails, and says so. */
+/** A model for tests that gives these replies in order. A further request fails with an error. */
 export function scripted(...replies: Reply[]): Scripted {
   const requests: ModelRequest[] = [];
   return {

@@ -1,5 +1,5 @@
-// Checks for callers whose arguments are not what the types say. Each throws a typed error that names the option,
-// before anything is stored: a wrong config would be read by every later turn of its session.
+// Checks arguments of untyped callers. Each check throws a typed error with the name of the option before anything is
+// stored, because every later turn of the session would read a wrong config.
 import { isPromptPart, PROMPT_PART } from "../kernel/answers.ts";
 import type { Owned } from "../kernel/hooks.ts";
 import type { Section } from "../kernel/prompt.ts";
@@ -203,7 +203,8 @@ export function requireConfig(config: unknown, option = "config"): void {
   requireKnown(option, config, CONFIG);
   requireKnownWithin(config, option);
   for (const [field, value] of Object.entries(config)) {
-    if (!Object.hasOwn(FIELDS, field)) wrong(field, "this field does not exist"); // Of a class; a config is stored whole.
+    // Own fields only, because a config is stored without its class.
+    if (!Object.hasOwn(FIELDS, field)) wrong(field, "this field does not exist");
     if (!FIELDS[field as keyof SessionConfig](value))
       wrong(field, WORDS[field] ?? "it does not fit the type SessionConfig");
     if (value !== undefined && "problem" in toJson(value)) wrong(field, "it is not JSON");
@@ -227,7 +228,7 @@ export function requireTemplate(template: readonly Section[] | undefined): void 
 
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The options of a call, which `where` names: an object, with no other fields than these. */
+/** Requires that the options of a call are an object without unknown fields. `where` names the call. */
 export function requireOptions(where: string, options: unknown, names: { readonly [name: string]: true }): void {
   if (!isObject(options)) return invalid("options", "it must be an object");
   requireKnown(where, options, names);
@@ -240,13 +241,13 @@ export function requireSignal(signal: AbortSignal | undefined): void {
 
 export const REASON_MAX = 4_096;
 
-/** A reason is stored with its turn and shown to all who read it, so its length is bounded. */
+/** Limits the length of a reason, because it is stored with its turn and shown to all readers. */
 export function requireWords(option: string, words: unknown, max = REASON_MAX): void {
   if (typeof words !== "string" || words === "" || words.length > max)
     invalid(option, `it must be text of 1 to ${max} characters`);
 }
 
-/** The most characters of the key of an input. */
+/** The maximum length of an input's key. */
 export const KEY_MAX = 256;
 
 export function requireKey(name: "key" | "id", key: unknown): void {

@@ -44,7 +44,10 @@ export interface Core {
   readonly config: SessionConfig;
   /** Whether this process resumes orphaned turns without a call. */
   readonly recovers: boolean;
-  /** False with `recover: "never"`: no turn, job or schedule runs here. Accepted inputs wait for other processes. */
+  /**
+   * False with `recover: "never"`: this process runs no turn, job or schedule. Accepted inputs wait for other
+   * processes.
+   */
   readonly runs: boolean;
 
   readonly sessions: OpenSessions;
@@ -67,7 +70,7 @@ export interface Core {
   readonly bare: Composition | undefined;
   /** The memo that all plain sessions share (`LiveSession.isPlain`). */
   readonly plain: Memo;
-  /** Undefined if nobody listens: then telemetry costs a comparison. */
+  /** Undefined without a listener: then telemetry costs only a comparison. */
   readonly telemetry: Telemetry | undefined;
 
   readonly tools: readonly Owned<Tool>[];

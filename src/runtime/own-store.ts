@@ -12,14 +12,14 @@ type Methods = { [name: string]: (...given: readonly unknown[]) => unknown };
 export const ownStore = (store: Store, telemetry?: Telemetry): Store =>
   owned(store, undefined, telemetry) as unknown as Store;
 
-/** The members of a store that hold methods: neither methods nor plain values themselves. */
+/** The members of a store that are groups of methods. */
 type GroupName = {
   [K in keyof Store]-?: NonNullable<Store[K]> extends string | boolean | ((...given: never) => unknown) ? never : K;
 }[keyof Store];
 
 /**
- * The type demands every group: the faults of a missing one would be recorded as failures of the tool or hook that met
- * them. Members that are not part of `Store` stay as they are, because they may refer to each other in circles.
+ * The type requires every group, because errors of a missing group would be recorded as failures of a tool or hook.
+ * Members that are not part of `Store` stay unchanged, because they can refer to each other in circles.
  */
 const GROUPS: { readonly [K in GroupName]: true } = {
   turns: true,
@@ -32,7 +32,7 @@ const GROUPS: { readonly [K in GroupName]: true } = {
   live: true,
 };
 
-/** Methods that wait for something else than the store. */
+/** Methods that wait for something other than the store. */
 const UNOBSERVED: ReadonlySet<string> = new Set(["hints", "ready", "close"]);
 
 function owned(part: object, whole: object | undefined, telemetry: Telemetry | undefined, group = ""): object {
@@ -70,7 +70,7 @@ function owned(part: object, whole: object | undefined, telemetry: Telemetry | u
   return own;
 }
 
-/** The names of an object and of its class. */
+/** The property names of an object and of its class. */
 function namesOf(part: object): ReadonlySet<string> {
   const names = new Set<string>();
   for (let of: object | null = part; of !== null && of !== Object.prototype; of = Object.getPrototypeOf(of))

@@ -1,5 +1,5 @@
-// When this process polls the store for what other processes did. With a store that sends hints most polls are unnecessary.
-// They stay, because a hint can be lost.
+// When this process polls the store for changes of other processes. With a store that sends hints most polls are
+// unnecessary. They stay, because a hint can be lost.
 import type { Clock } from "./world.ts";
 
 /** All polling intervals, in milliseconds. A shorter interval finds changes sooner and costs more queries. */

@@ -1,7 +1,7 @@
-// Lists, finds and answers waits, from any process, which need not have the tool.
-// Not its job: rows of waits (`stores/`), what follows from an answer (`turn/work.ts`).
-// An answer is checked here against the kind and the schema of its row. The first answer is final, so a wrong one must not
-// be stored.
+// Lists, finds and answers waits, from any process, also without the tool.
+// Not its job: rows of waits (`stores/`), the effect of an answer on its turn (`turn/work.ts`).
+// Answers are checked here against the kind and the schema of the wait. The first answer is final, so a wrong answer
+// must not be stored.
 import { RuntimeError } from "../model/errors.ts";
 import {
   asSessionId,
@@ -22,17 +22,17 @@ import { validatorOf } from "../tools/validator.ts";
 import { requireOptions, requireWords } from "./checks.ts";
 import type { Core } from "./core.ts";
 
-/** The answer to `approval`, and with `approved` and `reason` alone to `interrupted`. */
+/** The answer to `approval`. Also the answer to `interrupted`, with only `approved` and `reason`. */
 export interface Approval {
   readonly approved: boolean;
-  /** Told to the model when the call is not approved, and kept in history. */
+  /** The model reads it if the call is not approved. The history keeps it. */
   readonly reason?: string | undefined;
-  /** Arguments to run the call with instead. They must fit the tool's schema, and pass the gates again. */
+  /** Other arguments for the call. They must fit the tool's schema and pass the gates again. */
   readonly args?: Json | undefined;
-  /** For plugins that remember answers: for how many milliseconds, or with `true` as long as the session lives. */
+  /** For plugins that remember answers: the number of milliseconds, or `true` for ever. */
   readonly remember?: number | true | undefined;
 }
-/** The answer to `result` and `question`: a value that fits the schema of the wait, or why there is none. */
+/** The answer to `result` and `question`: a value that fits the schema of the wait, or the reason why there is none. */
 export type Delivery = { readonly value: Json } | { readonly error: string; readonly code?: string | undefined };
 export type AnswerTo<K extends WaitKind> = K extends "approval"
   ? Approval
@@ -40,11 +40,11 @@ export type AnswerTo<K extends WaitKind> = K extends "approval"
     ? Omit<Approval, "args" | "remember">
     : Delivery;
 
-/** Something that a turn waits for, with all that a person needs to answer it. */
+/** A wait of a turn or a job, with all data that a person needs for an answer. */
 export interface PendingWait<K extends WaitKind = WaitKind> {
-  /** Its public name, in events and facts. */
+  /** Its public id, which events and facts contain. */
   readonly id: WaitId;
-  /** A secret for a link that is handed to an outsider. JSON.stringify leaves it out. */
+  /** A secret for a link that you send to an outsider. JSON.stringify omits it. */
   readonly key: string;
   readonly kind: K;
   readonly sessionId: SessionId;
@@ -55,61 +55,61 @@ export interface PendingWait<K extends WaitKind = WaitKind> {
   readonly jobId?: JobId;
   readonly callId: CallId;
   readonly tool: string;
-  /** As the call would be made: they fit the tool's schema. */
+  /** The arguments of the call. They fit the tool's schema. */
   readonly arguments: Json;
-  /** Of the arguments: an approval is for exactly these. */
+  /** A hash of the arguments: an approval is only for these arguments. */
   readonly argumentsHash: string;
   readonly reason: string;
-  /** JSON Schema of what may be given: of edited arguments, or of the value. */
+  /** The JSON Schema of the answer: of edited arguments, or of the value. */
   readonly schema?: JsonObject;
   /** Milliseconds since 1970. */
   readonly askedAt: number;
   readonly deadline: number;
   readonly ageMs: number;
 }
-/** A wait of any kind; `kind` tells which. */
+/** A wait of any kind. `kind` distinguishes them. */
 export type AnyWait = { [K in WaitKind]: PendingWait<K> }[WaitKind];
 
 /**
  * Names a wait: its id (`event.wait`), its key, or an object that has one of them, such as a wait of
- * `session.read().waits`. A handler that answers for outsiders passes `{ key }`: ids are public, and `{ key }` takes
- * none.
+ * `session.read().waits`. A handler that answers for outsiders must pass `{ key }`, because ids are public, and `{ key
+ * }` accepts no id.
  */
 export type WaitRef = string | { readonly id: string } | { readonly key: string };
-/** The answer that fits what `W` waits for, as far as its type tells. */
+/** The type of the answer to `W`, as exact as the type of `W` allows. */
 export type AnswerFor<W> = W extends { readonly kind: infer K extends WaitKind } ? AnswerTo<K> : Approval | Delivery;
 
 export interface WaitsFilter {
-  /** Only those of this session. */
+  /** Only waits of this session. */
   readonly session?: string | undefined;
-  /** Only those of this session and all that descend from it. */
+  /** Only waits of this session and its descendants. */
   readonly tree?: string | undefined;
-  /** Only those after this one: the `id` of the last of the page before. */
+  /** Only waits after this one: the `id` of the last wait of the previous page. */
   readonly after?: string | undefined;
   /** Default: 1,000. */
   readonly max?: number | undefined;
 }
 export interface ResolveOptions {
-  /** Who answers, as your app names them. Kept in history. */
+  /** Your app's name for the person who answers. The history keeps it. */
   readonly by?: string | undefined;
 }
 
 export interface Waits {
-  /** Lists what turns wait for and nobody has answered, oldest first. */
+  /** Lists unanswered waits, oldest first. */
   list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
-  /** Finds a wait that is open; undefined when it was answered, or its turn has ended. */
+  /** Finds an open wait. Undefined if it was answered, or if its turn has ended. */
   get(wait: WaitRef): Promise<AnyWait | undefined>;
   /**
    * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
-   * `wait.answer` when the answer has the wrong kind or does not fit the schema: then the wait stays open. Throws
-   * `options.invalid` when `wait` has the id of one wait and the key of another.
+   * `wait.answer` if the answer has the wrong kind or does not fit the schema. In the last case the wait stays open.
+   * Throws `options.invalid` when `wait` has the id of one wait and the key of another.
    */
   resolve<W extends WaitRef>(
     wait: W,
     answer: AnswerFor<W>,
     options?: ResolveOptions,
   ): Promise<"accepted" | "already-resolved">;
-  /** Takes a question back: an approval counts as denied, a result as unknown. */
+  /** Withdraws a question: an approval counts as denied, a result as unknown. */
   revoke(wait: WaitRef, options?: ResolveOptions): Promise<"accepted" | "already-resolved">;
 }
 
@@ -181,7 +181,8 @@ function idOf(wait: unknown): WaitId | undefined {
   if (!isObject(wait)) return undefined;
   const id = typeof wait.id === "string" ? asWaitId(wait.id) : undefined;
   if (typeof wait.key !== "string") return id;
-  // Outsiders see ids in events. Handlers of their links pass `{ key }`, so an id in `key` must not find the wait.
+  // Outsiders can see ids in events, and handlers of their links pass `{ key }`. So an id in `key` must not find the
+  // wait.
   const found = waitIdOf(asWaitKey(wait.key));
   if (id !== undefined && id !== found)
     throw new RuntimeError("options.invalid", {

@@ -11,7 +11,9 @@ function base32(value: number, length: number): string {
   return text;
 }
 
-/** The real world. Ids sort by time: 10 digits of time, 4 that count within the millisecond, 10 of this process. */
+/**
+ * The real world. Ids sort by time: 10 digits of time, 4 of a counter within the millisecond, and 10 of this process.
+ */
 export function realWorld(): World {
   const tag = Array.from(randomBytes(10), (byte) => DIGITS[byte % 32]).join("");
   let last = 0;
@@ -34,7 +36,7 @@ export function realWorld(): World {
   };
 }
 
-/** The longest delay of a timer. A longer sleep is several naps. */
+/** The longest delay of a timer. A longer sleep uses several timers. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -46,7 +48,7 @@ const rest: World["rest"] = (ms, signal) => nap(Math.min(ms, TIMER_MAX_MS), sign
 
 export type Clock = Pick<World, "now" | "sleep" | "rest">;
 
-/** For polls that serve readers, because real time passes for readers in a simulated world too. */
+/** For polls for readers, because readers live in real time also in a simulated world. */
 export const REAL_CLOCK: Clock = { now: () => performance.now(), sleep, rest };
 
 function nap(ms: number, signal?: AbortSignal, isUnref = false): Promise<void> {
@@ -71,7 +73,8 @@ export function processName(pid = process.pid): string {
   // The namespace of process ids: in another container the same pid is another process.
   const table = read(() => readlinkSync("/proc/self/ns/pid").replace(/\D/g, ""));
   const stat = read(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
-  const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""; // The name in brackets may contain both.
+  // The name in brackets can contain brackets and spaces.
+  const start = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
   return `${hostname()}/${boot === "" ? "" : `${boot}@${table}`}/${pid}/${start}`;
 }
 

@@ -35,7 +35,7 @@ export interface Guest {
   close(): Promise<void>;
 }
 
-/** A heap: the steps that lead to it from an empty one. */
+/** A heap, as the list of changes from an empty heap. */
 export interface Image {
   readonly engine: string;
   readonly deltas: readonly Uint8Array[];
@@ -53,8 +53,8 @@ export interface NextImage {
  */
 export interface Surroundings {
   /**
-   * Modules of tools: with `files`, `files.read(…)` calls `files.read`. They stay in the guest. If the guest has a
-   * variable with that name, the variable stays and the module does not exist.
+   * Modules of tools. For example, with the module `files`, `files.read(…)` calls the tool `files.read`. Modules stay
+   * in the guest. If the guest has a variable with that name, the variable stays and the module does not exist.
    */
   readonly modules?: readonly string[] | undefined;
   /** Read-only values with new names or contents. They stay until they are set again or removed. */
@@ -190,11 +190,11 @@ export type Progress = {
   | (Ended & { readonly state: "stalled" })
   /** Nothing of it ran. */
   | (Ended & { readonly state: "refused"; readonly problems: readonly CellProblem[] })
-  /** The guest is gone. */
+  /** The guest has ended. */
   | { readonly state: "stopped"; readonly bound: Bound }
 );
 
-/** The code asks to continue with this task, from nothing but the seed. */
+/** The code asks to continue with this task. Only the seed is kept. */
 export interface Continuation {
   readonly task: string;
   readonly seed?: Json;

@@ -1,5 +1,5 @@
-// An answer of text, before it is a `Response`. To make one, and to read its body again, takes longer than all else that a
-// short answer needs, so the listener of Node writes the text itself.
+// An answer with a text body, before it becomes a `Response`. Making a `Response` and reading its body takes longer
+// than all other work of a short answer. So the listener of Node writes the text itself.
 
 export type HeaderList = { readonly [name: string]: string };
 

@@ -1,4 +1,4 @@
-// The HTTP API as types: what each route takes and answers. The routes, the handlers and the client follow it.
+// The HTTP API as types: the input and the answer of each route. The routes, the handlers and the client follow it.
 import type { Comparison, Node } from "../graph/history.ts";
 import type { CreatedSession, SavedStates } from "../kernel/created.ts";
 import type { OperationDefinition } from "../kernel/operation.ts";
@@ -34,10 +34,10 @@ export interface NewSessionBody {
   readonly kind?: "fresh" | "child" | "fork";
   readonly from?: string;
   readonly tags?: readonly string[];
-  /** Only for a caller without an owner of its own. */
+  /** Only for callers that no owner is bound to. */
   readonly owner?: string;
   readonly config?: Partial<SessionConfig>;
-  /** `take` returns an existing session that the same request made. */
+  /** `take` returns the existing session if the same request made it. */
   readonly ifExists?: "take";
 }
 
@@ -70,11 +70,11 @@ export interface Status extends RuntimeStatus {
 type Page = { readonly after?: string; readonly max?: number };
 type Reason = { readonly reason?: string };
 
-/** What each route takes besides the parameters of its path, and what it answers. */
+/** The input of each route besides the parameters of its path, and its answer. */
 export interface Api {
   listSessions: {
     query: SessionsPage & {
-      /** Words in the id, label, owner, a tag or the last words. */
+      /** A text in the id, the label, the owner, a tag or the last answer. */
       readonly search?: string | undefined;
       /** Only sessions without a parent. */
       readonly isRoot?: boolean | undefined;
@@ -169,6 +169,6 @@ export interface Problem {
   readonly status: number;
   readonly code: string;
   readonly hint: string;
-  /** Whether trying again can help, as the errors of Bowline have it. */
+  /** Whether a retry can help: the `retry` of Bowline's errors. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }

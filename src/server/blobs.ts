@@ -5,7 +5,9 @@ import type { Runtime } from "../runtime/runtime.ts";
 const PAGE = 200;
 const UPLOADS_MAX = 10_000;
 
-/** What owners have uploaded to this process. An owner attaches only bytes that were uploaded here or are in the session. */
+/**
+ * The uploads of owners to this process. An owner attaches only bytes that were uploaded here or are in the session.
+ */
 export class Uploads {
   readonly #known = new Set<string>();
 
@@ -20,8 +22,8 @@ export class Uploads {
 }
 
 /**
- * Finds an attachment of a session by its hash. A hash alone opens nothing: another owner may have seen it, and the bytes
- * of all sessions are in one place.
+ * Finds an attachment of a session by its hash. The hash alone gives no access, because the store keeps the bytes of
+ * all owners together, and a hash is not a secret.
  */
 export async function holdsBlob(runtime: Runtime, id: string, hash: BlobHash): Promise<Attachment | undefined> {
   const view = await runtime.sessions.get(id);
@@ -35,7 +37,7 @@ export async function holdsBlob(runtime: Runtime, id: string, hash: BlobHash): P
   }
 }
 
-/** Looks for the attachment wherever it is: in a message, in a result of a tool, in an input. */
+/** Searches the attachment in a message, a tool result or an input. */
 function attachmentIn(value: unknown, hash: BlobHash): Attachment | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if ((value as Partial<Attachment>).kind === "attachment" && (value as Partial<Attachment>).hash === hash)

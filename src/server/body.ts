@@ -1,11 +1,11 @@
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 
-/** Reads a body up to a bound. The rest of a longer one is never read. */
+/** Reads a body of at most `max` bytes. It never reads the rest of a longer one. */
 export async function bytesOf(request: Request, max: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (Number(declared) > max) throw new RuntimeError("server.body", { max });
-  // The declared length is a bound that the HTTP parser holds, so the body can be read at once.
+  // The HTTP parser enforces the declared length, so the body can be read at once.
   if (declared !== null && !request.headers.has("transfer-encoding"))
     return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];

@@ -1,24 +1,24 @@
 // One source of events for many readers: each event is serialised once, and deltas are joined.
 //
-// broadcast-1 A reader that is too slow loses previews and never facts: its stream ends after what it has got, and it
-//             comes back with the last id. So no reader costs more memory than its bound.
-// broadcast-2 A reader that joins late gets what earlier ones got since the beginning. If that is too much, it gets a
+// broadcast-1 A reader that is too slow loses previews and never facts: its stream ends, and the client connects again
+//             with the last id. So no reader costs more memory than its bound.
+// broadcast-2 A reader that joins late first gets the events that earlier readers got. If these are too many, it gets a
 //             separate source.
-// broadcast-3 The fastest reader sets the pace: while all of them are behind, nothing is read from the source, which
-//             bounds what it holds. So a long history flows as fast as it is read.
+// broadcast-3 The fastest reader sets the pace: while all readers are behind, nothing is read from the source. This
+//             bounds its memory, and a long history flows as fast as readers take it.
 import type { SessionEvent } from "../model/event.ts";
 import { problemOf } from "./problem.ts";
 
 type Event = SessionEvent | { readonly fact: true; readonly kind: string; readonly cursor: string };
 
-/** How long deltas wait for more of them. */
+/** How long a delta waits for more deltas. */
 const JOIN_MS = 20;
-/** What a source keeps for readers that join late, in bytes. */
+/** How many bytes a source keeps for readers that join late. */
 const REPLAY_MAX = 64 * 1024;
-/** What may wait for one reader, in bytes. */
+/** How many bytes can wait for one reader. */
 const WAITING_MAX = 512 * 1024;
 const ENOUGH = WAITING_MAX / 8;
-/** Smaller frames are joined for a write up to this many bytes. */
+/** Small frames are joined into one write of up to this many bytes. */
 const CHUNK_MAX = 16 * 1024;
 
 export const utf8 = new TextEncoder();
@@ -32,7 +32,7 @@ class Deltas {
     | undefined;
   #text = "";
 
-  /** Returns the frames that are complete because of this event. */
+  /** Returns the frames that this event completes. */
   add(event: Event): string {
     if (!("delta" in event) || (event.kind !== "text" && event.kind !== "reasoning")) {
       const before = this.flush();
@@ -64,7 +64,7 @@ class Deltas {
   }
 }
 
-/** A client that has missed previews reads the session: the view is not sent to each of them. */
+/** A client that missed previews reads the session itself: the view is not sent to every client. */
 function plainFrame(event: Event): string {
   if (event.kind === "gap" && "view" in event) {
     const { view: _, ...rest } = event;
@@ -73,7 +73,7 @@ function plainFrame(event: Event): string {
   return frameOf(JSON.stringify(event), event.fact ? event.cursor : undefined);
 }
 
-/** What waits for one reader. All readers share the bytes of a frame. */
+/** The frames that wait for one reader. All readers share their bytes. */
 export class Reader {
   readonly #frames: Uint8Array[] = [];
   #size = 0;
@@ -81,7 +81,7 @@ export class Reader {
   #wake: (() => void) | undefined;
   readonly #taken: () => void;
 
-  /** `taken` is called when the reader has taken something. */
+  /** Calls `taken` when the reader takes frames. */
   constructor(taken: () => void) {
     this.#taken = taken;
   }
@@ -90,7 +90,7 @@ export class Reader {
     return this.#isOver || this.#size > ENOUGH;
   }
 
-  /** A reader within its bound takes one more frame of any size: a large fact must arrive. */
+  /** A reader within its bound accepts one more frame of any size, because a large fact must arrive. */
   push(frame: Uint8Array): void {
     if (this.#isOver) return;
     if (this.#size > WAITING_MAX) return this.end(); // broadcast-1
@@ -104,7 +104,7 @@ export class Reader {
     this.#wake?.();
   }
 
-  /** What waits, small frames together; undefined at the end. */
+  /** The waiting bytes, with small frames joined; undefined at the end. */
   async next(): Promise<Uint8Array | undefined> {
     while (this.#frames.length === 0) {
       if (this.#isOver) return undefined;
@@ -140,7 +140,7 @@ export class Broadcast {
     void this.#run();
   }
 
-  /** Undefined if a reader would miss what earlier readers got (broadcast-2). `fromNow`: it does not want that. */
+  /** Undefined if the reader would miss events that earlier readers got (broadcast-2), unless `fromNow`. */
   join(fromNow = false): Reader | undefined {
     if (this.#isOver || (!fromNow && this.#replaySize > REPLAY_MAX)) return undefined;
     const reader = new Reader(() => this.#wake?.());

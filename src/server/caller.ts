@@ -1,4 +1,4 @@
-// What one caller may see and do. A session of another owner does not exist for them.
+// What one caller may see and do. To a caller, a session of another owner does not exist.
 import { RuntimeError } from "../model/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Principal } from "./options.ts";
@@ -42,7 +42,7 @@ export class Caller {
   get owner(): string | undefined {
     return this.principal.owner;
   }
-  /** The name for limits. */
+  /** The name of the caller for rate limits. */
   get name(): string {
     return this.principal.name ?? this.principal.owner ?? "";
   }
@@ -71,7 +71,7 @@ export class Caller {
     return this.owner === undefined || owner === this.owner;
   }
 
-  /** Reads pages until `max` items are the caller's own. `next` reads the page after an item. */
+  /** Reads pages until it has `max` items that belong to the caller. `next` reads the page after an item. */
   async own<T>(
     max: number,
     next: (after: T | undefined, max: number) => Promise<readonly T[]>,

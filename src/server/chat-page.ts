@@ -58,7 +58,7 @@ export async function chatPage(): Promise<Page> {
   };
 }
 
-/** Beside the folder of this file, in whichever file the build put it. */
+/** The build puts the client beside the folder of this file. */
 const CLIENT = new URL("../client/", import.meta.url);
 
 async function clientBuilt(): Promise<Page> {

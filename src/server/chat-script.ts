@@ -1,6 +1,6 @@
 /**
- * The script of the chat page, for browsers. Text of models and tools gets into the page as text only. No `${` and no
- * backtick may be in it.
+ * The script of the chat page, for browsers. It inserts text of models and tools only as text nodes. The script must
+ * not contain `${` or a backtick.
  */
 export const CHAT_SCRIPT: string = String.raw`
 import { createClient } from "/client.js";
@@ -11,10 +11,10 @@ const [status, list, talk, say, words, cancel, login, token, menu] =
 
 let client = createClient({ url: location.origin });
 let session; // the id of the one that is shown
-let leaving; // ends its stream
+let leaving; // closes the stream of that session
 let view;
 let last; // how its latest turn ended, unless with an answer
-let problem = ""; // of the connection or of a request
+let problem = ""; // a problem of the connection or of a request
 let unsent = {}; // the key of a message whose answer was lost
 
 function element(tag, className, ...children) {
@@ -29,7 +29,7 @@ const asText = (value) => (typeof value === "string" ? value : JSON.stringify(va
 
 // Control characters, which a person cannot see, and bidirectional ones, which show text in another order than it has.
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
-// A person who allows a call must see all of it: these have no shape.
+// Characters without a visible shape: a person who allows a call must see all of it.
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const spelt = (text, which = UNSAFE) =>
   text.replaceAll("\r\n", "\n").replace(which, (each) => "\\u{" + each.codePointAt(0).toString(16) + "}");
@@ -62,7 +62,7 @@ const itemsOfMessage = ({ id, role, parts }) => parts.map((part, index) => itemO
 
 /** A call and its result are one item. */
 function itemsOfMessages(messages) {
-  const calls = new Map(); // those without a result, by id
+  const calls = new Map(); // calls without a result, by id
   return messages.flatMap((message) =>
     itemsOfMessage(message).filter((item, index) => {
       const { kind, callId } = message.parts[index];
@@ -109,7 +109,7 @@ function itemsOfTurn(turn, path) {
   return [...items, ...turn.waits.map(itemOfWait)];
 }
 
-/** What was said, then what the running turn shows, then what nobody has taken yet. */
+/** The messages, then the previews of the running turn, then the waiting inputs. */
 function itemsOf({ read, turns, inputs, jobWaits = [] }) {
   const shows = turns.some((turn) => turn.kind === "running" && turn.parts.length > 0);
   const open = (read?.openTurn?.messages ?? []).filter(({ role }) => !shows || role === "user");
@@ -146,7 +146,7 @@ function update(target, item) {
 
 const isSame = (a, b) => a.kind === b.kind && a.role === b.role && a.head === b.head && a.text === b.text;
 
-/** Changes only what changed, so that folds stay open and a selection stays. */
+/** Changes only the items that differ, so that open folds and a selection stay. */
 function drawItems(items) {
   const keys = new Set(items.map(({ key }) => key));
   for (const [key, { target }] of shown) {
@@ -201,7 +201,7 @@ function failed(error) {
   draw();
 }
 
-/** Runs what a button asks for, and shows why it failed. */
+/** Runs the action of a button, and shows why it failed. */
 async function attempt(run) {
   try {
     problem = "";
@@ -250,7 +250,7 @@ function waitCard(wait) {
   return card;
 }
 
-/** A wait that wants something other than text takes JSON. */
+/** For an answer other than text, the person types JSON. */
 async function answerWith(id, text) {
   try {
     await client.waits.answer(id, { value: text });
@@ -270,7 +270,7 @@ async function answerWith(id, text) {
 
 async function drawList() {
   const found = await client.sessions.list({ order: "activity", max: 100 }).catch((error) => {
-    if (error.status === 401) failed(error); // Without a session nothing else asks the server.
+    if (error.status === 401) failed(error); // Without a session no other request would report this.
   });
   if (found === undefined) return;
   const rows = found.filter(({ parentId }) => parentId === undefined).map(({ id, label, lastWords, state }) => {
@@ -283,7 +283,7 @@ async function drawList() {
   list.replaceChildren(...rows);
 }
 
-/** How the latest turn ended: the messages do not have it. */
+/** Shows how the latest turn ended, because the messages do not contain it. */
 async function drawLast(id) {
   const [latest] = await client.turns.list({ session: id, max: 1 });
   if (latest?.outcome !== "failed" && latest?.outcome !== "stopped") return;
@@ -295,7 +295,7 @@ async function drawLast(id) {
 function noteEnds(now, id) {
   if (id !== session) return;
   const hasEnded = now.turns.some(({ kind }) => kind === "ended");
-  // The messages of a turn that has ended come with the next view. Until then what it has shown stays.
+  // The messages of a turn that has ended come with the next view. Until then its previews stay.
   if (!hasEnded || !now.isBehind) view = now;
   for (const turn of now.turns) {
     if (turn.kind === "running") last = undefined;
@@ -324,11 +324,11 @@ async function open(id) {
     void drawLast(id).catch(() => {});
     for await (const now of views) noteEnds(now, id);
   } catch (error) {
-    if (!signal.aborted && error.code !== "session.unknown") failed(error); // An unknown one is made by its first message.
+    if (!signal.aborted && error.code !== "session.unknown") failed(error); // The first message creates the session.
   }
 }
 
-/** The session that is shown. The first message makes one. */
+/** The session that is shown. The first message creates it. */
 async function openedSession() {
   if (view !== undefined) return session;
   const { id } = await client.sessions.create(session === "" ? {} : { id: session, ifExists: "take" });
@@ -385,7 +385,7 @@ addEventListener("hashchange", () => {
   menu.setAttribute("aria-expanded", "false");
   void open(idInHash());
 });
-// A browser has six connections for a server: tabs that nobody sees keep none.
+// A browser opens six connections to a server, so hidden tabs close theirs.
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden") leaving?.abort();
   else if (login.hidden) void open(session);

@@ -1,4 +1,4 @@
-// Who may send a request at all: checked before a route is looked for.
+// Decides who may send requests, before the server searches for the route.
 //
 // guard-1 A page on another site must not reach a server on this machine: the name in `Host` must be known (it defends
 //         against DNS rebinding), and a browser must not send from another origin.
@@ -31,15 +31,15 @@ export function requireSameSite(
   if (origin !== null && !isAllowed && !isOwn(origin, host))
     throw new RuntimeError("server.origin", { origin: origin.slice(0, 100) });
   const site = request.headers.get("sec-fetch-site");
-  // A link to a page of this server may be anywhere. All else that another site sends is an attack, also a picture: it
-  // could hold streams open.
+  // A link to a page of this server can be on any site. All other requests from other sites are attacks, also those for
+  // pictures, because they could hold streams open.
   const isLink = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate";
   if (!isAllowed && !isLink && site !== null && site !== "same-origin" && site !== "none")
     throw new RuntimeError("server.origin", { origin: origin ?? site.slice(0, 100) });
   return isAllowed ? origin : undefined;
 }
 
-/** The scheme does not count: a proxy may have taken off TLS. */
+/** The scheme is not compared, because a proxy may have removed TLS. */
 function isOwn(origin: string, host: string): boolean {
   try {
     return new URL(origin).host === host;
@@ -49,18 +49,19 @@ function isOwn(origin: string, host: string): boolean {
 }
 
 const hashed = (text: string): Buffer => createHash("sha256").update(text).digest();
-/** The value of the cookie of a browser that has logged in: it does not have the token itself. */
+/** The cookie of a browser that has logged in. It does not contain the token itself. */
 const cookieValue = (token: string): string => createHash("sha256").update(`cookie ${token}`).digest("base64url");
 /** Browsers share cookies between ports, so the name has the port. */
 export const cookieName = (url: URL): string => `bowline_${url.port || "80"}`;
 
 export const isSame = (a: string, b: string): boolean => timingSafeEqual(hashed(a), hashed(b)); // guard-2
 
-/** Throws `server.unauthorized` if nobody is known to send the request. */
+/** Throws `server.unauthorized` if the sender is unknown. */
 export async function principalOf(request: Request, { token, authorize }: ServerOptions): Promise<Principal> {
   if (authorize !== undefined) {
     const principal = await authorize(request);
-    if (!isObject(principal)) throw new RuntimeError("server.unauthorized", {}); // `false` must not open everything.
+    // `false` from `authorize` must not give access.
+    if (!isObject(principal)) throw new RuntimeError("server.unauthorized", {});
     return principal;
   }
   if (token === undefined) return {};
@@ -83,7 +84,9 @@ function cookieIn(request: Request): string | undefined {
 /** A page of this server, and a place in it: `//host` and `/\\host` would be another server. */
 const OWN_PATH = /^\/(?:[\w-]+\/)*(?:#[!-~]*)?$/;
 
-/** `GET /login?t=<token>&to=/studio/` logs a browser in, and takes the token out of its address bar. Default: to `/`. */
+/**
+ * `GET /login?t=<token>&to=/studio/` logs a browser in, and removes the token from its address bar. Default: to `/`.
+ */
 export function login(request: Request, { token }: ServerOptions): Response {
   const url = new URL(request.url);
   const given = url.searchParams.get("t") ?? "";
@@ -94,7 +97,7 @@ export function login(request: Request, { token }: ServerOptions): Response {
   return new Response(null, { status: 303, headers: { location: to, "set-cookie": cookie } });
 }
 
-/** For every answer. Scripts and styles come from files of this server only. */
+/** Headers of every answer. Scripts and styles may come from this server only. */
 export const SAFE_HEADERS: { readonly [name: string]: string } = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

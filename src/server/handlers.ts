@@ -1,4 +1,4 @@
-// What each route does. All of it is a call of the runtime: there is no second path to sessions and turns.
+// The handlers of the routes. They use only the runtime: there is no second path to sessions and turns.
 import type { ConfigPatch, OperationKind } from "../kernel/operation.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionEvent } from "../model/event.ts";
@@ -125,7 +125,7 @@ export const HANDLERS: Handlers = {
     const data = attachment && (await runtime.blobs.get(hash));
     if (data === undefined)
       throw new RuntimeError("server.route", { method: "GET", path: `blob ${hash.slice(0, 80)}` });
-    // As a download, and never as a page of this origin.
+    // Always a download, so that it cannot run as a page of this origin.
     const headers = { "content-type": "application/octet-stream", "content-disposition": "attachment" };
     const isImage = /^image\/(?:png|jpeg|gif|webp)$/.test(attachment?.mediaType ?? "");
     return new Response(data as Uint8Array<ArrayBuffer>, {
@@ -141,7 +141,8 @@ export const HANDLERS: Handlers = {
     const seen = lastId(request);
     const after = seen === undefined ? 0 : Number(parsedCursor(seen).fact);
     if (after > 0 && after >= Number.parseInt((await runtime.turns.get(id)).endedAs ?? "", 10))
-      return new Response(null, { status: 204 }); // The client has the end, and must not come back.
+      // The client already has the end of the turn, so it must not connect again.
+      return new Response(null, { status: 204 });
     const open = () => factsAfter(runtime.sessions.follow(id), after);
     return streams.answer(request, caller.name, { name: `turn ${id} ${after}`, open });
   },
@@ -227,8 +228,8 @@ export const HANDLERS: Handlers = {
 };
 
 /**
- * A turn is followed from its beginning, and the client has its first facts. This is not a generator, which could not be
- * left while it waits.
+ * The events of a turn after the first facts, which the client has. This is not a generator, because a caller cannot
+ * leave a generator while it waits.
  */
 function factsAfter(turn: AsyncIterable<SessionEvent>, after: number): AsyncIterator<SessionEvent> {
   const events = turn[Symbol.asyncIterator]();
@@ -243,7 +244,9 @@ function factsAfter(turn: AsyncIterable<SessionEvent>, after: number): AsyncIter
   };
 }
 
-/** A hash of another owner's bytes attaches nothing: the session would then hold them, and give them to this caller. */
+/**
+ * Refuses a hash of another owner's bytes. Otherwise the session would hold the bytes, and this caller could read them.
+ */
 async function requireUploaded(
   runtime: Runtime,
   { owner }: Caller,
@@ -257,7 +260,7 @@ async function requireUploaded(
   throw new RuntimeError("server.invalid", { problem: "the attachment is not in this session: upload it again" });
 }
 
-/** The caller's own owner counts, whatever the request says. */
+/** If the caller has an owner, it overrides the owner of the request. */
 function ownedBy({ owner }: Caller, asked: string | undefined): { readonly owner?: string } {
   if (owner !== undefined && asked !== undefined && asked !== owner)
     throw new RuntimeError("server.forbidden", { action: "read" });
@@ -269,7 +272,9 @@ function requireNoOwner({ owner }: Caller): void {
   if (owner !== undefined) throw new RuntimeError("server.forbidden", { action: "manage" });
 }
 
-/** What an `EventSource` has got when it comes back: it sends the id as UTF-8, and headers are read as Latin-1. */
+/**
+ * The last id that a returning `EventSource` has received. It sends the id as UTF-8, but headers are read as Latin-1.
+ */
 function lastId({ headers }: Request): string | undefined {
   const id = headers.get("last-event-id");
   return id === null ? undefined : Buffer.from(id, "latin1").toString("utf8");

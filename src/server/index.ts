@@ -35,7 +35,7 @@ export interface Server {
   listen(options?: ListenOptions): Promise<Listening>;
   /** The OpenAPI 3.1 document of all routes. */
   readonly openapi: JsonObject;
-  /** Ends the open event streams, so that clients come back to another process. Turns go on. */
+  /** Ends the open event streams, so that clients connect to another process. Turns continue. */
   close(): void;
 }
 
@@ -84,7 +84,7 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       const answer = await (HANDLERS[name] as Handler)(context as unknown as Context<RouteName>);
       if (answer instanceof Response) return answer;
       if (route.status === 204) return new Response(null, { status: 204 });
-      // Hono passes on what a handler returns.
+      // Returns a response that Hono passes on.
       return new Answer(JSON.stringify(answer), "application/json", route.status ?? 200) as unknown as Response;
     });
   }
@@ -128,7 +128,7 @@ const unknown: { readonly [O in NonNullable<Route["of"]>]: (id: string) => Runti
   job: (id) => new RuntimeError("job.unknown", { id }),
 };
 
-/** The session that a route is about. What another owner has looks as if it did not exist. */
+/** The session of a route's path. Sessions of other owners look as if they did not exist. */
 async function sessionOf(runtime: Runtime, caller: Caller, { of }: Route, id = ""): Promise<string | undefined> {
   if (of === undefined) return undefined;
   const session = await holderOf(runtime, of, id);
@@ -200,6 +200,6 @@ function report(onError: ServerOptions["onError"], error: unknown, request: Requ
   try {
     onError?.(error, request);
   } catch {
-    // A broken log must not change the answer.
+    // A listener of errors that throws must not change the answer.
   }
 }

@@ -1,4 +1,4 @@
-// Listens with Node's HTTP server. `hono` translates requests and responses; it is loaded here only.
+// Listens with Node's HTTP server. `@hono/node-server` translates requests and responses. Only this file loads it.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Http2Bindings, HttpBindings } from "@hono/node-server";
@@ -12,9 +12,9 @@ import { problemAnswer } from "./problem.ts";
 import { EVENT_STREAM } from "./streams.ts";
 
 export interface ListenOptions {
-  /** Default: 0, any free port. */
+  /** Default: 0, which selects any free port. */
   readonly port?: number | undefined;
-  /** Default: `127.0.0.1`. Another one needs `token` or `authorize`, and `hosts`. */
+  /** Default: `127.0.0.1`. Another host needs `token` or `authorize`, and `hosts`. */
   readonly host?: string | undefined;
 }
 const KNOWN: Known<ListenOptions> = { port: true, host: true };
@@ -23,15 +23,15 @@ export interface Listening {
   /** For example `http://127.0.0.1:4100`. */
   readonly url: string;
   readonly port: number;
-  /** Takes no more requests, ends event streams and waits for the requests that are being answered. */
+  /** Accepts no more requests, ends event streams and waits for running requests. */
   close(): Promise<void>;
 }
 
 const HEADERS_MS = 10_000;
 const HEADER_BYTES = 16 * 1024;
-/** How many beats of a stream a client may leave unread before its connection is cut. */
+/** How many heartbeats of a stream may wait unread before the connection is closed. */
 const BEATS_UNREAD = 4;
-/** How long `close()` waits for answers under way. */
+/** How long `close()` waits for running requests. */
 const GRACE_MS = 5_000;
 
 /** An answer, and the headers that each answer has. */
@@ -71,7 +71,7 @@ export async function listen(
       outgoing.end(found.text);
       return RESPONSE_ALREADY_SENT;
     }
-    // A client that does not read must not hold its stream for ever.
+    // A client that does not read must not keep its stream open for ever.
     if (found.headers.get("content-type") === EVENT_STREAM)
       outgoing.setTimeout(BEATS_UNREAD * beatMs, () => outgoing.destroy());
     return responseOf(found, common);

@@ -9,7 +9,7 @@ const TYPES = {
   time: { type: "integer", minimum: 0 },
   flag: { type: "boolean" },
 } as const;
-/** Errors that each route may answer. */
+/** Errors that each route can return. */
 const COMMON = [
   "server.unauthorized",
   "server.forbidden",

@@ -5,11 +5,11 @@ import { type Known, requireKnown } from "../model/known.ts";
 import type { WebhookOptions } from "../runtime/triggers/webhook-options.ts";
 import type { Action } from "./routes.ts";
 
-/** Who sends a request, and what they may do. */
+/** The sender of a request, and the sender's rights. */
 export interface Principal {
   /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
   readonly owner?: string | undefined;
-  /** Names the caller for rate limits, and as the one who answers waits. Default: the owner. */
+  /** The name of the caller for rate limits, and for the record of answered waits. Default: the owner. */
   readonly name?: string | undefined;
   /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
   readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
@@ -18,20 +18,20 @@ export interface Principal {
 export interface ServerOptions {
   /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
   readonly token?: string | undefined;
-  /** Decides who sends a request. Undefined: 401. In place of `token`. */
+  /** Returns the sender of a request, or undefined for a 401. Use it instead of `token`. */
   readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
-  /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
+  /** Host names that requests may use, with or without a port. Default: those of the loopback interface. */
   readonly hosts?: readonly string[] | undefined;
   /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
   readonly origins?: readonly string[] | undefined;
-  /** Webhooks of events, by their name in the path: `/webhooks/{name}`. They check signatures, and no token. */
+  /** Webhooks of events, by their name in the path: `/webhooks/{name}`. They check signatures instead of a token. */
   readonly webhooks?: { readonly [name: string]: WebhookOptions<never> } | undefined;
   /** Files for a browser at the root, such as the chat page of `bowline serve`. */
   readonly page?: Page | undefined;
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
-  /** Receives what a request could not be answered for. */
+  /** Receives unexpected errors of requests. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface ServerLimits {
   readonly streams?: number | undefined;
   /** Open event streams in all. Default: 4,096. */
   readonly streamsInAll?: number | undefined;
-  /** Requests of one caller in a minute that change something. Default: 600. */
+  /** How many changing requests one caller may send per minute. Default: 600. */
   readonly writesPerMinute?: number | undefined;
   /** How long a client may take to send a request, in milliseconds, with `listen()`. Default: 30,000. */
   readonly requestMs?: number | undefined;

@@ -1,4 +1,4 @@
-// Errors as `application/problem+json`: a status for each code, and nothing of what only the server's logs may have.
+// Errors as `application/problem+json`: a status for each code, without details that belong only in the server's logs.
 import { type Code, hasCode, RuntimeError } from "../model/errors.ts";
 import { Answer } from "./answer.ts";
 import type { Problem } from "./api.ts";
@@ -48,7 +48,7 @@ export function statusOf(code: Code): number {
   return EXACT[code] ?? BY_ENDING.find(([ending]) => ending.test(code))?.[1] ?? 500;
 }
 
-/** What the caller gets. Errors that are no fault of the caller keep their code, and lose their message. */
+/** The error as the caller gets it. An internal error keeps its code and loses its message. */
 export function problemOf(error: unknown): Problem {
   const known = error instanceof RuntimeError ? error : new RuntimeError("server.failed", {});
   const shown = hasCode(known, "session.owner") || hasCode(known, "session.foreign") ? unknownSession(known) : known;

@@ -1,7 +1,7 @@
 const MINUTE_MS = 60_000;
 const CALLERS_MAX = 10_000;
 
-/** How often each caller may change something in a minute: a bucket that fills up evenly. */
+/** Limits the changing requests of each caller per minute, with a token bucket. */
 export class Rates {
   readonly #max: number;
   readonly #buckets = new Map<string, { left: number; at: number }>();

@@ -3,7 +3,7 @@ import type { Code } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RouteName } from "./api.ts";
 
-/** What a caller must be allowed to do. `public`: anybody may ask. */
+/** The right that a caller needs. `public`: none. */
 export type Action = "public" | "read" | "send" | "answer" | "manage";
 
 export interface Route {
@@ -40,7 +40,7 @@ const reason = object({ reason: text });
 const page = { after: "text", max: "count" } as const;
 
 export const ROUTES: { readonly [N in RouteName]: Route } = {
-  health: { method: "GET", path: "/health", action: "public", summary: "Whether the server is there." },
+  health: { method: "GET", path: "/health", action: "public", summary: "Returns whether the server works." },
   openapi: { method: "GET", path: "/openapi.json", action: "public", summary: "This document." },
 
   // ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,7 +85,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/sessions/{id}/summary",
     of: "session",
     action: "read",
-    summary: "Reads what a list shows of a session.",
+    summary: "Reads the list entry of a session.",
   },
   configureSession: {
     method: "PATCH",
@@ -131,7 +131,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/sessions/{id}/usage",
     of: "session",
     action: "read",
-    summary: "Adds up what the session and its descendants have spent.",
+    summary: "Returns the total spending of the session and its descendants.",
   },
   sessionOperations: {
     method: "GET",
@@ -168,7 +168,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/sessions/{id}/fork",
     of: "session",
     action: "send",
-    summary: "Creates a session over the same history.",
+    summary: "Creates a session that shares the history.",
     status: 201,
     body: object({ at: text, before: text, id: text, label: text }),
     errors: ["fork.unknown", "fork.unpaired", "session.exists"],
@@ -194,7 +194,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/sessions/{id}/events",
     of: "session",
     action: "read",
-    summary: "Streams what happens in a session.",
+    summary: "Streams the events of a session.",
     query: { after: "text", tree: "flag" },
     answers: "events",
     errors: ["cursor.unknown"],
@@ -269,7 +269,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/turns/{id}/timeline",
     of: "turn",
     action: "read",
-    summary: "Reads what happened in a turn, effect by effect.",
+    summary: "Reads the timeline of a turn, effect by effect.",
     errors: ["turn.no-journal", "store.corrupt"],
   },
   turnJournal: {
@@ -302,7 +302,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     method: "GET",
     path: "/waits",
     action: "read",
-    summary: "Lists what turns wait for.",
+    summary: "Lists the waits of turns and jobs.",
     query: { session: "text", tree: "text", ...page },
   },
   getWait: { method: "GET", path: "/waits/{id}", of: "wait", action: "read", summary: "Reads a wait." },
@@ -328,7 +328,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/waits/{id}",
     of: "wait",
     action: "answer",
-    summary: "Takes a question back.",
+    summary: "Withdraws a question.",
   },
 
   // ── Jobs and triggers ───────────────────────────────────────────────────────────────────────────────────────────
@@ -345,7 +345,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     path: "/jobs/{id}/events",
     of: "job",
     action: "read",
-    summary: "Reads what happened to a job.",
+    summary: "Reads the events of a job.",
   },
   cancelJob: {
     method: "POST",
@@ -403,7 +403,7 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     method: "GET",
     path: "/occurrences",
     action: "manage",
-    summary: "Lists events and what they started, newest first.",
+    summary: "Lists events and the work that they started, newest first.",
     query: { event: "text", before: "text", max: "count" },
   },
   emitEvent: {
@@ -421,20 +421,20 @@ export const ROUTES: { readonly [N in RouteName]: Route } = {
     method: "GET",
     path: "/usage",
     action: "read",
-    summary: "Adds up what turns have spent, by time, model, session and tool.",
+    summary: "Returns the spending of turns, by time, model, session and tool.",
     query: { since: "time", until: "time", owner: "text" },
   },
   status: {
     method: "GET",
     path: "/status",
     action: "manage",
-    summary: "Reads how the store and the workers are. Only for callers without an owner.",
+    summary: "Reads the state of the store and the workers. Only for callers without an owner.",
   },
   check: {
     method: "POST",
     path: "/check",
     action: "manage",
-    summary: "Looks for damage in the store, as `bowline doctor` does. Only for callers without an owner.",
+    summary: "Checks the store for damage, like `bowline doctor`. Only for callers without an owner.",
     body: object({ deep: { type: "boolean" } }),
   },
   events: {

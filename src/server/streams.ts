@@ -10,9 +10,9 @@ export const EVENT_STREAM = "text/event-stream";
 const HEADERS = { "content-type": EVENT_STREAM, "x-accel-buffering": "no" };
 
 export interface Source {
-  /** Streams with the same name share a source. */
+  /** Streams of the same name share one source. */
   readonly name: string;
-  /** A reader gets only what comes after it has joined. */
+  /** The reader gets only events after it has joined. */
   readonly fromNow?: boolean;
   open(): AsyncIterator<SessionEvent>;
 }
@@ -35,7 +35,7 @@ export class Streams {
     if (open >= streams) throw new RuntimeError("server.busy", { limit: "streams", max: streams });
     if (this.#ends.size >= streamsInAll)
       throw new RuntimeError("server.busy", { limit: "streamsInAll", max: streamsInAll });
-    if (request.method === "HEAD") return new Response(null, { headers: HEADERS }); // Nobody would read the events.
+    if (request.method === "HEAD") return new Response(null, { headers: HEADERS }); // A HEAD request has no body.
     const { reader, leave } = this.#join(source);
     this.#open.set(caller, open + 1);
     const end = (): void => {
@@ -59,7 +59,7 @@ export class Streams {
           const bytes = await reader.next();
           if (bytes !== undefined) return controller.enqueue(bytes);
           end();
-          controller.close(); // After a cancel this throws, and nobody reads any more.
+          controller.close(); // Throws after a cancel, when no reader is left.
         },
         cancel: end,
       },

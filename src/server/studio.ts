@@ -1,4 +1,4 @@
-// The studio for a browser: `serve(runtime, { studio: true })` has it at `/studio/`.
+// The studio for a browser: `serve(runtime, { studio: true })` serves it at `/studio/`.
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path 
 export const STUDIO = "/studio/";
 let loaded: Promise<Page> | undefined;
 
-/** The files of the studio by path. They are read once in a process; a failure is tried again. */
+/** The files of the studio by path. A process reads them once. After a failure it tries again. */
 export function studioPage(): Promise<Page> {
   loaded ??= load().catch((error: unknown) => {
     loaded = undefined;
@@ -54,10 +54,10 @@ async function filesIn(folder: URL): Promise<Files> {
   return Promise.all([read("studio.js"), read("studio.css")]);
 }
 
-/** Beside the folder of this file, in whichever file the build put it. */
+/** The build puts the studio beside the folder of this file. */
 const built = (): Promise<Files> => filesIn(new URL("../studio/", import.meta.url));
 
-/** A clone of the repository that was not built. */
+/** For a clone of the repository without a build. */
 async function fromSources(): Promise<Files> {
   const folder = await mkdtemp(join(tmpdir(), "bowline-studio-"));
   try {

@@ -153,8 +153,8 @@ export interface Owner {
 }
 /**
  * The right to run a turn for a limited time. A store may use another clock, so it returns durations instead of times.
- * The host adds `heldMs` to the time before its call, which is the `now` of the call, or the `at` of the input for
- * `accept`. After that time no outward effect starts.
+ * The host adds `heldMs` to the time before its call: the `now` of the call, or for `accept` the `at` of the input.
+ * After the sum no outward effect starts.
  */
 export interface Lease {
   readonly sessionId: SessionId;
@@ -269,7 +269,7 @@ export interface StoredWait {
   readonly answeredAs?: Cursor;
 }
 
-/** A turn that only waits and gives up its lease. */
+/** A turn that only waits and releases its lease. */
 export interface ParkedTurn {
   readonly turnId: TurnId;
   /** The earliest end of one of its waits or sleeps. */
@@ -319,7 +319,7 @@ export interface ClaimedJob extends StoredJob {
   readonly isOrphan?: true;
 }
 
-/** What is written together with events of a job. */
+/** The data that is written together with events of a job. */
 export interface JobWrites {
   /** Questions of the job, which can be listed and answered. The answer becomes an event of the job. */
   readonly waits?: readonly NewWait[];
@@ -332,7 +332,7 @@ export interface JobWrites {
   readonly wakes?: readonly NewInput[];
   /** The maximum number of accepted wakes in the life of the job. */
   readonly wakesMax?: number;
-  /** Gives up the lease, because the job only waits. */
+  /** Releases the lease, because the job only waits. */
   readonly parks?: ParkedJob;
   /** Lines that the job prints. They are not events: no fold and no feed contains them, and old ones are dropped. */
   readonly says?: Saying;
@@ -363,11 +363,13 @@ export interface JobLines {
 
 /** A job that only waits. Only rerunnable jobs can park, because no other process could continue another one. */
 export interface ParkedJob {
-  /** The number of events that its holder has seen. If there are more, or an awaited job is over, the lease is kept. */
+  /**
+   * The number of events that its holder has seen. If there are more, or an awaited job has ended, the lease is kept.
+   */
   readonly seen: number;
   /** When it continues at the latest; omitted if only an event can wake it. */
   readonly due?: number;
-  /** It continues when one or all of these jobs are over or idle. */
+  /** It continues when one or all of these jobs have ended or are idle. */
   readonly awaits?: { readonly jobs: readonly JobId[]; readonly need: "any" | "all" };
 }
 
@@ -537,7 +539,7 @@ export interface EndedTurn {
   readonly journal?: TurnJournal;
 }
 
-/** What lists of turns show and the nodes of the turn do not contain. */
+/** The data for lists of turns that the nodes of the turn do not contain. */
 export interface TurnSummary {
   /** When its input was accepted, if that is not `startedAt`. The fact of the acceptance has this time. */
   readonly acceptedAt?: number;
@@ -547,7 +549,7 @@ export interface TurnSummary {
   readonly rounds: number;
   /** How often another process resumed it. Omitted if never. */
   readonly resumes?: number;
-  /** What its nested calls and its calls of other models cost. Omitted if the turn only called its own model. */
+  /** The cost of its nested calls and its calls of other models. Omitted if the turn only called its own model. */
   readonly spent?: readonly Spent[];
   readonly metadata?: JsonObject;
 }
@@ -644,8 +646,8 @@ export interface SessionChange {
   readonly receipt?: Json;
   readonly parts?: readonly PartOperation[];
   /**
-   * Only for a change with nothing but entries or `spent`: while a turn is open the change is stored and waits
-   * (`PendingAppend`). Throws `input.full` if this many wait already.
+   * Only for a change that has no other fields than entries or `spent`: while a turn is open the change is stored and
+   * waits (`PendingAppend`). Throws `input.full` if this many wait already.
    */
   readonly queueMax?: number;
   /** Jobs that start with the change. */
@@ -850,7 +852,7 @@ export interface Store {
     spawns?: readonly JobSpawn[],
   ): Awaitable<Appended>;
   /**
-   * Gives up the lease of a turn that only waits, unless it has mail that it has not folded. The turn stays the
+   * Releases the lease of a turn that only waits, unless it has mail that it has not folded. The turn stays the
    * session's open turn and appears in the agenda when it has mail. The lease can no longer write. A repeated call
    * returns the same answer until another process takes the turn.
    */
@@ -929,8 +931,8 @@ export interface Store {
     withdraw(session: SessionId, which: InputRef): Awaitable<readonly Withdrawal[]>;
     /**
      * Claims inputs for this boundary of a running turn, oldest first. A repeat returns the same inputs. With `true` it
-     * includes inputs that would open turns of their own, up to the first with `wants`; with `appends` it returns
-     * appends only. Skips inputs whose turn was cancelled. Includes injected inputs and waiting appends.
+     * includes inputs that would open separate turns, up to the first with `wants`; with `appends` it returns appends
+     * only. Skips inputs whose turn was cancelled. Includes injected inputs and waiting appends.
      */
     claim(
       lease: Lease,

@@ -1,8 +1,8 @@
 // Job: `jsonl()`, a listener that appends a line of JSON per span and event to a file.
-// Not its job: the fields of a line (`plain.ts`), a bound of the file's size: rotate it with a program made for that.
+// Not its job: the fields of a line (`plain.ts`), a limit of the file's size (use a program that rotates logs).
 // jsonl-1 Several processes append to one file. A write has whole lines, and `O_APPEND` puts it at the end.
-// jsonl-2 A turn never waits for the file. Lines that cannot be written are dropped and counted, and the failure is thrown
-//         by a later call, which the runtime reports.
+// jsonl-2 A turn never waits for the file. Lines that cannot be written are dropped and counted, and the failure is
+//         thrown by a later call, which the runtime reports.
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -25,16 +25,16 @@ const MOST: readonly LineKind[] = [
 ];
 const OPTIONS: Known<JsonlOptions> = { content: true, kinds: true };
 
-/** Appends a line of JSON for each span that ends and each event. `close()` of the runtime writes what is left. */
+/** Appends a line of JSON for each span that ends and each event. `close()` of the runtime writes the waiting lines. */
 export function jsonl(path: string, options: JsonlOptions = {}): TelemetryListener {
   requireKnown("jsonl", options, OPTIONS);
   return new JsonlListener(path, options);
 }
 
-/** How long a line waits for others to be written with. */
+/** How long a line waits, so that several lines are written together. */
 const FLUSH_MS = 200;
 const BATCH_MAX = 64 * 1_024;
-/** In UTF-16 units. What a slow disk leaves behind beyond that is dropped. */
+/** The limit of waiting lines, in UTF-16 units. If the disk is too slow, further lines are dropped. */
 const BUFFER_MAX = 16 * 1_024 * 1_024;
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 
@@ -43,7 +43,7 @@ class JsonlListener implements TelemetryListener {
   readonly #content: boolean;
   readonly kinds: readonly Span["kind"][];
   readonly #hasEvents: boolean;
-  /** Ids of spans are unique in a process only, and a process id comes again. */
+  /** Span ids are unique only within a process, and a later process can get the same process id. */
   readonly #process = `${process.pid}-${randomBytes(4).toString("hex")}`;
   #lines: string[] = [];
   #length = 0;
@@ -51,7 +51,7 @@ class JsonlListener implements TelemetryListener {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
-  /** The end of the last line is missing. */
+  /** The last line in the file is incomplete. */
   #isTorn = false;
   #failure: unknown;
   #isClosed = false;
@@ -99,7 +99,7 @@ class JsonlListener implements TelemetryListener {
     if (this.#lines.length === 0) return;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
-      this.#flush(); // A line can come after the last look.
+      this.#flush(); // A line can arrive after the last check.
     });
   }
 
@@ -128,7 +128,7 @@ class JsonlListener implements TelemetryListener {
     });
   }
 
-  /** jsonl-1. What a full disk cut off is ended by the next write, so that one line is lost. */
+  /** jsonl-1. If a full disk cut off a line, the next write ends that line, so that only one line is lost. */
   async #write(lines: string): Promise<void> {
     this.#file ??= await open(this.#path, FLAGS, 0o600);
     const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);

@@ -21,10 +21,10 @@ export interface ContentPlace {
 }
 export type Redact = (value: Json, where: ContentPlace) => Json;
 
-/** Returns what may be exported of some content, as a text. `read` is called only if content is asked for. */
+/** Returns the exported text of some content, if any. Calls `read` only if content is exported. */
 export type Content = (kind: ContentPlace["kind"], field: string, read: () => unknown) => string | undefined;
 
-/** A `redact` that throws, or returns what is not JSON, exports nothing. */
+/** If `redact` throws or returns no JSON, nothing is exported. */
 export function contentBy(isOn: boolean, redact: Redact = (value) => value): Content {
   if (!isOn) return () => undefined;
   return (kind, field, read) => {
@@ -121,7 +121,7 @@ const turnAtStart = (span: TurnSpan, content: Content): Fields => ({
   [GEN_AI.inputMessages]: content("turn", "input", () => messagesOf([{ role: "user", parts: span.input }])),
 });
 
-/** The app's notes, of which a backend can search the texts, numbers and booleans. */
+/** The app's metadata. A backend can search its texts, numbers and booleans. */
 function metadataOf(metadata: JsonObject = {}): Fields {
   const fields: Fields = {};
   for (const [name, value] of Object.entries(metadata))
@@ -216,7 +216,7 @@ const toolAtEnd = ({ output }: ToolSpan, content: Content): Fields => ({
   [GEN_AI.result]: content("tool", "result", () => (output?.kind === "value" ? output.value : undefined)),
 });
 
-/** Why the work failed, in a word; undefined for work that ended well or was stopped. */
+/** The code of a failure; undefined for work that ended well or was stopped. */
 export function errorTypeOf(span: Span): string | undefined {
   if (span.kind === "model" && span.failure === "cancelled") return undefined;
   if (span.kind === "job" && span.state === "cancelled") return undefined;
@@ -229,7 +229,7 @@ export function errorTypeOf(span: Span): string | undefined {
 
 export const inputTokens = ({ input, cacheRead, cacheWrite }: Usage): number => input + cacheRead + cacheWrite;
 export const outputTokens = ({ output, reasoning }: Usage): number => output + reasoning;
-/** Whether the provider gave the usage: that of a call which was cut off is only estimated. */
+/** Whether the provider reported the usage. The usage of an interrupted call is only estimated. */
 export const isReported = (usage: Usage): boolean => inputTokens(usage) + outputTokens(usage) > 0;
 
 const usageOf = (usage: Usage): Fields => ({

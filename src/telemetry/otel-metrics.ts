@@ -1,4 +1,4 @@
-// What is measured of a span. The attributes have few values: no ids, and no words of users or models.
+// The measurements of a span. Their attributes have few different values: no ids, and no text of users or models.
 import { statusOf } from "../model/tool.ts";
 import { type Attributes, errorTypeOf, inputTokens, isReported, modelOf, outputTokens } from "./otel-attributes.ts";
 import { BOWLINE, ERROR_TYPE, GEN_AI, type METRIC, OPERATION, OTHER, providerName } from "./otel-names.ts";
@@ -38,7 +38,7 @@ const turnAttributes = ({ model, how = "lost", outcome }: TurnSpan): Attributes 
 });
 
 function toolAttributes({ call, output }: ToolSpan): Attributes {
-  // The model made the name up.
+  // The model invented the name.
   const isUnknown = output?.kind === "failure" && output.failure.code === "tool.unknown";
   return {
     [GEN_AI.tool]: isUnknown ? OTHER : call.name,

@@ -1,4 +1,4 @@
-// The names of spans, metrics and attributes. The GenAI names of OpenTelemetry are not stable: they stand only here.
+// The names of spans, metrics and attributes. The GenAI names of OpenTelemetry are not stable: only this file has them.
 
 export const SPAN = {
   round: "bowline.round",
@@ -43,7 +43,7 @@ export const GEN_AI = {
 } as const;
 
 export const ERROR_TYPE = "error.type";
-/** The value of an attribute of a metric whose own value is not from a small set. */
+/** Replaces attribute values that are not in a small known set, for metrics. */
 export const OTHER = "_OTHER";
 
 export const BOWLINE = {
@@ -84,7 +84,7 @@ export const BOWLINE = {
   store: "bowline.store.operation",
   /** The span was open when the runtime was closed. */
   isUnended: "bowline.unended",
-  /** What a link leads to: `earlier_run` or `traceparent`. */
+  /** Why a link exists: `earlier_run` or `traceparent`. */
   link: "bowline.link",
 } as const;
 
@@ -96,7 +96,7 @@ export const METRIC = {
   store: "bowline.store.duration",
 } as const;
 
-/** Bounds of histograms: those that the GenAI conventions recommend, and shorter ones for stores. */
+/** Bounds of histograms: those that the GenAI conventions recommend, and smaller ones for stores. */
 export const TOKEN_BOUNDS = [
   1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ];
@@ -112,7 +112,7 @@ const PROVIDERS: { readonly [provider: string]: string } = {
   mistral: "mistral_ai",
   xai: "x_ai",
 };
-/** The name of a provider in the GenAI conventions, which is its own name for most. */
+/** The name of a provider in the GenAI conventions. For most providers it is their own name. */
 export const providerName = (provider: string): string =>
   Object.hasOwn(PROVIDERS, provider) ? (PROVIDERS[provider] as string) : provider;
 

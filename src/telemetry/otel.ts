@@ -1,8 +1,8 @@
-// Job: `otel()`, a listener that gives spans and metrics to OpenTelemetry. The only file that imports its API.
-// Not its job: names (`otel-names.ts`), attributes (`otel-attributes.ts`), what is measured (`otel-metrics.ts`).
-// otel-1 Parents are given explicitly, so no context manager is needed. A span outlives its end as a parent.
-// otel-2 A resumed turn begins a trace, with a link to its earlier run if that was here. Only the first run has the
-//        `traceparent` of the metadata as its parent: days can lie between the runs.
+// Job: `otel()`, a listener that exports spans and metrics to OpenTelemetry. The only file that imports its API. Not
+// its job: names (`otel-names.ts`), attributes (`otel-attributes.ts`), what is measured (`otel-metrics.ts`).
+// otel-1 Parents are given explicitly, so no context manager is needed. A span can be a parent after its end.
+// otel-2 A resumed turn starts a new trace, with a link to its earlier run if this process ran it. Only the first run
+//        has the `traceparent` of the metadata as its parent: days can lie between the runs.
 // otel-3 Times are pairs of seconds and nanoseconds, because the SDK takes a small number for the time of the process.
 import {
   type Context,
@@ -47,13 +47,13 @@ export interface OtelOptions {
   readonly meterProvider?: MeterProvider | undefined;
   /** Exports messages, instructions, arguments, results and texts of errors. Default: false. */
   readonly content?: boolean | undefined;
-  /** Called for each value of content. Its answer is exported; if it throws, nothing is. */
+  /** Called for each value of content. Its result is exported. If it throws, nothing is exported. */
   readonly redact?: Redact | undefined;
-  /** Whether calls of hooks have spans. Default: true. */
+  /** Makes spans for calls of hooks. Default: true. */
   readonly hooks?: boolean | undefined;
-  /** Whether rounds have spans, between those of turns and those of calls. Default: false. */
+  /** Makes spans for rounds, between the spans of turns and calls. Default: false. */
   readonly rounds?: boolean | undefined;
-  /** Whether store calls have spans and are measured. Default: false. */
+  /** Makes spans and metrics for store calls. Default: false. */
   readonly stores?: boolean | undefined;
 }
 const OPTIONS: Known<OtelOptions> = {
@@ -66,23 +66,26 @@ const OPTIONS: Known<OtelOptions> = {
   stores: true,
 };
 
-/** Gives spans and metrics to OpenTelemetry. Make one for each runtime: when that is closed, its open spans are ended. */
+/**
+ * Exports spans and metrics to OpenTelemetry. Make one for each runtime, because closing the runtime ends the open
+ * spans.
+ */
 export function otel(options: OtelOptions = {}): TelemetryListener {
   requireKnown("otel", options, OPTIONS);
   return new OtelListener(options);
 }
 
-/** Where a span stands in its trace. */
+/** The position of a span in its trace. */
 interface Place {
   readonly parent: Context;
   readonly links?: Link[];
 }
 
 const SCOPE = "bowline";
-/** How many parked and lost turns are remembered, to link their next runs. */
+/** How many parked and lost turns stay in memory, so that their next runs can link to them. */
 const RUNS_MAX = 10_000;
 
-/** The kinds of spans that others are a part of. */
+/** The kinds of spans that can have child spans. */
 const HOLDS: ReadonlySet<Span["kind"]> = new Set(["turn", "round", "tool", "cell", "job"]);
 
 const ALWAYS = ["turn", "model", "tool", "cell", "wait", "commit", "job"] as const;

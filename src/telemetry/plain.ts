@@ -1,9 +1,9 @@
-// Spans and events as plain JSON, a line each.
+// Spans and events as plain JSON, one line each.
 import { defined, type Json, type JsonObject } from "../model/json.ts";
 import { statusOf } from "../model/tool.ts";
 import type { Span, TelemetryEvent } from "./telemetry.ts";
 
-/** The fields of a span: ids, times and results, and with `content` what was said and returned. */
+/** The fields of a span: ids, times and results. With `content` also messages, arguments and results of tools. */
 export function plainSpan(span: Span, content: boolean): JsonObject {
   const { kind, id, parent, sessionId, turnId, startedAt, endedAt = startedAt, error } = span;
   return defined({
@@ -97,11 +97,11 @@ export function plainEvent(event: TelemetryEvent, content: boolean): JsonObject 
   return defined({ kind: "event", at, name, sessionId, turnId, context, about: shown }) as JsonObject;
 }
 
-/** Tools and plugins choose codes, and a text is none. */
+/** Whether a code of a tool or plugin is a short name and not a free text. */
 export const isCode = (code: string): boolean => /^[A-Za-z][\w.:/-]{0,99}$/.test(code);
 const plainCode = (code: string): string => (isCode(code) ? code : "other");
 
-/** Fields of events whose texts are names that the runtime or a plugin chose. All other texts are content. */
+/** Fields of events whose values are names of the runtime or of a plugin. All other texts are content. */
 const NAMES: ReadonlySet<string> = new Set([
   "class",
   "code",
@@ -121,6 +121,6 @@ const NAMES: ReadonlySet<string> = new Set([
 ]);
 const NAME = /^[^\s\p{Cc}]{1,200}$/u;
 
-/** Whether a field of an event can be shown where content is not: a number, a boolean, a name. */
+/** Whether a field of an event can be exported without `content`: a number, a boolean or a name. */
 export const isNoContent = (field: string, value: Json): boolean =>
   typeof value === "string" ? NAMES.has(field) && NAME.test(value) : typeof value !== "object";

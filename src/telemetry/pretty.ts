@@ -9,7 +9,7 @@ import type { Span, TelemetryEvent, TelemetryListener } from "./telemetry.ts";
 import { fitted } from "./terminal-text.ts";
 
 export interface PrettyOptions {
-  /** Takes each line, with its end. Default: writes to stderr. */
+  /** Receives each line with its line break. Default: writes to stderr. */
   readonly write?: ((line: string) => void) | undefined;
   /** Default: whether lines go to a terminal, and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;
@@ -115,7 +115,7 @@ function tokensIn(usage: Usage | undefined): readonly string[] {
 const shortTime = (ms: number): string =>
   ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 
-/** Ids can have 256 bytes, and what follows them must fit. */
+/** Ids can have 256 bytes, and the text after them must fit too. */
 const short = (words: string): string => fitted(words, 32);
 
 function styleOf({ kind, error }: Shown): Style | undefined {

@@ -1,4 +1,4 @@
-/** The place of a caller in its trace. */
+/** The trace context of a caller. */
 export interface Caller {
   readonly traceId: string;
   readonly spanId: string;

@@ -3,8 +3,8 @@ import { journal } from "../hosts/journal.ts";
 
 /**
  * The journal host without a memory: it reads the recorded events of a resumed turn from the store when the turn is
- * opened, and returns them one by one. So everything else must learn the past from those events, as on hosts with their
- * own history. For tests, mostly with the crash kit.
+ * opened, and returns them one by one. So all other code must read the past from those events, as with hosts that have
+ * a separate history. For tests, mostly with the crash kit.
  */
 export function amnesiac(): EffectHost {
   const { kind, parks, open } = journal();

@@ -1,6 +1,6 @@
 // The cast of the laws and of the tests of stores and hosts: inputs, owners, sessions. It is shared, so that a change
 // of a store's contract is made here and a failing test shows known names. Sessions are `alice` and `bob`, owners `ann`
-// and `ben`. An input is named by its words: "hello" has the id `input-hello` and opens `turn-hello`.
+// and `ben`. The name of an input is its text: "hello" has the id `input-hello` and opens `turn-hello`.
 import assert from "node:assert/strict";
 import type { Awaitable } from "../model/awaitable.ts";
 import {

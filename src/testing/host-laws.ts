@@ -558,10 +558,11 @@ export const hostLaws: readonly HostLaw[] = [
     await turn.start(FIRST, SECOND);
     const returned = await turn.answer(SECOND);
     await turn.hears(returned);
-    await turn.start(THIRD); // An outward effect, which makes all events before it durable.
+    await turn.start(THIRD); // An outward effect: the host stores all earlier events first.
 
     const resumed = await stage.resume(turn);
-    resumed.plays(FIRST, () => resumed.says(FIRST)); // Answers at once, and still comes after the recorded events.
+    // Answers at once, but its event must come after the recorded events.
+    resumed.plays(FIRST, () => resumed.says(FIRST));
     await resumed.start(PREPARE);
     await resumed.hears(prepared);
     await resumed.start(ASK);
@@ -1198,7 +1199,7 @@ export const hostLaws: readonly HostLaw[] = [
     await stage.elapse(1_200);
     await turn.run.leave();
     assert.deepEqual([turn.writes, turn.performed], [[], []]);
-    await stage.goOn(turn); // It is due and unheld.
+    await stage.goOn(turn); // The turn is due, and no process holds it.
   }),
 
   parkingLaw("park: a lost lease makes it reject, and the other keeps the turn", async (turn, stage) => {
@@ -1273,7 +1274,7 @@ export const hostLaws: readonly HostLaw[] = [
     assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);
     assert.deepEqual(await stage.jobs(), ["one", "two"]);
     const bound = await stage.store.jobs.load(jobId("two"));
-    assert.deepEqual([bound?.record.starts, bound?.seq], [1, 2]); // Its owner holds it from the start.
+    assert.deepEqual([bound?.record.starts, bound?.seq], [1, 2]); // Its owner holds the bound job from the start.
     await turn.hears(await turn.answer(SECOND));
     await turn.commit();
     assert.deepEqual(turn.begun, [jobId("one"), jobId("two")]);

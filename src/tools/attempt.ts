@@ -1,5 +1,5 @@
-// The second step of a call: runs the tool, within its time, and makes an output of what it returns or throws.
-// The rules dispatch-1 to dispatch-4 are in `dispatch.ts`.
+// The second step of a call: runs the tool with its time limit, and makes an output of its result or error. The rules
+// dispatch-1 to dispatch-4 are in `dispatch.ts`.
 import { within } from "../kernel/deadline.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
@@ -17,14 +17,14 @@ import type { Deferred, Dispatch } from "./dispatch.ts";
 import { failure, failureOf, resultOf } from "./result.ts";
 import { requireDocument } from "./validator.ts";
 
-/** One bare try at a call. Answers (dispatch-2) with a value, a failure, a timeout, or that its result comes later. */
+/** One attempt at a call. Returns (dispatch-2) a value, a failure, a timeout, or a deferral for a later result. */
 export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Scope): Awaitable<ToolOutput | Deferred> {
   const { call } = effect;
   const found = memberFor(dispatch, call);
   if (dispatch.passed?.has(call) === true && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
-  // The tool is gone since the crash, but the call may have run while it was there.
+  // The tool was removed after the crash, but the call may have run before.
   if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call);
   if (found === undefined) return unknownTool(dispatch, call);
   if (call.malformed !== undefined) return wrongArguments(call, TEXTS.notJson);
@@ -72,7 +72,7 @@ function finished(
   if (returned instanceof Deferral) {
     const answer = defined({ kind: "deferred" as const, deferral: returned, schema: tool.outputSchema });
     const schema = returned.schema ?? tool.outputSchema;
-    // An answer that cannot be checked could never be given.
+    // Without a valid schema no answer could be accepted.
     if (schema === undefined || returned.on !== undefined) return answer;
     return requireDocument(schema, `what ${tool.name} waits for`).then(() => answer);
   }
@@ -88,8 +88,8 @@ function finished(
 }
 
 /**
- * Applies the tool's time limit to the one that has to be waited for: `returned` by the tool, or the check that leads
- * to `output`.
+ * Applies the tool's time limit to the promise that is pending: `returned` of the tool, or the check that gives
+ * `output`.
  */
 function inTime(
   dispatch: Dispatch,
@@ -107,7 +107,7 @@ function inTime(
       resolve(failure("timeout", "tool.timeout", TEXTS.timeout(tool.name, ms)));
     });
     context.limit(deadline);
-    // A cancel has its own grace, so the tool's own limit no longer counts.
+    // After a cancel its grace period counts instead of the tool's limit.
     const unlisten = scope.onAbort(() => deadline.clear());
     const end = (result: Awaitable<ToolOutput | Deferred>): void => {
       deadline.clear();
@@ -138,6 +138,6 @@ function inTime(
   });
 }
 
-/** Whether the tool stopped because it heeded its signal. */
+/** Whether the tool stopped because of its signal. */
 const isAbort = (error: unknown): boolean =>
   (error instanceof Error && error.name === "AbortError") || hasCode(error, "tool.cancelled");

@@ -10,7 +10,7 @@ import type { Availability, ToolManifest } from "../model/tool.ts";
 import { chosenFor, type Registered, type ToolChoices } from "./registry.ts";
 import type { Offered } from "./source.ts";
 
-/** A callable tool with its owner and the bindings it has in this session. */
+/** A callable tool with its owner and its bindings in this session. */
 export interface Member extends Owned<Tool> {
   readonly bindings: JsonObject;
 }
@@ -18,9 +18,9 @@ export interface Member extends Owned<Tool> {
 /** The tools of one turn, and their declarations for the model. */
 export interface Catalog {
   readonly declarations: readonly ToolDeclaration[];
-  /** The names of declared tools; granted ones are not among them. */
+  /** The names of declared tools; without granted ones. */
   readonly names: readonly string[];
-  /** All tools that are not off, including those that only a search finds. */
+  /** All tools that are not switched off, including those that only a search finds. */
   readonly manifests: readonly ToolManifest[];
   /** Every tool that can be called, including granted ones. */
   readonly callable: readonly (readonly [name: string, member: Member])[];
@@ -29,7 +29,7 @@ export interface Catalog {
   availability(name: string): Availability | undefined;
 }
 
-/** The owner of tools that the app itself gave to the runtime. */
+/** The owner of the app's own tools. */
 export const APP = "app";
 
 /** Tools for one turn, from `context` hooks. */
@@ -38,7 +38,7 @@ export interface Overlay {
   readonly includeBase: boolean;
 }
 
-/** A tool on its way into a catalog, with edits applied so far. */
+/** A tool while its catalog is built, with the edits so far. */
 export interface Chosen {
   readonly offered: Offered;
   readonly description: string;
@@ -46,8 +46,8 @@ export interface Chosen {
 }
 
 /**
- * The session's tools, unless the overlay leaves them out, then the turn's. A tool of the turn replaces one of the same
- * name.
+ * The session's tools, unless the overlay excludes them, followed by the turn's. A tool of the turn replaces a
+ * session's tool with the same name.
  */
 export function baseOf(
   registered: Iterable<Registered>,
@@ -103,7 +103,7 @@ export const isCallable = (availability: Availability): boolean =>
 export interface Loaded extends Chosen {
   readonly tool: Tool;
 }
-/** A tool under the name under which it was granted. */
+/** A tool with its granted name. */
 export interface Granted {
   readonly name: string;
   readonly tool: Tool;
@@ -152,7 +152,7 @@ const documented = ({ examples }: Tool): Partial<ToolDeclaration> =>
 /** Everything that a session's catalog depends on: equal keys mean the same catalog. */
 export interface CatalogKey {
   readonly includeBase: boolean;
-  /** Identifies the set of tools that the turn brought. */
+  /** Identifies the set of tools that belong to the turn. */
   readonly overlay: number;
   readonly generation: number;
   readonly fingerprint: string;
@@ -160,7 +160,7 @@ export interface CatalogKey {
 
 const ENTRIES_MAX = 4;
 
-/** The catalogs last built for a session, newest first, with the protocol's preamble of each. */
+/** The latest catalogs of a session, newest first, with the protocol's preamble of each. */
 export class CatalogCache<T> {
   readonly #entries: {
     readonly key: CatalogKey;
@@ -179,7 +179,7 @@ export class CatalogCache<T> {
     )?.artifact;
   }
 
-  /** `prompt`: the parts that the protocol looked at; undefined when it did not. */
+  /** `prompt`: the parts that the protocol read; undefined if it read none. */
   keep(key: CatalogKey, prompt: readonly PromptPart[] | undefined, artifact: T): void {
     this.#entries.unshift({ key, prompt, artifact });
     this.#entries.length = Math.min(this.#entries.length, ENTRIES_MAX);

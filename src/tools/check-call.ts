@@ -12,7 +12,7 @@ import type { Dispatch } from "./dispatch.ts";
 import { failure } from "./result.ts";
 import type { Validate } from "./validator.ts";
 
-/** Calls inside a batch exist only where the batch tool itself can be called. */
+/** Calls inside a batch are possible only if the batch tool itself can be called. */
 export const memberFor = ({ catalog }: Dispatch, { name, parentId }: ToolCall): Member | undefined =>
   parentId !== undefined && catalog.find(BATCH_TOOL) === undefined ? undefined : catalog.find(name);
 
@@ -25,8 +25,8 @@ export function unknownTool(dispatch: Dispatch, call: ToolCall): ToolOutput {
 }
 
 /**
- * Takes the typed result of the turn, which arrives as a call: checks it and ends the turn with it. The result is
- * stored, so it must be JSON.
+ * Takes the typed result of the turn, which arrives as a call. Checks it and ends the turn with it. The store keeps the
+ * result, so it must be JSON.
  */
 export function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput> {
   if (call.malformed !== undefined) return wrongArguments(call, TEXTS.notJson);
@@ -38,7 +38,7 @@ export function handedIn(check: Validate, call: ToolCall): Awaitable<ToolOutput>
   });
 }
 
-/** Checks each input once: handlers for some tools and the end of the gate ask about the same one. */
+/** Checks each input once, although handlers and the end of the gate ask for the same check. */
 export function targetOf(tool: Tool | undefined, isKnownToFit = false): Target {
   let last: ToolCall | undefined;
   let result: Awaitable<Checked> = FITS;
@@ -64,7 +64,7 @@ export function checked(tool: Tool, call: ToolCall): Awaitable<Checked> {
   }
 }
 
-/** Bounds an asynchronous schema: nothing else would end a turn that waits for it. */
+/** Limits the time of an asynchronous schema, because nothing else would end a turn that waits for it. */
 function checkedInTime(result: PromiseLike<Checked>): Promise<Checked> {
   return new Promise((resolve) => {
     const deadline = within(CHECK_MS, () => resolve({ ok: false, problem: TEXTS.uncheckable(CHECK_MS) }));

@@ -14,7 +14,7 @@ import { Deferral } from "../model/tool.ts";
 import type { EffectOf, PlacedCall } from "../turn/effect.ts";
 import { requireDocument } from "./validator.ts";
 
-/** The turn that a call belongs to, as far as a tool's context needs it. */
+/** The part of a call's turn that a tool's context uses. */
 export interface CallTurn {
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
@@ -24,13 +24,13 @@ export interface CallTurn {
   readonly show: Showing;
 }
 
-/** Where what a tool shows while it runs goes. */
+/** Receives the previews of a running tool. */
 interface Showing {
   progressed(call: PlacedCall, attempt: number, value: Json): void;
   printed(call: PlacedCall, attempt: number, chunk: string): void;
 }
 
-/** The context that a tool's `execute` is given. Most tools use none of it, so its services are made on first use. */
+/** The context that a tool's `execute` gets. Services are created on first use, because most tools use none. */
 export class CallContext implements ToolContext {
   readonly callId: CallId;
   readonly sessionId: SessionId;
@@ -38,7 +38,7 @@ export class CallContext implements ToolContext {
   readonly attempt: number;
   readonly #effect: EffectOf<"call">;
   readonly #scope: Scope;
-  /** The state of the tool's plugin, for this attempt only: it is closed when the attempt has ended. */
+  /** The state of the tool's plugin, for this attempt only: it closes when the attempt ends. */
   readonly #state: unknown;
   #controller: AbortController | undefined;
   #reason: unknown;
@@ -50,7 +50,7 @@ export class CallContext implements ToolContext {
   readonly #output: JsonObject | undefined;
   #made: HookCallContext | undefined;
   #deadline: Deadline | undefined;
-  /** Output of a tool after its attempt has ended is dropped. */
+  /** Drops output of a tool after its attempt has ended. */
   #isOver = false;
 
   constructor(
@@ -153,7 +153,7 @@ export class CallContext implements ToolContext {
   get triggers(): Services["triggers"] {
     return this.#service("triggers");
   }
-  // These return closures, because tools often take them off the context: `const { once } = context`.
+  // These return closures, because tools often destructure the context: `const { once } = context`.
   get read(): ToolContext["read"] {
     return (point) => this.#hookContext.read(point);
   }
@@ -206,6 +206,9 @@ export class CallContext implements ToolContext {
   }
 }
 
-/** Made from the turn and the call's position without the attempt: the same in every retry and after every crash. */
+/**
+ * Made from the turn and the call's position, without the number of the attempt. So it is the same in every retry and
+ * after every crash.
+ */
 export const idempotencyKey = (turn: TurnId, position: EffectName): string =>
   createHash("sha256").update(`${turn}/${position}`).digest("base64url");

@@ -17,7 +17,7 @@ export function defineTool<
   return makeTool(spec);
 }
 
-/** Checks and builds a tool; behind `defineTool` and a plugin's `tool`. */
+/** Checks and builds a tool, for `defineTool` and a plugin's `tool`. */
 export function makeTool<I extends ToolSchema, O, S, W extends true | undefined, const Name extends string>(
   spec: ToolSpec<I, O, S, W> & { readonly name: Name },
 ): Tool<S, Name, InputOf<I>> {
@@ -49,7 +49,7 @@ export function makeTool<I extends ToolSchema, O, S, W extends true | undefined,
     inputSchema: document(spec.input, of),
     policy: policyOf(spec),
     ...(spec.timeoutMs === undefined ? {} : { timeoutMs: spec.timeoutMs }),
-    // Cloned: the caller may change its document later, and the check must stay as it was described.
+    // Cloned, because the caller may change its document later, and the check must not change.
     check: validatorOf(isStandard(spec.input) ? spec.input : structuredClone(spec.input), of),
     run: spec.execute.bind(spec) as Tool["run"],
     ...(output === undefined ? {} : { checkOutput: validatorOf(output, `the output of ${name}`), ...outputOf(output) }),
@@ -98,7 +98,8 @@ function ownManifest(spec: ToolManifest, wrong: (problem: string) => never): Omi
 }
 
 /**
- * Makes a provider of tools that come and go. They are listed without schemas and loaded by name when they are needed.
+ * Makes a provider of tools that can change at any time. They are listed without schemas and loaded by name on first
+ * use.
  */
 export function defineToolProvider(spec: ToolProvider): ToolProvider {
   requireProvider(spec);

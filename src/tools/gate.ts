@@ -1,5 +1,5 @@
-// The first step of a call: hooks decide whether it may run, with which arguments, and what is answered without it.
-// The rules dispatch-1 to dispatch-4 are in `dispatch.ts`.
+// The first step of a call: hooks decide whether it may run, with which arguments, and the answer of a call that does
+// not run. The rules dispatch-1 to dispatch-4 are in `dispatch.ts`.
 import type { HookCallContext } from "../kernel/hook-runner.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { gateCall } from "../kernel/tool-gates.ts";
@@ -15,8 +15,8 @@ import { type Dispatch, WEEK_MS } from "./dispatch.ts";
 import { bounded, denied, value } from "./result.ts";
 
 /**
- * Gates all calls of a round: decides what may run, with which arguments, and what is answered here. After an abort the
- * remaining calls are not gated.
+ * Gates all calls of a round: decides which calls may run, with which arguments, and answers the others. After an abort
+ * the remaining calls are not gated.
  */
 export function gate(
   dispatch: Dispatch,

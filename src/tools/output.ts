@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from "../model/json.ts";
 import { documentOf, type ToolSchema } from "../model/schema.ts";
 import { type Validate, validatorOf } from "./validator.ts";
 
-/** The typed result a caller asked for: its schema as a document for the turn, and live for the gate. */
+/** The typed result that a caller asked for: its schema as a document for the turn, and as a function for the gate. */
 export interface TypedOutput {
   readonly output: JsonObject;
   readonly unwraps?: true;
@@ -11,7 +11,10 @@ export interface TypedOutput {
 
 const OF_TURN = "the output of the turn";
 
-/** Models hand results in as a tool's arguments, which are objects: anything else travels as the field `value` of one. */
+/**
+ * Models return the result as a tool's arguments, which must be an object. So any other result is the field `value` of
+ * an object.
+ */
 export function typed(schema: ToolSchema): TypedOutput {
   const { $schema: _, ...document } = documentOf(schema, OF_TURN);
   const check = validatorOf(schema, OF_TURN);
@@ -19,7 +22,7 @@ export function typed(schema: ToolSchema): TypedOutput {
   return { output: wrapped(document), unwraps: true, check: unwrapped(check) };
 }
 
-/** References to the root, and into it, follow the document to where it now is. */
+/** Changes references to the root, because the document is now inside another one. */
 function wrapped({ $defs, ...document }: JsonObject): JsonObject {
   const defs = ($defs ?? {}) as JsonObject;
   if (!hasOwnRefs(document) && !hasOwnRefs(defs))
@@ -64,7 +67,7 @@ const unwrapped =
   (input) =>
     isObject(input) && "value" in input ? check(input.value) : { ok: false, problem: "value: it is missing" };
 
-/** The check of a turn whose caller is not here any more: from its document. */
+/** The check of a turn whose caller is in another process, made from the stored document. */
 export function checkOf({
   output,
   unwraps,

@@ -1,11 +1,9 @@
-// Job: checks values against JSON Schemas of a few keywords, which is all that most tools use, so that Ajv need not be
-// loaded for them.
-// plain-schema-1: Accepts exactly what Ajv accepts, and names the same first fault in the same words. Hence the order
-//    of everything
-//     below.
-// plain-schema-2: A document with anything else in it, or one that Ajv would refuse, is left to Ajv: `plainCheck`
-//    returns
-//     undefined.
+// Job: checks values against JSON Schemas of a few keywords, so that Ajv is not loaded for them. Most tools use no
+// others.
+// plain-schema-1: Accepts exactly the values that Ajv accepts, and reports the same first fault in the same words. This
+//     determines the order of everything below.
+// plain-schema-2: For all other documents, and for those that Ajv would refuse, `plainCheck` returns undefined, and Ajv
+//     checks them.
 
 import { isObject } from "../model/json.ts";
 
@@ -16,7 +14,7 @@ export interface Wrong {
 }
 export type PlainCheck = (value: unknown) => Wrong | undefined;
 
-/** The check for a plain document; undefined where it is left to Ajv (plain-schema-2). */
+/** The check for a plain document; undefined if Ajv must check it (plain-schema-2). */
 export function plainCheck(schema: unknown): PlainCheck | undefined {
   if (schema === true) return passes;
   if (!isPlainObject(schema)) return undefined;
@@ -38,8 +36,8 @@ export function plainCheck(schema: unknown): PlainCheck | undefined {
     if (type === undefined) checks.push(all);
     else {
       const is = IS[type];
-      // A single type is checked together with the keywords of that type, as Ajv does: another fault may be named
-      // first.
+      // A single type is checked together with the keywords of that type, as Ajv does. Otherwise another fault could
+      // come first.
       const otherwise = type === only ? wrongType : undefined;
       if (otherwise !== undefined) isTypeChecked = true;
       checks.push((value) => (is(value) ? all(value) : otherwise));
@@ -68,7 +66,7 @@ function inOrder(checks: readonly PlainCheck[]): PlainCheck {
 
 type Fields = { readonly [key: string]: unknown };
 
-/** Refuses objects with a prototype: Ajv would read the keywords that they inherit. */
+/** Refuses objects with a prototype, because Ajv would read inherited keywords. */
 function isPlainObject(value: unknown): value is Fields {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -107,7 +105,7 @@ const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
 const isScalar = (value: unknown): boolean => value === null || isText(value) || isFlag(value) || isNumber(value);
 
-/** Keywords that only describe. Their values are checked for type, as Ajv does. */
+/** Keywords that only describe. The types of their values are checked, as Ajv does. */
 const NOTES: { readonly [keyword: string]: (value: unknown) => boolean } = {
   title: isText,
   description: isText,
@@ -119,7 +117,7 @@ const NOTES: { readonly [keyword: string]: (value: unknown) => boolean } = {
   writeOnly: isFlag,
 };
 
-/** Makes the check of a keyword; undefined when the keyword's value is not one that is handled here. */
+/** Makes the check of a keyword; undefined if this file does not support the keyword's value. */
 type Rule = (given: unknown, schema: Fields) => PlainCheck | undefined;
 
 /** A rule for values of one type that holds or does not. */
@@ -192,7 +190,7 @@ function items(given: unknown): PlainCheck | undefined {
 }
 
 function required(given: unknown): PlainCheck | undefined {
-  // Ajv never reports a missing property whose name is empty: leave such documents to it.
+  // Ajv never reports a missing property with an empty name, so Ajv checks such documents.
   if (!Array.isArray(given) || !given.every((name) => isText(name) && name !== "") || !isDistinct(given))
     return undefined;
   const names: readonly string[] = [...given];

@@ -5,9 +5,8 @@
 //    choice.
 // registry-2: A name belongs to the first source that offers it. Two static sources with the same name are an error.
 // registry-3: A choice holds for the tool of one source; a tool of the same name from another source is another tool.
-// registry-4: A running turn keeps the sources it began with: their changes are taken in only between turns. A source
-//    that is
-//     added meanwhile is new to everyone, and is taken in at once.
+// registry-4: A running turn keeps the sources with which it began: the registry reads their changes only between
+//     turns. It reads an added source at once, because no turn has used it.
 
 import { createHash } from "node:crypto";
 import type { ToolGrant } from "../kernel/session-requests.ts";
@@ -22,7 +21,7 @@ import {
 } from "../model/tool.ts";
 import type { Offered, Source } from "./source.ts";
 
-/** What was chosen for a session, apart from what its sources offer. Stored as the state of `bowline/tools`. */
+/** The choices of a session about the tools of its sources. Stored as the state of `bowline/tools`. */
 export interface ToolChoices {
   readonly generation: number;
   readonly tools: { readonly [name: string]: { readonly source: string; readonly availability: Availability } };
@@ -37,7 +36,8 @@ export interface Registered extends Offered {
 interface RegistryContext {
   clash(clash: { readonly name: string; readonly sources: readonly string[] }): void;
   /**
-   * Whether the session's permissions hide a tool. Such a tool does not exist, also if a source, choice or grant has it.
+   * Whether the session's permissions hide a tool. Such a tool does not exist, even if a source, choice or grant has
+   * it.
    */
   isHidden(name: string): boolean;
 }
@@ -47,7 +47,7 @@ export class Registry {
   readonly #context: RegistryContext;
   #added: readonly Source[] = [];
   #choices: ToolChoices;
-  /** The sources as `#look` last found them. */
+  /** The sources at the last call of `#look`. */
   #seen: readonly { readonly source: Source; readonly revision: number; readonly offers: readonly Offered[] }[] = [];
   #entries: ReadonlyMap<string, Registered> = new Map();
   generation: number;
@@ -74,7 +74,7 @@ export class Registry {
   }
 
   /**
-   * Takes in new choices and, between turns, changes of sources (registry-4). Any change makes a new generation
+   * Reads new choices and, between turns, changes of sources (registry-4). Any change makes a new generation
    * (registry-1).
    */
   sync(choices: ToolChoices, isBetweenTurns: boolean): void {
@@ -97,7 +97,7 @@ export class Registry {
     return !isSame;
   }
 
-  /** Works out the entries from sources and choices (registry-2, registry-3). */
+  /** Computes the entries from sources and choices (registry-2, registry-3). */
   #reconcile(): void {
     const found = new Map<string, Registered>();
     const isStatic = new Set<string>();
@@ -128,7 +128,7 @@ export class Registry {
     this.#added = [...this.#added, source];
   }
 
-  /** Takes in what an added source offers, also in a turn (registry-4). */
+  /** Reads the tools of an added source, also during a turn (registry-4). */
   admit(source: Source): void {
     if (!this.#added.includes(source)) return;
     const others = this.#seen.filter((seen) => seen.source !== source);
@@ -137,7 +137,7 @@ export class Registry {
     this.#reconcile();
   }
 
-  /** Removes a source and what was chosen for its tools. A running turn keeps the tools it began with (registry-4). */
+  /** Removes a source and the choices for its tools. A running turn keeps the tools it began with (registry-4). */
   remove(id: string): ToolChoices {
     this.#added = this.#added.filter((source) => source.id !== id);
     const isOthers = ([, { source }]: [string, { readonly source: string }]): boolean => source !== id;
@@ -169,9 +169,7 @@ export class Registry {
 
   // ── Choices: these return the new choices; the caller keeps them ────────────────────────────────────────────────
 
-  /**
-   * `null` takes a choice back. `lent`: the tools of the running turn alone, which stand before the session's own.
-   */
+  /** `null` removes a choice. `lent`: the tools of the running turn only, which override the session's own. */
   set(names: readonly string[], availability: Availability | null, lent: readonly Offered[] = []): ToolChoices {
     if (availability !== null) requireAvailability(availability);
     const tools = { ...this.#choices.tools };
@@ -209,7 +207,7 @@ export class Registry {
 
   export(): ToolState {
     const tools: { [name: string]: ToolStateEntry } = {};
-    // Bound tools come first in the list and win over an orphan of the same name.
+    // Tools with a source come first in the list, so they override an orphan of the same name.
     for (const { name, source, availability, isOrphan } of this.list())
       if (!Object.hasOwn(tools, name))
         tools[name] = { source, availability, ...(isOrphan === true ? { isOrphan } : {}) };
@@ -221,10 +219,7 @@ export class Registry {
     return createHash("sha256").update(names.join("\n")).digest("base64url").slice(0, 16);
   }
 
-  /**
-   * Turns an edited export into choices. A tool that was removed from it is switched off; one that does not exist is
-   * refused.
-   */
+  /** Turns an edited export into choices. A tool that is missing in it is switched off. An unknown tool is refused. */
   apply(edited: ToolState): ToolChoices {
     requireState(edited);
     if (edited.generation !== this.generation || (edited.surface ?? this.#surface()) !== this.#surface())
@@ -242,10 +237,7 @@ export class Registry {
     return { ...this.#choices, generation: this.generation + 1, tools };
   }
 
-  /**
-   * Turns a state from elsewhere or from earlier into choices. Entries for tools that are not there are kept as
-   * orphans.
-   */
+  /** Turns a state of another session or an earlier time into choices. Entries for missing tools stay as orphans. */
   restore(saved: ToolState): ToolChoices {
     requireState(saved);
     const tools: { [name: string]: ToolChoices["tools"][string] } = {};
@@ -275,7 +267,7 @@ function requireAvailability(availability: unknown): void {
     });
 }
 
-/** A restored state must not use up the safe integers, because each change needs a next generation. */
+/** The highest generation that a restored state can have, because each change needs a higher safe integer. */
 const GENERATION_MAX = 2 ** 48;
 
 const taken = (source: string): RuntimeError =>

@@ -14,13 +14,14 @@ import {
   type ToolOutput,
 } from "../model/tool.ts";
 
-/** Stores the bytes of an attachment, for the answer of the effect at a place, and returns the reference. */
+/** Stores the bytes of an attachment, for the answer of an effect, and returns the reference. */
 interface Keeper {
   keep(attachable: Attachable, place: EffectName): Attachment;
 }
 
 /**
- * Turns what a tool returned into an output: JSON, attachments, control, or a failure with the reason why it cannot be used.
+ * Turns the result of a tool into an output: JSON, attachments, control, or a failure with the reason if it is not
+ * valid.
  */
 export function resultOf(
   name: string,
@@ -72,7 +73,7 @@ function attachablesIn(value: unknown, found: Attachable[], depth = 0): readonly
 const isContainer = (value: unknown): value is object =>
   Array.isArray(value) || (holds(value) && Object.getPrototypeOf(value) === Object.prototype);
 
-/** Stores the attachments in the value, and leaves references in their places. */
+/** Stores the attachments in the value, and replaces them by references. */
 function withAttachments(
   value: unknown,
   found: Attachment[],
@@ -115,12 +116,12 @@ const tooLarge = (name: string, bytes: number, max: number): ToolOutput =>
 const unusable = (name: string, problem: string): ToolOutput =>
   failure("internal", "tool.result", TEXTS.unusable(name, problem));
 
-/** Turns what a tool threw into an output that the model sees. */
+/** Turns an error of a tool into an output that the model sees. */
 export function failureOf(name: string, thrown: unknown, bytesMax: number): ToolOutput {
   try {
     return failureFrom(name, thrown, bytesMax);
   } catch (error) {
-    // Looking at what was thrown can throw as well: a revoked proxy, a getter.
+    // Reading the error can throw too, for example a revoked proxy or a getter.
     return failure("failed", "tool.failed", TEXTS.failed(name, describeThrown(error)));
   }
 }
@@ -153,7 +154,7 @@ export const failure = (
 export const denied = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.denied(name, reason.slice(0, REASON_MAX)));
 
-/** The message must contain that the call ran, because the model could otherwise repeat it. */
+/** The message must state that the call ran, because otherwise the model could repeat it. */
 export const withheld = (name: string, reason: string): ToolOutput =>
   failure("denied", "tool.denied", TEXTS.withheld(name, reason.slice(0, REASON_MAX)));
 

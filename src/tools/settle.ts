@@ -1,5 +1,5 @@
-// The last step of a call: the after-hooks see its output, and a plugin may choose what the model is shown.
-// The rules dispatch-1 to dispatch-4 are in `dispatch.ts`.
+// The last step of a call: the after-hooks see its output, and a plugin can choose what the model sees. The rules
+// dispatch-1 to dispatch-4 are in `dispatch.ts`.
 
 import type { Took } from "../kernel/handlers.ts";
 import type { HookCallContext } from "../kernel/hook-runner.ts";
@@ -16,7 +16,8 @@ import type { Dispatch } from "./dispatch.ts";
 import { bounded, withheld } from "./result.ts";
 
 /**
- * Runs the after-hooks and the projection. Where they change nothing the settlement is null, and nothing is journaled.
+ * Runs the after-hooks and the projection. If they change nothing, the settlement is null and the journal gets no
+ * record.
  */
 export function settle(
   dispatch: Dispatch,
@@ -60,7 +61,7 @@ function inspect(
   stop: (abort: Abort) => void,
 ): Awaitable<ToolOutput> {
   const { call, output } = placed;
-  // What passed the gate in this process fits; after a restart it is checked again.
+  // Arguments that passed the gate in this process are valid. After a restart they are checked again.
   const target = targetOf(memberFor(dispatch, call)?.value, dispatch.passed?.has(call));
   return andThen(
     inspectResult(dispatch.hooks, call, output, took(placed), target, callContext()),
@@ -89,8 +90,8 @@ const took = ({ ms, asked }: Partial<ReturnedCall>): Took => ({
 });
 
 /**
- * The parts that the projector plugin made, or undefined where the plain projection stands. If it fails, the model is
- * shown its error and not the result, which it may have been meant to hide.
+ * The parts of the projector plugin, or undefined if the plain projection is used. If it fails, the model sees its
+ * error and not the result, because the projector may exist to hide the result.
  */
 function project(
   dispatch: Dispatch,

@@ -1,6 +1,6 @@
-// Job: where tools come from. Static sources, and providers, which are listed without schemas and loaded by name, once
-// for all sessions of a runtime.
-// Not its job: which of them a session has (`registry.ts`). Nothing that a provider does may fail a turn.
+// Job: the sources of tools: static ones, and providers. A provider's tools are listed without schemas and loaded by
+// name, once for all sessions of a runtime.
+// Not its job: which of them a session has (`registry.ts`). An error of a provider must not fail a turn.
 
 import type { Owned } from "../kernel/hooks.ts";
 import { isTool, type Tool, type ToolProvider } from "../kernel/tool.ts";
@@ -8,7 +8,7 @@ import { describeThrown, isObject, toJson } from "../model/json.ts";
 import { AVAILABILITIES, isToolName, type ToolManifest } from "../model/tool.ts";
 import { isToolPath } from "../model/tool-path.ts";
 
-/** A tool as its source offers it, perhaps not loaded yet. */
+/** A tool in the list of its source. It may not be loaded yet. */
 export interface Offered {
   readonly manifest: ToolManifest;
   readonly source: string;
@@ -19,7 +19,7 @@ export interface Offered {
   load(): Promise<Tool | undefined>;
 }
 
-/** A place where some of a session's tools come from: the app, a plugin, a provider. */
+/** A source of tools for a session: the app, a plugin or a provider. */
 export interface Source {
   readonly id: string;
   readonly owner: string;
@@ -30,7 +30,7 @@ export interface Source {
   readonly isStatic: boolean;
 }
 
-/** A source of tools that an app, a plugin or a context hook gives as they are. */
+/** A source with fixed tools of an app, a plugin or a context hook. */
 export function staticSource(owner: string, tools: readonly Tool[]): Source {
   const offers = tools.map(
     (tool): Offered => ({ manifest: tool, source: owner, owner, loaded: () => tool, load: async () => tool }),
@@ -38,17 +38,17 @@ export function staticSource(owner: string, tools: readonly Tool[]): Source {
   return { id: owner, owner, revision: 0, offers, isStatic: true };
 }
 
-/** Equals no list, so that the next one counts as changed. */
+/** Differs from every list, so that the next list counts as changed. */
 const RENEWED = "";
 
-/** How long a turn waits for a list, or for a tool, that it needs for the first time. */
+/** How long a turn waits for a list or a tool that is needed for the first time. */
 const LIST_MS = 10_000;
 
 type ReportProblem = (problem: string, about: { readonly source: string; readonly tool?: string }) => void;
 
 /**
- * A provider in this runtime: its list as last read, and the tools loaded from it. Nothing a provider does fails a
- * turn: a list that cannot be read stays as it was, and a tool that cannot be loaded is left out.
+ * A provider in this runtime: its list as last read, and the tools loaded from it. An error of a provider does not fail
+ * a turn: if a list cannot be read, the old list stays, and a tool that cannot be loaded is left out.
  */
 export class Listing implements Source {
   readonly isStatic = false;
@@ -81,15 +81,15 @@ export class Listing implements Source {
     return this.provider.id;
   }
 
-  /** Whether `offers` is the provider's latest list, as far as `watch` has reported changes. */
+  /** Whether `offers` is the provider's latest list: `watch` has reported no change since. */
   get isRead(): boolean {
     return !this.#isStale;
   }
 
   /**
-   * Reads the list again if it changed, and once more if it changed meanwhile; not a third time, or a provider that
-   * changes at every read would hold up the turn. After a failure nobody waits: a list that arrives later counts in the
-   * next turn.
+   * Reads the list again if it changed, and once more if it changed during the read. It does not read a third time,
+   * because a provider that changes at every read would block the turn. After a failure the turn does not wait: a later
+   * list counts in the next turn.
    */
   refresh(isAgain = false): Promise<void> | undefined {
     if (this.#reading === undefined) {
@@ -105,14 +105,14 @@ export class Listing implements Source {
 
   /** Reads the list even without a reported change, and offers its tools again, none of them loaded. */
   async renew(): Promise<void> {
-    await this.#reading; // It may have begun before the change that made the caller ask.
+    await this.#reading; // This read may have begun before the change for which the caller asks.
     this.#seen = RENEWED;
     this.#isStale = true;
     await (this.refresh(true) ?? this.#reading);
   }
 
   async #read(): Promise<void> {
-    this.#isStale = false; // First, so that a change during the read is noticed.
+    this.#isStale = false; // Set first, so that a change during the read is noticed.
     try {
       const { signal } = this.#closing;
       const found = await inTime(LIST_MS, () => this.provider.list(signal));
@@ -129,7 +129,7 @@ export class Listing implements Source {
     if (!Array.isArray(found)) throw new TypeError("list() gave no list");
     const names = new Set<string>();
     const right = found.flatMap((given: unknown): readonly ToolManifest[] => {
-      const own = toJson(given); // A copy: the provider may change its manifest later.
+      const own = toJson(given); // A copy, because the provider may change its manifest later.
       const problem = "problem" in own ? `${own.path}: ${own.problem}` : manifestProblem(own.json, names);
       if (problem !== undefined || "problem" in own) {
         this.#report(problem ?? "", { source: this.id, tool: String(isObject(given) ? given.name : given) });
@@ -147,9 +147,9 @@ export class Listing implements Source {
   }
 
   /**
-   * Loads its tool once for all sessions, and keeps it when a newer list takes its place: a turn that began with this
-   * offer goes on with this tool. After a timeout the tool is tried again, but nobody waits for it: it counts from the
-   * next turn on.
+   * Loads a tool once for all sessions, and keeps it when a newer list replaces this one, because a turn that began
+   * with this offer continues with this tool. After a timeout it loads the tool again without blocking: the tool is
+   * available in the next turn.
    */
   #offer(manifest: ToolManifest): Offered {
     let tool: Tool | undefined;
@@ -242,8 +242,8 @@ export class Listings {
   take({ plugin, value }: Owned<ToolProvider>): Listing {
     let known = this.#known.get(value);
     if (known === undefined) {
-      // A provider that comes back is used by more than one session: the extra user keeps it as long as the runtime, or
-      // each session would list it again.
+      // More than one session uses this provider. So an extra user keeps it as long as the runtime lives, because
+      // otherwise each session would list it again.
       known = { listing: new Listing(plugin, value, this.#report), users: this.#before.has(value) ? 1 : 0 };
       this.#known.set(value, known);
       this.#before.add(value);

@@ -25,10 +25,7 @@ function standard(schema: Schema, value: unknown): Awaitable<Checked> {
   return isThenable(result) ? result.then(checked) : checked(result);
 }
 
-/**
- * The check for a JSON Schema. A document that cannot be meant is refused now; the rest is compiled when the first
- * value comes.
- */
+/** The check for a JSON Schema. Refuses a wrong document now, and compiles a valid one when the first value comes. */
 function fromDocument(document: unknown, of: string): Validate {
   if (!isObject(document)) throw new RuntimeError("schema.invalid", { of, problem: "it is not a JSON Schema object" });
   if (document.$async !== undefined) throw new RuntimeError("schema.invalid", { of, problem: "it is asynchronous" });
@@ -49,7 +46,7 @@ function fromDocument(document: unknown, of: string): Validate {
   };
 }
 
-/** Compiles a JSON Schema by which values will be checked later, perhaps elsewhere. Throws `schema.invalid`. */
+/** Compiles a JSON Schema that will check values later, perhaps in another process. Throws `schema.invalid`. */
 export async function requireDocument(document: JsonObject, of: string): Promise<void> {
   refuseRemote(document, of, 0);
   if (plain(document) === undefined) await compile(document, of);
@@ -91,7 +88,8 @@ async function compile({ $schema: _, ...document }: Document, of: string): Promi
   const { Ajv, meta } = await (loading ??= load());
   try {
     meta.validateSchema(document, true);
-    // An Ajv for each document: two documents may have the same `$id`, and what is compiled is freed with its tool.
+    // A separate Ajv for each document, because two documents can have the same `$id`, and the compiled code must be
+    // freed with its tool.
     const check = new Ajv({ ...OPTIONS, meta: false, validateSchema: false }).compile(document);
     return (value) => {
       if (check(value)) return { ok: true, value };
@@ -110,8 +108,8 @@ const OPTIONS = { strict: false, validateFormats: false, allErrors: false };
 let loading: ReturnType<typeof load> | undefined;
 
 /**
- * Loads Ajv, about 100 ms, and compiles the schema of schemas, 20 ms more. Paid once, and only where a schema is not
- * plain.
+ * Loads Ajv, about 100 ms, and compiles the schema of schemas, 20 ms more. This happens once, and only if a schema is
+ * not plain.
  */
 async function load() {
   const { Ajv2020: Ajv } = await import("ajv/dist/2020.js");
@@ -119,8 +117,8 @@ async function load() {
 }
 
 /**
- * Makes a schema from a JSON Schema document; `T` is the type that you promise for it. Values are checked when they
- * come. Options, states and operations are checked synchronously, so there it must be plain: types, properties, items,
+ * Makes a schema from a JSON Schema document; `T` is the type that you promise for it. The first value compiles it.
+ * Options, states and operations are checked synchronously, so their documents must be plain: types, properties, items,
  * enums and bounds.
  */
 export function jsonSchema<T>(document: JsonSchema): DescribedSchema<T, T> {

@@ -8,7 +8,7 @@ import type { ToolResult } from "../model/tool.ts";
 import type { Cell, PlacedCall } from "./effect.ts";
 import type { CellOutput } from "./event.ts";
 
-/** What a protocol sees when it decides. It contains nothing that could differ in a replay. */
+/** The input of a protocol's decision. It contains nothing that could differ in a replay. */
 export interface RoundView {
   readonly round: number;
   /** The protocol's latest notes in this turn. */
@@ -26,7 +26,7 @@ export interface RoundView {
   readonly extensions?: JsonObject;
 }
 
-/** What a protocol sees when it makes a model request. */
+/** The input of a protocol for a model request. */
 export interface RequestView extends RoundView {
   readonly system: string;
   /** The messages of the active frame: history, then this turn. */
@@ -66,9 +66,7 @@ export interface ProtocolDriver {
   readonly version: number;
   request(view: RequestView): ModelRequest;
   onReply(view: RoundView, reply: Reply): Decision;
-  /**
-   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` also calls it on a cancel.
-   */
+  /** Every decision must have an `add` with a result for every call of the reply. `step` also calls it on a cancel. */
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }

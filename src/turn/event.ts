@@ -46,7 +46,7 @@ export interface Opened {
   readonly output?: JsonObject;
   /** The schema was wrapped in an object: the result is its field `value`. */
   readonly unwraps?: true;
-  /** The turn takes in other inputs that wait for turns of their own before it starts. */
+  /** Before it starts, the turn takes other inputs that wait for separate turns. */
   readonly merges?: true;
   /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
@@ -96,7 +96,7 @@ type Wait = Extract<Verdict, { readonly kind: "wait" }>;
 /** A verdict before it is recorded: it has the duration of its wait. `verdictAt` sets the end. */
 export type Judged = Exclude<Verdict, Wait> | (Omit<Wait, "until"> & { readonly waitMs: number });
 
-/** What the after-hooks made of one result; null if they did not change it and the plain projection is used. */
+/** The change of one result by the after-hooks. Null if they did not change it and the plain projection is used. */
 export type Settlement = { readonly output?: ToolOutput; readonly parts?: readonly ResultPart[] } | null;
 
 export interface Failure {
@@ -115,7 +115,7 @@ export interface CellOutput {
   readonly continues?: { readonly task: string; readonly seed?: Json };
 }
 
-/** What a turn takes in at a boundary: a message, or nodes that others appended meanwhile. */
+/** An input that a turn takes at a boundary: a message, or nodes that others appended. */
 export type TakenInput =
   | { readonly inputId: InputId; readonly message: Draft }
   | { readonly inputId: InputId; readonly nodes: readonly Addition[] };
@@ -136,7 +136,7 @@ type Answered = {
   readonly spent?: readonly Spent[];
   /** The notes of nested calls that `spent` includes, so that none is counted twice. */
   readonly booked?: readonly string[];
-  /** What hooks and tools appended to the conversation during the effect. */
+  /** The nodes that hooks and tools appended to the conversation during the effect. */
   readonly appends?: readonly Appending[];
   /** Inputs whose nodes are in `appends`: others appended them while the turn was open. */
   readonly taken?: readonly InputId[];
@@ -212,10 +212,10 @@ export type Answer = Answered &
         readonly sleeps?: readonly PlacedSleep[];
         /** How far the cell has computed. A replay must reach the same value. */
         readonly meter?: number;
-        /** What the segment got from the world around it. A replay gets the same. */
+        /** The external values that the segment got. A replay gets the same. */
         readonly given?: Json;
       }
-    /** The cell is over. */
+    /** The cell has ended. */
     | {
         readonly kind: "executed";
         readonly output: CellOutput;

@@ -295,7 +295,7 @@ class Salvaging {
 
   #resolve(place: string, answer: WaitAnswer, isApproval: boolean): void {
     if (!isApproval) {
-      // The result of an interrupted call is unknown, whatever the answer is.
+      // The result of an interrupted call is unknown, with any answer.
       if (answer.kind === "value" && this.#deferred.has(place))
         this.#results.set(place, { output: delivered(answer.value) });
       return;

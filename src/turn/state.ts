@@ -75,7 +75,7 @@ export type Phase =
   | { readonly kind: "working"; readonly reply: Reply; readonly work: Work }
   /** `outcome` is how the turn ends if the boundary adds no input and no message. */
   | { readonly kind: "bounding"; readonly outcome?: TurnOutcome }
-  /** `then` is what follows if nothing could be compacted. Without it the window has overflowed, and the turn ends. */
+  /** `then`: the next phase if nothing could be compacted. Without it the window has overflowed, and the turn ends. */
   | { readonly kind: "compacting"; readonly then?: "ask" | "round" }
   | { readonly kind: "finalizing"; readonly outcome: TurnOutcome }
   | { readonly kind: "ended"; readonly outcome: TurnOutcome };
@@ -125,8 +125,7 @@ export interface TurnState {
   /** Turns that calls waited for when this one was cancelled. They are cancelled before the commit. */
   readonly stops?: readonly Pick<WaitedTurns, "turns" | "jobs">[];
   /**
-   * Cells have run in this turn. `cleared`: a frame with a separate task started since, and the next cell has an empty
-   * heap.
+   * Cells have run in this turn. `cleared`: a frame with a new task started since, and the next cell has an empty heap.
    */
   readonly code?: "ran" | "cleared";
   /** The protocol's own notes. */

@@ -2,7 +2,7 @@
 //
 // The rules of a turn, as a pure function from a state and an event to the next state and the effects that it asks for.
 // Hosts perform effects and store events, the runtime and the store commit, and `work.ts` schedules calls in a round.
-// step-1: No clock, no chance, no waiting: those come as events. So a fold over the journal ends like the live turn.
+// step-1: No clock, no randomness, no waiting: they come as events. So a fold over the journal ends like the live turn.
 // step-2: Effect names are positions, unique in the turn. An event that answers nothing open throws `turn.diverged`.
 // step-3: Never two open effects that may write plugin state (`work.ts` releases them one at a time). A segment of a
 // cell is one.
@@ -223,7 +223,7 @@ function replied(move: Move, reply: Reply, model: string | undefined): void {
   move.open({ name: name(`r${state.round}.respond`), kind: "respond", round: state.round, reply });
 }
 
-/** Adds the whole reply to the log first, because it was paid for, whatever happens next. */
+/** Adds the whole reply to the log first, because it was paid for in any case. */
 function decideReply(move: Move, reply: Reply): void {
   keepReply(move, reply);
   if (move.state.winding !== undefined) return move.conclude(move.state.winding.ending);
@@ -368,7 +368,9 @@ function nextRound(move: Move): void {
   else prepare(move);
 }
 
-/** Requires a compactor, and that the round before did not compact: what did not help once is not tried again. */
+/**
+ * Requires a compactor, and that the previous round did not compact, because a second compaction would not help either.
+ */
 const mayCompact = ({ state: { compacts, compactedIn, round } }: Move): boolean =>
   compacts && (compactedIn === undefined || compactedIn < round - 1);
 
@@ -418,7 +420,7 @@ function openFrame(
   if (state.frames >= max)
     return move.conclude(stopped("limit", "limit.frames", describe("limit.frames", { max }).message));
   state.frames++;
-  if (reason === "task") state.code = "cleared"; // With another task, the variables of the code before would be in the way.
+  if (reason === "task") state.code = "cleared"; // The code of a new task must not see the variables of the old task.
   move.pairCalls();
   move.addEntry({ at: move.at, kind: "frame", reason, ...about });
   move.add(...seed);
@@ -497,7 +499,7 @@ function settled(move: Move, work: Work, messages: readonly Draft[]): void {
   });
 }
 
-/** Keeps the trails of calls beside their results, whatever the protocol makes of the results. */
+/** Adds the trails of calls to their results, independent of the protocol's message. */
 const withTrails = ({ phase }: TurnState, drafts: readonly Draft[]): readonly Draft[] =>
   phase.kind === "working" ? drafts.map((draft) => withTrail(phase.work, draft)) : drafts;
 

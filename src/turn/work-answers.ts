@@ -129,7 +129,7 @@ export function onWoken(move: Move, work: Work, effect: Effect, answer: WaitAnsw
 }
 const REVOKED: WaitAnswer = { kind: "revoked" };
 
-/** Returns the output of a call whose result was never given. */
+/** Returns the output of a call that never got its result. */
 function missing({ asked = NO_TRAIL }: CallState, { kind }: WaitAnswer): ToolOutput {
   if (asked.at(-1)?.kind !== "question") return { kind: "unknown", reason: TEXTS.pending };
   return { kind: "unknown", reason: kind === "revoked" ? TEXTS.withdrawn : TEXTS.noAnswer };

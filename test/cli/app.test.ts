@@ -123,9 +123,7 @@ test.concurrent("E6 D1 killed in the middle of a turn of an app, it resumes the 
   expect(await first.ended).toBe("SIGKILL");
   write("go", "");
   const second = await bowline(flags, { cwd, input: "/usage\n" });
-  expect(second.stderr).toMatch(
-    /^Finishing the turn that was interrupted: Wait\nwait \{\}\nwait → ok, \d+ ms\nOne\. \(1\)\n/,
-  );
+  expect(second.stderr).toMatch(/^Finishing the interrupted turn: Wait\nwait \{\}\nwait → ok, \d+ ms\nOne\. \(1\)\n/);
   expect(second).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 turn with /) });
 });
 
@@ -176,7 +174,7 @@ function inTerminal(): void {
     program.send("Wait\r");
     await program.until(/wait \{\}\n {4}waiting\n/);
     write("words.ts", 'export const words: string = "Two.";');
-    await program.until(/agent\.ts has changed: the new version takes over after this turn\.\n/);
+    await program.until(/agent\.ts has changed\. The new version starts after this turn\.\n/);
     program.send("Hi\rand ho");
     write("go", "");
     await program.until(
@@ -193,9 +191,9 @@ function inTerminal(): void {
     program.send("Wait\r");
     await program.until(/wait \{\}\n {4}waiting\n/);
     write("words.ts", 'export const words: string = "Two.";');
-    await program.until(/the new version takes over after this turn\.\n/);
+    await program.until(/The new version starts after this turn\.\n/);
     write("words.ts", "export const words = process.exit(3);");
-    await program.until(/bowline: The app ended while it was loaded, with 3\.\n/);
+    await program.until(/bowline: The app ended during loading, with 3\.\n/);
     write("go", "");
     await program.until(/wait → ok, \d+ ms\nOne\. \(1\)\n.*\n\n› $/);
     program.send("Hi\r");
@@ -231,17 +229,17 @@ export { default } from "./agent.ts";`;
     program.send("half a");
     await program.until(/half a$/);
     write("go", "");
-    await program.until(/\nA turn that was not started here has ended:\nOne\. \(2\)\n\n› half a$/);
+    await program.until(/\nA turn that was started elsewhere has ended:\nOne\. \(2\)\n\n› half a$/);
     program.send(" line\r");
     await program.until(/half a line\nOne\. \(3\)\n.*\n\n› $/);
-    expect(program.seen().match(/not started here/g)).toHaveLength(1);
+    expect(program.seen().match(/started elsewhere/g)).toHaveLength(1);
     program.send("/quit\r");
     expect(await program.ended).toBe(0);
   });
 
   test.concurrent.each([
     ["cannot be loaded", "export default 1;", /^bowline: The default export of agent\.ts must be a runtime.*\n$/],
-    ["ends itself", "process.exit(1);", /^bowline: The app ended while it was loaded, with 1\.\n$/],
+    ["ends itself", "process.exit(1);", /^bowline: The app ended during loading, with 1\.\n$/],
     [
       "cannot open its session",
       'export default { session: () => Promise.reject(new Error("No luck.")), close() {} };',

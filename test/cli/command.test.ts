@@ -19,8 +19,8 @@ test.each([
   [["chat", "--app", "agent.ts", "--model", "demo"], "--model is not for --app. Set the model in the app."],
   [["chat", "--app", "agent.ts", "--mode", "code"], "--mode is not for --app. Set the protocol in the app."],
   [["run", "--mode", "cod", "hello"], 'There is no mode "cod". There are code and tools.'],
-  [["run"], "There is nothing to run."],
-  [["run", "-"], "There is nothing to run."],
+  [["run"], "The text is empty."],
+  [["run", "-"], "The text is empty."],
   [["run", "--model", "nonsense", "hello"], '"nonsense" is not the name of a model.'],
 ])("E6 wrong usage is one line and exit 2: %j", async (args, says) => {
   const { code, stdout, stderr } = await inProcess(args);

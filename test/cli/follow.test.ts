@@ -34,13 +34,13 @@ async function shown(lost: (turnId: string) => Agent["lost"], isEnded: boolean) 
 test("E6 a left turn that has already ended when it is checked is still reported", async () => {
   const { stdout, stderr } = await shown(() => new Map(), true);
   expect(stdout).toBe("Here I am.\n");
-  expect(stderr).toMatch(/^Finishing the turn that was interrupted: Where are you\?\\u\{1b\}\[2J\nanswered · /);
+  expect(stderr).toMatch(/^Finishing the interrupted turn: Where are you\?\\u\{1b\}\[2J\nanswered · /);
 });
 
 test("E6 a left turn that cannot be resumed is reported and not waited for", async () => {
   const { stdout, stderr } = await shown((id) => new Map([[id, "it was begun by another host."]]), false);
   expect(stdout).toBe("");
-  expect(stderr).toContain("bowline: The turn could not be gone on with here: it was begun by another host.\n");
+  expect(stderr).toContain("bowline: The turn could not continue here: it was begun by another host.\n");
 });
 
 test("E6 D8 a chat follows its session on when the store fails for a moment", async () => {

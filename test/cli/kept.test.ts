@@ -53,7 +53,7 @@ test.concurrent("E6 killed in the middle of a tool call, it resumes at once: not
   const second = await bowline(["--verbose"], { cwd, env, input: "/usage\nAnd now?\n" });
   expect(second.code).toBe(0);
   expect(second.stderr).toMatch(
-    /^Finishing the turn that was interrupted: Wait a moment\nwait \{"seconds":3\}\nwait → ok, \d+ ms\nWell waited\.\nanswered · /,
+    /^Finishing the interrupted turn: Wait a moment\nwait \{"seconds":3\}\nwait → ok, \d+ ms\nWell waited\.\nanswered · /,
   );
   const restMs = Number(/wait → ok, (\d+) ms/.exec(second.stderr)?.[1]);
   expect(restMs).toBeLessThan(2_100); // One of the three seconds had passed before.
@@ -73,7 +73,9 @@ test.concurrent("E6 a kill and a restart can be tried offline: the demo model wa
   first.child.kill("SIGKILL");
   await first.ended;
   const { stderr } = await bowline(["--verbose"], { cwd });
-  expect(stderr).toMatch(/^Finishing the turn .*\nwait \{"seconds":2\}\n(?:.*\n)*I waited 2 seconds\. 21\*2 = 42\.\n/);
+  expect(stderr).toMatch(
+    /^Finishing the interrupted turn: .*\nwait \{"seconds":2\}\n(?:.*\n)*I waited 2 seconds\. 21\*2 = 42\.\n/,
+  );
 });
 
 test.concurrent("E6 killed while the model held its answer, only that answer is asked for again", async () => {
@@ -126,10 +128,10 @@ test.concurrent("E6 two programs at one conversation: the second shows which pro
     new RegExp(`^Open in chat: trn_\\w+ \\(Wait a moment\\), held by ${holder} until `, "m"),
   );
   const listed = await inProcess(["sessions"], "", { cwd });
-  expect(listed.stdout).toContain(`(at a turn: ${holder})`);
+  expect(listed.stdout).toContain(`(runs a turn: ${holder})`);
 
   const second = start(["--verbose"], { cwd, env, input: "Me too\n/usage\n" });
-  await second.until(new RegExp(`^Waiting for ${holder}, which is at a turn of this conversation\\.\n`));
+  await second.until(new RegExp(`^Waiting for ${holder}, which runs a turn of this conversation\\.\n`));
   first.child.kill("SIGINT");
   expect(await first.ended).toBe(1);
   expect(await second.ended).toBe(0);
@@ -183,9 +185,9 @@ function inTerminal(): void {
     first.child.kill("SIGKILL");
     await first.ended;
     const second = start([], { cwd, env: modelAt(server.url), terminal: true });
-    await second.until(/The conversation has 1 turn, kept in \.bowline\/agent\.db\./);
+    await second.until(/The conversation has 1 turn, stored in \.bowline\/agent\.db\./);
     await second.until(
-      /\n\nFinishing the turn that was interrupted: Wait a moment\n {2}wait {"seconds":2} → ok, \d+ ms\nWell waited\.\nanswered · .*1 tool call.*\n\n› $/,
+      /\n\nFinishing the interrupted turn: Wait a moment\n {2}wait {"seconds":2} → ok, \d+ ms\nWell waited\.\nanswered · .*1 tool call.*\n\n› $/,
     );
     second.send("/usage\r");
     await second.until(/\n2 turns with .*\n\n› $/);

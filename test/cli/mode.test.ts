@@ -74,8 +74,8 @@ test("N2 a mode is not changed where the conversation would be lost, nor to one 
   const { code, stdout } = await inProcess(["--db", ":memory:"], input);
   expect(code).toBe(0);
   expect(stdout.split("\n").slice(1)).toEqual([
-    "This conversation would be lost, because it is kept nowhere. Start it with --mode code.",
-    "There is no mode purple: there are code and tools.",
+    "This conversation is only in memory and would be lost. Start it again with --mode code.",
+    "There is no mode purple. The modes are code and tools.",
     expect.stringMatching(/^Tools mode: /),
     "I remember:",
     "1. the milk",
@@ -85,7 +85,7 @@ test("N2 a mode is not changed where the conversation would be lost, nor to one 
 
 test("N2 an app has its own protocol: its mode is not changed", () => {
   const app = { about: "agent.ts", isFleeting: false } as Agent;
-  expect(obey("/mode code", app)).toBe("How the model acts is up to the app: set the protocol there.");
+  expect(obey("/mode code", app)).toBe("The app decides how the model acts: set the protocol there.");
 });
 
 test.concurrent("N2 a turn that was killed is finished in the mode it began in, whatever mode is wanted now", async () => {
@@ -99,7 +99,7 @@ test.concurrent("N2 a turn that was killed is finished in the mode it began in, 
   expect({ code, stdout }).toEqual({ code: 0, stdout: "3+3 = 6.\n" });
   // What code prints is told: only the turn that was left was in code.
   expect(stderr).toMatch(
-    /^Finishing the turn that was interrupted: 1\+1, .*\n\[\{"status":.*\}\]\n1\+1 = 2\. I waited 1 second\. 2\+2 = 4\.\nanswered .*\ncalculator .*\ncalculator → ok, \d+ ms\nanswered .*\n$/s,
+    /^Finishing the interrupted turn: 1\+1, .*\n\[\{"status":.*\}\]\n1\+1 = 2\. I waited 1 second\. 2\+2 = 4\.\nanswered .*\ncalculator .*\ncalculator → ok, \d+ ms\nanswered .*\n$/s,
   );
   expect([...stderr.matchAll(/^\[\{"status":/gm)]).toHaveLength(1);
 });

@@ -62,5 +62,5 @@ test.concurrent("E1 a reply that breaks off and is tried again leaves no trace o
   const env = { BOWLINE_MODEL: "openai-compatible/any", BOWLINE_BASE_URL: server.url };
   const { code, stdout, stderr } = await bowline(["--verbose"], { env, input: "Hello\n" });
   expect({ code, stdout }).toEqual({ code: 0, stdout: "Grüße, Welt 🌍.\n" });
-  expect(stderr).toContain("The reply broke off");
+  expect(stderr).toContain("The reply was interrupted");
 });

@@ -88,8 +88,8 @@ test("E6 an attempt that is tried again is withdrawn in sight, and never reaches
   const { live, stdout } = await shown(cut("The answer ", "is 41"), says("The answer is 42."));
   const [said, withdrawn, retried, answer, end] = live.split("\n");
   expect([said, answer]).toEqual(["The answer is 41", "The answer is 42."]);
-  expect(withdrawn).toMatch(/^… broken off: .* does not count/);
-  expect(retried).toBe("… attempt 1 at the model call failed (stream): trying again in 0 ms");
+  expect(withdrawn).toMatch(/^… interrupted: .* does not count/);
+  expect(retried).toBe("… attempt 1 at the model call failed (stream). Next try in 0 ms");
   expect(end).toMatch(/^answered · 10 tokens in, 5 out \(and 1 call not counted, about \d+ tokens\)/);
   expect(stdout).toBe("The answer is 42.\n");
 });
@@ -102,7 +102,7 @@ test("E6 a wait for a busy provider is shown on the terminal, and in a pipe with
   await using runtime = await runningQuickly({ model: scripted(busy, says("Hello.")) });
   const turn = (await runtime.session()).turn("Hi.");
   for await (const event of turn) for (const printer of printers) printer.event(event);
-  const words = "attempt 1 at the model call failed (rate-limit): trying again in 500 ms\n";
+  const words = "attempt 1 at the model call failed (rate-limit). Next try in 500 ms\n";
   expect(String(screen.read())).toMatch(`… ${words}Hello.`);
   expect(String(io.stderr.read())).toBe(words);
 });
@@ -214,7 +214,7 @@ test("E6 T9 a question shows the request, and which agent asks", () => {
   const below = { sessionId: "c", path: ["root", "s", "b\u202e", "c"] } as unknown as Partial<PendingWait>;
   expect(question(below)).toBe("b\\u{202e} › c: Allow pay {}? Sure?");
   expect(question({ kind: "interrupted" })).toBe("Make the call pay {} again? Sure?");
-  expect(question({ kind: "result" })).toBe("pay {} waits for its result, which comes from elsewhere.");
+  expect(question({ kind: "result" })).toBe("pay {} waits for its result from elsewhere.");
   const asks = (schema: JsonSchema, reason = "What?"): string =>
     question({ kind: "question", reason, schema: schema as never });
   expect(asks({ type: "string" }, "Which one?\n1. red\n2. \x1b[2Jblue\n")).toBe(
@@ -292,7 +292,7 @@ test("E6 N2 code is shown once for each cell, before its calls and its output", 
     "· runs code",
     "    four",
     "· runs code (1 line)",
-    expect.stringContaining("broken off"),
+    expect.stringContaining("interrupted: the text"),
     "· runs code (1 line)",
     '{"sum":4}',
   ]);
@@ -312,7 +312,7 @@ test("E6 N2 of what a cell prints a few short lines are shown; --verbose shows a
     "· runs code",
     `    ${"x".repeat(80)}…`,
     ..."1234".split("").map((digit) => `    ${digit}`),
-    "    … and more, which --verbose shows",
+    "    … more, see --verbose",
     "· runs code",
     "    again",
     "Done.",

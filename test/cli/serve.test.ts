@@ -110,7 +110,9 @@ describe.concurrent("bowline serve", () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:41\d\d$/);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(login).toBe(`${url}/login?t=${token}`);
-    expect(program.stdout()).toMatch(/^Bowline \S+ serves the offline demo model.*, kept in \.bowline\/agent\.db\.\n/);
+    expect(program.stdout()).toMatch(
+      /^Bowline \S+ serves the offline demo model.*, stored in \.bowline\/agent\.db\.\n/,
+    );
 
     expect(await (await fetch(`${url}/v1/health`)).json()).toMatchObject({ ok: true });
     expect((await fetch(`${url}/v1/sessions`)).status).toBe(401);
@@ -257,7 +259,7 @@ describe.concurrent("a turn that outlives its server", () => {
     const id = await send(served, "s", "Wait");
     await running(served, id);
     const worker = start(["worker", "--app", "agent.ts", "--db", db], { cwd });
-    await worker.until(/works for agent\.ts, kept in kept\.db\. Ctrl-C stops it\.\n/);
+    await worker.until(/runs turns, jobs and schedules of agent\.ts, stored in kept\.db\. Ctrl-C stops it\.\n/);
     expect(await stop(served)).toBe(0);
     write("go");
     await vi.waitFor(
@@ -392,7 +394,7 @@ describePostgres("the commands on Postgres", () => {
       expect.arrayContaining(["web", "left", "chat", "r"]),
     );
     const worker = start(["worker"], { cwd, env });
-    await worker.until(/works for .*, kept in postgres:\/\/.*\. Ctrl-C/);
+    await worker.until(/runs turns, jobs and schedules of .*, stored in postgres:\/\/.*\. Ctrl-C/);
     worker.child.kill("SIGTERM");
     expect(await worker.ended).toBe(0);
     const doctor = await inProcess(["doctor", "--db", url.href]);

@@ -12,7 +12,7 @@ function inTerminal(): void {
   test.concurrent("E6 it greets, shows the answer with its tool call and what it cost, and Ctrl-D leaves", async () => {
     const program = start([], { terminal: true });
     await program.until(
-      /offline demo model.*The conversation is new, kept in \.bowline\/agent\.db\..*\/help lists.*› $/s,
+      /offline demo model.*The conversation is new, stored in \.bowline\/agent\.db\..*\/help lists.*› $/s,
     );
     program.send("What is 21*2?\r");
     await program.until(
@@ -21,7 +21,7 @@ function inTerminal(): void {
     program.send("/tools\r");
     await program.until(/notes_remove .*\n\n› $/);
     program.send("/nothing\r");
-    await program.until(/There is no command \/nothing; \/help lists them\.\n\n› $/);
+    await program.until(/There is no command \/nothing\. \/help lists the commands\.\n\n› $/);
     program.send(CTRL_D);
     expect(await program.ended).toBe(0);
     expect(program.stdout()).toContain(DIM);

@@ -310,7 +310,7 @@ describe.concurrent("bowline show", () => {
     expect((await look("show", "park")).stdout).toMatch(/^Session parked\n/);
     const { code, stderr } = await look("show", ids.paid.slice(4, 10));
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^bowline: "\w{6}" begins \d ids: trn_.* Give more of it\.\n$/);
+    expect(stderr).toMatch(/^bowline: "\w{6}" is the beginning of \d ids: trn_.* Use a longer part of the id\.\n$/);
   });
 
   test("E4 an unknown id is one line with its code", async () => {

@@ -117,7 +117,7 @@ const BACKSPACE = "\x7f";
 const flags = ["--app", "agent.ts"];
 const QUESTION = (amount: number) =>
   new RegExp(
-    `Allow pay \\{"amount":${amount}\\}\\? It moves money\\.\n\\[y\\]es, \\[n\\]o, \\[e\\]dit, or say why not: $`,
+    `Allow pay \\{"amount":${amount}\\}\\? It moves money\\.\n\\[y\\]es, \\[n\\]o, \\[e\\]dit, or type why not: $`,
   );
 
 test.concurrent("E6 D2 a call that waits ends a single turn with 3; code answers it, and the turn resumes", async () => {
@@ -133,7 +133,7 @@ test.concurrent("E6 D2 a call that waits ends a single turn with 3; code answers
   expect(first.stderr.trimEnd().split("\n")).toEqual(
     [3, 4].map(
       (amount) =>
-        `bowline: Allow pay {"amount":${amount}}? It moves money. Nobody can answer that here, so the turn is left waiting. On a terminal, bowline chat --app agent.ts --session till asks again; code finds it with runtime.waits.list({ session: "till" }).`,
+        `bowline: Allow pay {"amount":${amount}}? It moves money. Nobody here can answer, so the turn still waits. On a terminal, bowline chat --app agent.ts --session till asks again; code finds it with runtime.waits.list({ session: "till" }).`,
     ),
   );
   for (const approved of [true, false]) expect(await answer({ approved })).toBe("accepted");
@@ -159,7 +159,7 @@ test.concurrent("E6 D4 a call that waits ends a pipe with 3, also if a turn befo
     expect({ code, stdout }).toEqual({ code: 3, stdout: input.startsWith("Hi\nPay") ? "So:\n" : "" });
     expect(stderr).toMatch(/^bowline: Allow pay .*--session chat asks again; .*list\(\{ session: "chat" \}\)\.\n/);
     expect(stderr.match(/Allow pay/g)).toHaveLength(1);
-    expect(stderr.includes("nothing new was sent")).toBe(input === "Hi\n"); // What it was given now waits for nothing.
+    expect(stderr.includes("your text was not sent")).toBe(input === "Hi\n"); // What it was given now waits for nothing.
   }
   expect(linesOf("paid")).toEqual([]);
 });
@@ -195,7 +195,7 @@ test.concurrent("E6 D4 a turn that waits is listed so, with what it waits for, a
   );
   await using elsewhere = await other();
   await (await elsewhere.session("till")).send("And then?", { at: "next-turn" });
-  expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it comes after the one that is open$/m);
+  expect(await look("doctor")).toMatch(/^Open in till: trn_\w+ \(And then\?\), it is queued behind the open turn$/m);
 });
 
 test.concurrent("E6 T9 D4 an agent's wait ends a single turn with 3, too; code answers it, and the whole tree resumes", async () => {
@@ -217,7 +217,7 @@ test.concurrent("E6 T8 a call that waits for a result from elsewhere ends a sing
   const first = await bowline(["run", ...flags, "--session", "s", "Ship"], { cwd });
   expect(first.code).toBe(3);
   expect(first.stderr).toBe(
-    'bowline: ship {} waits for its result, which comes from elsewhere. The turn is left waiting. bowline chat --app agent.ts --session s goes on with it; code finds it with runtime.waits.list({ session: "s" }).\n',
+    'bowline: ship {} waits for its result from elsewhere. The turn still waits. bowline chat --app agent.ts --session s continues it; code finds it with runtime.waits.list({ session: "s" }).\n',
   );
   await answer({ value: "by sea" });
   const then = await bowline(["run", ...flags, "--verbose", "--session", "s", "Well?"], { cwd });
@@ -241,7 +241,7 @@ function inTerminal(): void {
     program.send("Pay 3 4 5\r");
     await program.until(QUESTION(3));
     program.send("\r");
-    await program.until(/or say why not: \n\[y\]es, \[n\]o, \[e\]dit, or say why not: $/);
+    await program.until(/or type why not: \n\[y\]es, \[n\]o, \[e\]dit, or type why not: $/);
     program.send("Yes\r");
     await program.until(QUESTION(4));
     program.send("n\r");
@@ -284,7 +284,7 @@ function inTerminal(): void {
     program.send("Pay 3\r");
     await program.until(QUESTION(3));
     writeFileSync(join(cwd, "agent.ts"), APP.replace("So:", "Thus:"));
-    await program.until(/the new version takes over after this turn\.\n\[y\]es, \[n\]o, \[e\]dit, or say why not: $/);
+    await program.until(/The new version starts after this turn\.\n\[y\]es, \[n\]o, \[e\]dit, or type why not: $/);
     program.send("y\r");
     await program.until(/So: paid 3\nanswered · .*\n\n\nReloaded agent\.ts\.\n› $/);
     program.send("Hi\r");
@@ -312,7 +312,7 @@ function inTerminal(): void {
     const program = start(["chat", ...flags], { cwd, terminal: true });
     await program.until(QUESTION(3));
     expect(program.seen()).toMatch(
-      /The conversation has an open turn\..*Going on with the turn that waits: .*\nI pay now\.\n {2}pay \{"amount":3\}\nAllow pay/s,
+      /The conversation has an open turn\..*Continuing the waiting turn: .*\nI pay now\.\n {2}pay \{"amount":3\}\nAllow pay/s,
     );
     program.send("y\r");
     await program.until(/So: paid 3\nanswered · .*\n\n› $/);
@@ -329,11 +329,11 @@ function inTerminal(): void {
     process.kill(Number(linesOf("pid")[0]), "SIGKILL");
     expect(await killed.ended).toBe(1);
     const left = start(["chat", ...flags], { cwd, terminal: true });
-    await left.until(/Going on with the turn that waits: Pay 3\n/);
+    await left.until(/Continuing the waiting turn: Pay 3\n/);
     await left.until(QUESTION(3));
     left.send("\x04");
     expect(await left.ended).toBe(3);
-    expect(left.seen()).toMatch(/why not: \nbowline: Allow pay .* so the turn is left waiting\. .*\n$/);
+    expect(left.seen()).toMatch(/why not: \nbowline: Allow pay .* so the turn still waits\. .*\n$/);
     const last = start(["chat", ...flags], { cwd, terminal: true });
     await last.until(QUESTION(3));
     last.send("y\r");
@@ -369,13 +369,13 @@ function inTerminal(): void {
     program.send("Pay 3 4\r");
     await program.until(QUESTION(3));
     await answer({ approved: false, reason: "Not today." });
-    await program.until(/This waits no longer: it was answered elsewhere, its time is up, or its turn was stopped\.\n/);
+    await program.until(/The question is closed: it was answered elsewhere, has expired, or its turn was stopped\.\n/);
     await program.until(QUESTION(4));
     program.send("half an ans");
     await program.until(/half an ans$/);
     await answer({ approved: true });
     await program.until(
-      /\nThis waits no longer: it was answered elsewhere, its time is up, or its turn was stopped\.\n.*So: .*Not today\..* paid 4\nanswered · .*\n\n› $/s,
+      /\nThe question is closed: it was answered elsewhere, has expired, or its turn was stopped\.\n.*So: .*Not today\..* paid 4\nanswered · .*\n\n› $/s,
     );
     expect(linesOf("paid")).toEqual(["4"]);
     program.send("/quit\r");
@@ -414,7 +414,7 @@ function inTerminal(): void {
       if (isKilled) process.kill(Number(linesOf("pid")[0]), "SIGKILL");
       const program = isKilled ? start(["chat", ...flags], { cwd, terminal: true }) : first;
       const asks =
-        /Going on with the turn that waits: Have Have 3 paid\n {2}spawn_agent .*\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
+        /Continuing the waiting turn: Have Have 3 paid\n {2}spawn_agent .*\nagt_[\w-]+ › agt_[\w-]+: Allow pay/;
       if (isKilled) await program.until(asks);
       await program.until(QUESTION(3));
       if (where === "elsewhere") await answer({ approved: true });
@@ -438,7 +438,7 @@ function inTerminal(): void {
     program.send("edit\r");
     await program.until(/Arguments: \{"amount":3\}$/);
     program.send(`${BACKSPACE}\r`);
-    await program.until(/That is no JSON\. .*\nArguments: \{"amount":3$/);
+    await program.until(/That is not JSON\. .*\nArguments: \{"amount":3$/);
     program.send(`${BACKSPACE}"2"}\r`);
     await program.until(/args does not fit: .*\nArguments: \{"amount":"2"\}$/);
     program.send(`${CLEAR}{"amount":2}\r`);
@@ -465,7 +465,9 @@ function inTerminal(): void {
     expect(await killed.ended).toBe(1);
     writeFileSync(join(cwd, "go"), "");
     const program = start(["chat", ...flags], { cwd, terminal: true });
-    await program.until(/Make the call wire \{\} again\? wire was interrupted, .*\n\[y\]es, \[n\]o, or say why not: $/);
+    await program.until(
+      /Make the call wire \{\} again\? wire was interrupted, .*\n\[y\]es, \[n\]o, or type why not: $/,
+    );
     program.send("y\r");
     await program.until(/So: sent\nanswered · .*\n\n› $/);
     program.send("/quit\r");
@@ -476,9 +478,9 @@ function inTerminal(): void {
     const { cwd } = appIn();
     const program = await chat(cwd);
     program.send("Say number\r");
-    await program.until(/say asks: Which number\? \(a number\)\nYour answer, or \/no and why not: $/);
+    await program.until(/say asks: Which number\? \(a number\)\nYour answer, or \/no and a reason: $/);
     program.send("many\r");
-    await program.until(/value does not fit: .*\nYour answer, or \/no and why not: $/);
+    await program.until(/value does not fit: .*\nYour answer, or \/no and a reason: $/);
     program.send("42\r");
     await program.until(/So: 42\nanswered · .*\n\n› $/);
     program.send("Say string\r");
@@ -497,15 +499,17 @@ function inTerminal(): void {
     const { cwd, answer, parked } = appIn();
     const first = await chat(cwd);
     first.send("Ship\r");
-    await first.until(/ship \{\} waits for its result, which comes from elsewhere\. Ctrl-D leaves, .*\n$/);
+    await first.until(/ship \{\} waits for its result from elsewhere\. Ctrl-D leaves, .*\n$/);
     first.send("\x04");
     expect(await first.ended).toBe(3);
     expect(first.seen()).toMatch(
-      /\nbowline: ship \{\} waits for .* The turn is left waiting\. bowline chat .* goes on with it; .*\n$/,
+      /\nbowline: ship \{\} waits for .* The turn still waits\. bowline chat .* continues it; .*\n$/,
     );
     await parked();
     const second = start(["chat", ...flags], { cwd, terminal: true });
-    await second.until(/Going on with the turn that waits: Ship\n {2}ship \{\}\nship \{\} waits for its result, .*\n$/);
+    await second.until(
+      /Continuing the waiting turn: Ship\n {2}ship \{\}\nship \{\} waits for its result from elsewhere\..*\n$/,
+    );
     await answer({ value: "by sea" });
     await second.until(/So: by sea\nanswered · .*\n\n› $/);
     second.send("/quit\r");
@@ -520,7 +524,7 @@ function inTerminal(): void {
     first.send("half a");
     await first.until(/half a$/);
     writeFileSync(join(cwd, "go"), "");
-    await first.until(/\nagt_[\w-]+: Allow pay \{"amount":3\}\? It moves money\. Press Enter to be asked\.\n› half a$/);
+    await first.until(/\nagt_[\w-]+: Allow pay \{"amount":3\}\? It moves money\. Press Enter to answer\.\n› half a$/);
     first.send(`${CLEAR}\r`);
     await first.until(QUESTION(3));
     first.send("\x03");
@@ -551,7 +555,7 @@ function inTerminal(): void {
     first.send("Have 3 paid meanwhile\r");
     await first.until(/So: .*running.*\nanswered · .*\n\n› $/);
     writeFileSync(join(cwd, "go"), "");
-    await first.until(/Press Enter to be asked\.\n› $/);
+    await first.until(/Press Enter to answer\.\n› $/);
     first.send("/quit\r");
     expect(await first.ended).toBe(0);
     expect(await answer({ approved: true })).toBe("accepted");

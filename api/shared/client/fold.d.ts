@@ -7,33 +7,38 @@ import { SessionEvent } from "../model/event.js";
 import { ToolOutput } from "../model/tool.js";
 import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
-/** What there is to show of a session. Plain JSON, and never changed: compare views and their parts by identity. */
+/** The view of a session. Plain JSON that never changes, so you can compare views and their parts by identity. */
 interface ClientView {
   readonly sessionId: SessionId;
-  /** The last `session.read()` that was folded in, with the messages. Left out until there was one. */
+  /** The last `session.read()` in the view, with the messages. Omitted until there is one. */
   readonly read?: SessionView;
   /** Inputs that are in no ended turn: those of `read`, then those accepted since. */
   readonly inputs: readonly ClientInput[];
   /** The turns that are not among the messages of `read`: those that have ended since, then the running one. */
   readonly turns: readonly ClientTurn[];
-  /** What jobs of the session wait for, such as an approval, oldest first. Left out where there is nothing. */
+  /** What jobs of the session wait for, such as an approval, oldest first. Omitted if there is none. */
   readonly jobWaits?: readonly ClientWait[];
   /** The last fact: pass it to `observe({ after })` to continue from here. */
   readonly cursor?: Cursor;
-  /** Facts came that are not in `read`. Fold a new `session.read()` in to have their messages. */
+  /** There are facts that `read` does not contain. Fold a new `session.read()` to get their messages. */
   readonly isBehind: boolean;
 }
 interface ClientInput {
   readonly id: InputId;
-  /** The turn that has taken it, or that it opens unless a running turn takes it. An injected one opens none. */
+  /**
+   * The turn that has taken the input, or that the input opens unless a running turn takes it. An injected input opens
+   * no turn.
+   */
   readonly turnId?: TurnId;
-  /** What was said: known once a `session.read()` that has the input was folded in. */
+  /** The text of the input: known after a `session.read()` that contains the input. */
   readonly message?: Draft;
-  /** The fact that told of it. Left out if it was read. */
+  /** The fact of the input. Omitted if a `session.read()` contained it. */
   readonly cursor?: Cursor;
 }
 type ClientTurn = RunningTurn | EndedTurn;
-/** A turn that shows itself, or that waits. All but `waits` is preview: the end of the turn takes its place. */
+/**
+ * A turn that has previews, or that waits. Except for `waits`, all of it is preview: the end of the turn replaces it.
+ */
 interface RunningTurn {
   readonly kind: "running";
   readonly id: TurnId;
@@ -42,11 +47,11 @@ interface RunningTurn {
    * has shown nothing here.
    */
   readonly generation: number;
-  /** What was said, thought and called, in the order in which it came. */
+  /** The texts, thoughts and calls, in the order of their arrival. */
   readonly parts: readonly (ClientText | ClientCall)[];
   /** What the turn waits for, such as an approval, oldest first. */
   readonly waits: readonly ClientWait[];
-  /** Set while the model is about to be asked again. */
+  /** Set while a retry of the model call is near. */
   readonly retrying?: ClientRetry;
   /** The sessions that the turn has started, by id. */
   readonly children: {
@@ -58,7 +63,7 @@ interface EndedTurn {
   readonly id: TurnId;
   readonly outcome: TurnOutcome;
   readonly usage: Usage;
-  /** The turn was kept as a branch: it is not among the messages. */
+  /** The turn was stored as a branch: it is not among the messages. */
   readonly isBranch: boolean;
   readonly cursor: Cursor;
 }
@@ -80,10 +85,10 @@ interface ClientCall {
   readonly name: string;
   readonly input: Json;
   readonly state: "running" | "returned" | "ended";
-  /** Since it has returned: how its work ended, and how long it took. */
+  /** How the call's work ended and how long it took. Set when it has returned. */
   readonly status?: ToolStatus;
   readonly ms?: number;
-  /** Since it has ended. */
+  /** The result of the call. Set when it has ended. */
   readonly output?: ToolOutput;
   /** What the tool has printed in its last attempt. */
   readonly printed: string;
@@ -100,8 +105,8 @@ interface ClientRetry {
   readonly waitMs: number;
 }
 /**
- * The view after an event, or with a `session.read()`. Begin with `undefined`. Throws a TypeError for an event of
- * another session: for `observe({ tree: true })` there is `foldTree`.
+ * Computes the view after an event, or with a `session.read()`. Start with `undefined`. Throws a TypeError for an event
+ * of another session: use `foldTree` for `observe({ tree: true })`.
  */
 declare function fold(view: ClientView | undefined, change: SessionEvent | SessionView): ClientView;
 /** The views of a session and its descendants, by id, after an event of `observe({ tree: true })`. */
@@ -111,8 +116,8 @@ declare function foldTree(views: {
   readonly [sessionId: string]: ClientView;
 };
 /**
- * The view without what running turns have shown. Call it whenever you begin to observe again: what they have shown is
- * told again. What they wait for stays.
+ * The view without the previews of running turns. Call it each time you start to observe again, because the previews
+ * are sent again. Waits stay in the view.
  */
 declare const rejoined: (view: ClientView) => ClientView;
 export {

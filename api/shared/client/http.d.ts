@@ -11,8 +11,8 @@ interface ClientOptions {
     readonly [name: string]: string;
   } | undefined;
   /**
-   * A stream that is silent for so many milliseconds is opened again. Default: 45,000. The server sends something every 15
-   * seconds.
+   * A stream without data for this many milliseconds is opened again. Default: 45,000. The server sends something every
+   * 15 seconds.
    */
   readonly silentMs?: number | undefined;
 }
@@ -20,13 +20,13 @@ interface ClientOptions {
 declare class ClientError extends Error {
   readonly name = "ClientError";
   readonly code: string;
-  /** What to do about it. */
+  /** What to do about the error. */
   readonly hint: string;
   /** Whether trying again can help, as in the errors of the runtime. */
   readonly retry: Problem["retry"];
   /** Omitted if there was no answer. */
   readonly status?: number;
-  /** The server asks to wait for so many milliseconds. */
+  /** How many milliseconds the server asks to wait. */
   readonly retryAfterMs?: number;
   constructor(problem: Said, options?: ErrorOptions);
 }

@@ -1,8 +1,8 @@
 import { ClientError } from "./http.js";
 interface Retrying {
-  /** Ends the stream, or gives the request up. */
+  /** Ends the stream, or aborts the request. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the reason when the connection is lost, and without one when it is there again. */
+  /** Called with the reason when the connection is lost, and without a reason when it works again. */
   readonly onConnection?: ((lost?: ClientError) => void) | undefined;
 }
 export { Retrying };

@@ -56,7 +56,7 @@ type ParamsIn<P extends string> = P extends `${string}{${infer Name}}${infer Res
 /** The names of the parameters in the path of a route. */
 type PathOf<N extends RouteName> = { readonly [P in ParamsIn<(typeof ROUTES)[N]>]: string; };
 type Given<K extends string, T> = [T] extends [undefined] ? unknown : Record<never, never> extends T ? { readonly [P in K]?: T | undefined; } : { readonly [P in K]: T; };
-/** What a request takes besides its path: a query, a body and a signal that gives it up. */
+/** What a request takes besides its path: a query, a body and a signal that aborts it. */
 type RequestOptions<N extends RouteName> = Given<"path", PathOf<N>> & Given<"query", Api[N] extends {
   query: unknown;
 } ? QueryOf<N> : undefined> & Given<"body", BodyOf<N>> & {

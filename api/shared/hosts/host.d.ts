@@ -20,7 +20,7 @@ interface TurnRef {
   readonly journal: readonly TurnEvent[];
   /** An earlier run had the turn. */
   readonly isResumed?: true;
-  /** The earlier run was in this process and ended because the store failed. */
+  /** The earlier run was in this process. It ended because the store failed. */
   readonly isFault?: true;
 }
 /** What the runtime passes to a host. */
@@ -36,12 +36,12 @@ interface HostContext {
   spawned(jobs: readonly NewJob[]): void;
   /**
    * Call it with the store's answer about inputs that wait for a boundary, and with the time of the call. The answer
-   * may not include inputs that this process accepted after that time.
+   * can miss inputs that this process accepted after that time.
    */
   pending(is: boolean, sent: number): void;
   /** Call it with the mail's answer whether other processes follow the turn. If so, previews are written for them. */
   followed(is: boolean): void;
-  /** Reports what belongs to no result: a late or second answer that was dropped, a lost lease. */
+  /** Reports diagnostics that belong to no result: a dropped late or second answer, a lost lease. */
   trace(name: string, about: {
     readonly [key: string]: string | number;
   }): void;
@@ -76,12 +76,12 @@ interface TurnRun {
   /** Makes a `next` that waits with `quietMs` return undefined now. */
   hurry(): void;
   /**
-   * Makes an event of the caller durable, before the caller folds it. Only while all open effects are waits or sleeps.
+   * Stores an event of the caller, before the caller folds it. Allowed only while all open effects are waits or sleeps.
    */
   record(event: Applied): Awaitable<void>;
   /**
-   * Parks the turn until it has mail, or returns what came first: events that must be folded; `next` returns any
-   * others. Only while all open effects are waits or sleeps.
+   * Parks the turn until it has mail. If mail came first, returns events that must be folded; `next` returns the
+   * others. Allowed only while all open effects are waits or sleeps.
    */
   park(turn: ParkedTurn): Awaitable<{
     readonly kind: "parked";

@@ -52,7 +52,7 @@ type Directive = {
 };
 /** Options of a compaction. */
 interface CompactOptions {
-  /** What to keep, in words, for the plugin that compacts. */
+  /** What the summary must keep, as a text for the plugin that compacts. */
   readonly instructions?: string | undefined;
 }
 type DirectiveKind = Directive["kind"];
@@ -75,7 +75,7 @@ declare const enqueueMessages: (...messages: readonly (string | Draft)[]) => Dir
 declare const compactHistory: (options?: CompactOptions) => DirectiveOf<"compactHistory">;
 /** Makes another session: a fresh one, a child of this one, or a fork. */
 declare const createSession: (request: NewSessionRequest) => DirectiveOf<"createSession">;
-/** Shows readers of the session a `plugin` event. */
+/** Sends a `plugin` event to readers of the session. */
 declare const emitEvent: (name: string, payload?: Json) => DirectiveOf<"emitEvent">;
 /** Sends a record to the runtime's `trace`. */
 declare const emitTrace: (name: string, payload?: Json) => DirectiveOf<"emitTrace">;
@@ -87,8 +87,8 @@ declare const abort: (code: string, message: string) => DirectiveOf<"abort">;
  */
 declare const deny: (reason: string) => DirectiveOf<"deny">;
 /**
- * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` is over, the call is denied. Default:
- * seven days.
+ * Makes the call wait for an answer `{ approved, reason?, args? }`. When `waitMs` has passed, the call is denied.
+ * Default: seven days.
  */
 declare const ask: (reason: string, options?: {
   readonly waitMs?: number | undefined;

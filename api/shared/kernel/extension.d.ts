@@ -8,7 +8,7 @@ interface ExtensionValue {
 interface Extension<In, Out = In> {
   readonly id: string;
   readonly schema: Schema<In, Out>;
-  /** Makes a value to give: `session.turn(input, { extensions: [urgency.of({ level: 2 })] })`. */
+  /** Makes a value to pass: `session.turn(input, { extensions: [urgency.of({ level: 2 })] })`. */
   of(value: In): ExtensionValue;
 }
 /** How a plugin declares an extension that it owns. */

@@ -33,7 +33,9 @@ interface Placed<H> {
   /** Overrides the plugin's own order. */
   readonly order?: Order | undefined;
   readonly deadlineMs?: number | undefined;
-  /** For `stream`: also called when the text has ended, with `chunk.isEnd`, to return what was held back. */
+  /**
+   * For `stream`: also called when the text has ended, with `chunk.isEnd`, to return text that the handler held back.
+   */
   readonly atEnd?: true | undefined;
   readonly run: H;
 }

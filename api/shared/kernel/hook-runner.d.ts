@@ -1,7 +1,7 @@
 import { HookName } from "./hooks.js";
 /**
- * Something that went wrong and did not fail the turn: an error of a handler in an observer, or at a gate, where it
- * denied; a model that does not report its usage; or a gate for a tool that does not exist.
+ * A problem that did not fail the turn: an error in an observer, an error in a gate (which denied the call), a model
+ * that does not report its usage, or a gate for a tool that does not exist.
  */
 interface Issue {
   readonly plugin?: string;
@@ -10,6 +10,6 @@ interface Issue {
   /** What to do about it. */
   readonly hint?: string;
 }
-/** For each hook the ids of the plugins that handle it, in the order in which they run: one for each handler. */
+/** For each hook, the plugin ids of its handlers in the order in which they run. */
 type InstalledHooks = { readonly [N in HookName]: readonly string[]; };
 export { InstalledHooks, Issue };

@@ -35,13 +35,13 @@ interface CompactionSees {
   /** The messages of the active frame, including what the turn has added. */
   readonly messages: readonly Message[];
   /**
-   * `overflow`: the window overflowed. `room`: a plugin wants room before an overflow. `asked`: the app called
+   * `overflow`: the window overflowed. `room`: a plugin makes room before an overflow. `asked`: the app called
    * `compact`.
    */
   readonly reason: "overflow" | "room" | "asked";
   /** What to keep, from the app or the plugin that requested the compaction. */
   readonly instructions?: string;
-  /** Counts from 1. From 2 on, the compaction before did not make the request smaller. */
+  /** Counts from 1. From 2 on, the previous compaction did not make the request smaller. */
   readonly attempt: number;
 }
 /** The beginning of a new frame. */
@@ -67,7 +67,7 @@ interface TurnReport {
 interface Chunk {
   readonly kind: "text" | "reasoning";
   readonly delta: string;
-  /** The text has ended: return now what was held back. Only handlers with `atEnd` get this. */
+  /** The text has ended: now return all text that the handler held back. Only handlers with `atEnd` get this. */
   readonly isEnd?: true;
 }
 /** The answer of a `stream` handler to a piece. A field that is left out changes nothing. */

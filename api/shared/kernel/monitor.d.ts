@@ -10,7 +10,7 @@ interface MonitorSpec {
   readonly label?: string | undefined;
   /** The directory in which it runs. Default: the directory of the process. */
   readonly cwd?: string | undefined;
-  /** Added to the environment of the process. Put no secrets here, because it is stored with the session. */
+  /** Variables for the environment of the command. Put no secrets here, because they are stored with the session. */
   readonly env?: {
     readonly [name: string]: string;
   } | undefined;
@@ -21,7 +21,7 @@ interface MonitorSpec {
    */
   readonly wake?: JobWake | undefined;
   /**
-   * The time limit. When it is over, the command is ended and the monitor has failed. At most an hour. Default: 5
+   * The time limit. When it has passed, the command is ended and the monitor has failed. At most an hour. Default: 5
    * minutes.
    */
   readonly timeoutMs?: number | undefined;
@@ -51,7 +51,7 @@ interface MonitorStatus {
   readonly lines: number;
   /** The last printed line. */
   readonly lastLine?: string;
-  /** Left out unless the command ended by itself. */
+  /** Omitted if the command did not end by itself. */
   readonly exitCode?: number;
   /** Why it failed. */
   readonly error?: JobError;

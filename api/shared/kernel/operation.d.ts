@@ -10,7 +10,7 @@ import { SessionConfig } from "../model/config.js";
 import { SessionId } from "../model/ids.js";
 import { StateCell, StateView } from "../model/tool.js";
 import { TriggersView } from "./trigger.js";
-/** A query reads; a command changes; a task may also take long, ask models and be cancelled. */
+/** A query reads. A command changes. A task can also take long, call models and be cancelled. */
 type OperationKind = "query" | "command" | "task";
 /** The services that each kind of operation gets. */
 declare const POWERS: {
@@ -51,12 +51,12 @@ interface Lasting {
    */
   once<T extends Json>(name: string, run: () => Awaitable<T>): Promise<T>;
   /**
-   * Only when the task runs as a job: durable sleep, tool calls, signals. Such a task runs beside turns, and its
-   * changes are stored when it ends.
+   * Set only if the task runs as a job: durable sleep, tool calls, signals. Such a task runs in parallel with turns,
+   * and its changes are stored when it ends.
    */
   readonly job?: TaskJob;
 }
-/** The read-only part that queries get of services that can change something. */
+/** The read-only parts of services, for queries. */
 interface Views {
   readonly jobs: JobsView;
   readonly monitors: MonitorsView;
@@ -68,7 +68,7 @@ type StateFor<K extends OperationKind, S> = [S] extends [undefined] ? object : {
 type OperationContext<K extends OperationKind, I, S> = Common<I> & (K extends "query" ? Omit<Pick<Services, (typeof POWERS)[K][number]>, keyof Views> & Views : Pick<Services, (typeof POWERS)[K][number]>) & StateFor<K, S> & (K extends "query" ? object : Changing) & (K extends "task" ? Lasting : object);
 interface OperationSpec<K extends OperationKind, I extends Schema | undefined, O, S> {
   readonly description?: string | undefined;
-  /** Whether the operation runs on a session. Default: `required`. */
+  /** Whether the operation needs a session. Default: `required`. */
   readonly session?: "required" | "optional" | "forbidden" | undefined;
   readonly input?: I | undefined;
   readonly output?: Schema<Any, O> | undefined;

@@ -1,4 +1,4 @@
-/** A value and the plugin that it came from, so that errors and conflicts can name the plugin. */
+/** A value with its plugin, so that errors and conflicts can name the plugin. */
 interface Owned<T> {
   readonly plugin: string;
   readonly value: T;

@@ -83,7 +83,7 @@ interface PluginSpec<Parts, O extends Schema | undefined, S extends Schema | und
   readonly migrate?: PluginMethods<O, Shared>["migrate"] | undefined;
   /** Runs once per runtime, for connections and caches. */
   readonly open?: PluginMethods<O, Shared>["open"] | undefined;
-  /** Releases what `open` made, when the runtime closes. */
+  /** Releases the value of `open` when the runtime closes. */
   readonly close?: PluginMethods<O, Shared>["close"] | undefined;
   /**
    * Runs at every opening of a session and returns the plugin's hooks, tools and operations. Must be cheap and

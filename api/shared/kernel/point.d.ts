@@ -1,6 +1,6 @@
 import { Any } from "../model/schema.js";
 import { Owned } from "./owned.js";
-/** A value that one plugin gives to a point. */
+/** A value that a plugin contributes to a point. */
 interface Contribution {
   readonly point: Point<Any, Any>;
   readonly value: unknown;

@@ -13,7 +13,8 @@ import { SessionConfig } from "../model/config.js";
 import { Spent, Usage } from "../model/usage.js";
 import { TurnProgress } from "../model/event.js";
 /**
- * A session as plugins may read it: what is committed, and for the current session also what its turn has added so far.
+ * What plugins read of a session: its committed data, and for the current session also the data that its turn has added
+ * so far.
  */
 interface SessionReading {
   readonly id: SessionId;
@@ -33,7 +34,7 @@ interface SessionReading {
   readonly permissions?: Permissions;
   readonly modelMismatch?: ModelMismatch;
 }
-/** Permission to call one tool, under a name of its own. */
+/** Permission to call one tool under a separate name. */
 interface ToolGrant {
   /** The source of the tool: `app`, a plugin's id, or a provider's id. */
   readonly source: string;
@@ -43,13 +44,13 @@ interface ToolGrant {
 }
 /** Restrictions of a session, most often of a child. Default: none. */
 interface Permissions {
-  /** Tools that it never has, whatever plugins or the tool search say. */
+  /** Tools that it never gets, even if plugins or the tool search offer them. */
   readonly hiddenTools?: readonly string[] | undefined;
   /** The only tools that it may have. Default: no such restriction. */
   readonly toolAccess?: readonly string[] | undefined;
   readonly subagent?: {
     readonly capability: string;
-    /** Generations below the root: 1 in a child of a root session. */
+    /** The number of ancestors: 1 in a child of a root session. */
     readonly depth: number;
     readonly depthMax: number;
     /** The id of the turn that made it. */
@@ -97,8 +98,9 @@ interface SessionTurn extends AsyncIterable<TurnProgress> {
 /** The tools of a session, for plugins. */
 interface ToolsOfSession {
   /**
-   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
-   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   * Lists the tools that the model gets: after the edits of plugins, the session's overlay and its permissions, without
+   * tools that are switched off. A `searchable` tool is found by a search only. A protocol may declare them in its own
+   * way.
    */
   list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
   /** Returns the choices as data, to edit and `apply`. */
@@ -108,7 +110,7 @@ interface ToolsOfSession {
   /** Sets the availability of tools, with `null` to their default, and returns the new generation. */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
 }
-/** Options of one plugin for one session, as they were given. They replace those it was installed with. */
+/** Options of one plugin for one session. They replace the options of the installed plugin. */
 interface PluginOptions {
   readonly plugin: string;
   readonly options: unknown;
@@ -126,30 +128,30 @@ interface NewSessionRequest {
    * session.
    */
   readonly from?: string | undefined;
-  /** The last node that a fork has. Default: the head. */
+  /** The last node that a fork shares. Default: the head. */
   readonly at?: string | undefined;
   /**
-   * `fresh` (the default) stands alone; `child` has a parent and at most its permissions; `fork` shares the history and
-   * copies the plugin states.
+   * `fresh` (the default) has no parent; `child` has a parent and at most its permissions; `fork` shares the history
+   * and copies the plugin states.
    */
   readonly kind?: SessionKind | undefined;
   readonly config?: Optional<SessionConfig> | undefined;
   readonly permissions?: Permissions | undefined;
-  /** Edits of its catalog, applied after those of plugins. A fork without its own takes over those of its origin. */
+  /** Edits of its catalog, applied after those of plugins. A fork without own edits gets those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
   /**
-   * False leaves out the tools of the runtime and its plugins: a turn has only those of its `context` hooks, and what was
-   * granted. Default: true; in a fork, as in its origin.
+   * False omits the tools of the runtime and its plugins: a turn has only the tools of its `context` hooks and granted
+   * tools. Default: true; in a fork the value of its origin.
    */
   readonly includeBaseTools?: boolean | undefined;
   /**
-   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with those of the session that they
-   * come from, and these replace them plugin by plugin. JSON, and no secrets.
+   * Options of plugins for it: `[frugal.options({ … })]`. A child and a fork begin with the options of the session that
+   * they come from. For each plugin given here, these options replace them. They are JSON, without secrets.
    */
   readonly options?: readonly PluginOptions[] | undefined;
   /** Starts a child with a copy of the parent's plugin states. Default: false. */
   readonly copiesState?: boolean | undefined;
-  /** Plugin states to begin with, as `session.states()` returns them. They replace copied ones of the same plugins. */
+  /** The first plugin states, in the form of `session.states()`. They replace copied ones of the same plugins. */
   readonly states?: SavedStates | undefined;
   /** The input of its first turn. `sessions.takeFirstInput` returns it once. */
   readonly firstInput?: Input | undefined;

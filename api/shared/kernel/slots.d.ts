@@ -19,7 +19,7 @@ interface ProtocolPlace {
 /** The durable options of a protocol in one session, as JSON. The driver gets them as `view.options`. */
 interface ProtocolOptions {
   get(): Json | undefined;
-  /** Sets them for the active frame and all later frames. They count from the next turn on. */
+  /** Sets them for the active frame and all later frames. They apply from the next turn on. */
   set(value: Json): void;
   /** Sets them for every frame, also for earlier frames that a fork can return to. */
   setAll(value: Json): void;
@@ -110,14 +110,14 @@ interface ProseProjector {
   /** The visible part of a whole text. */
   text(raw: string): string;
   /**
-   * The same for a text that arrives in pieces. Each piece returns what can be shown so far. All pieces together must
-   * equal `text`. Without `stream`, a reply is shown only when it is complete.
+   * The same for a text that arrives in pieces. Each call returns the text that can be shown now. All pieces together
+   * must equal `text`. Without `stream`, a reply is shown only when it is complete.
    */
   stream?(): ProseStream;
 }
 interface ProseStream {
   push(delta: string): string;
-  /** The text has ended: returns what was held back. */
+  /** The text has ended: returns the text that was held back. */
   end(): string;
   /**
    * Set it when the reply is complete before the model stops: how much of the last piece belongs to the reply. The

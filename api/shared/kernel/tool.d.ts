@@ -60,7 +60,7 @@ interface ToolSpec<I extends ToolSchema, O, S = undefined, Writes extends true |
   readonly output?: Schema<Any, O> | undefined;
   /** Time for one attempt, in milliseconds. Default: `limits.toolMs`, 10 minutes. */
   readonly timeoutMs?: number | undefined;
-  /** Runs each call alone, never beside another call of the same reply. Default: false. */
+  /** Runs each call alone, never in parallel with another call. Default: false. */
   readonly isSerial?: boolean | undefined;
   /**
    * Lets the tool change its plugin's state and the session's tools. Such calls run one at a time. Default: read only.
@@ -118,7 +118,7 @@ interface ToolProvider {
   readonly id: string;
   /** Lists the tools without their schemas. It must be cheap. If it throws, the previous list stays. */
   list(signal: AbortSignal): Awaitable<readonly ToolManifest[]>;
-  /** Loads one tool when it is first needed. Return nothing when the tool is gone. */
+  /** Loads one tool when it is first needed. Returns undefined if the tool no longer exists. */
   load(name: string, signal: AbortSignal): Awaitable<Tool | undefined>;
   /**
    * Calls `changed` when the list has changed. The runtime then reads the list before the next turn. Returns a function

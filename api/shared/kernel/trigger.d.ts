@@ -22,8 +22,8 @@ interface TriggerSpec<P extends ToolSchema> {
   readonly payload?: P | undefined;
 }
 /**
- * Makes an event with a typed payload: `defineTrigger({ name: "mail.received", payload: z.object({ from: z.string() }) })`.
- * Declare it in the `triggers` of a plugin, and use it where an event is named.
+ * Makes an event with a typed payload: `defineTrigger({ name: "mail.received", payload: z.object({ from: z.string() })
+ * })`. Declare it in the `triggers` of a plugin, and pass it instead of the event's name.
  */
 declare function defineTrigger<P extends ToolSchema = JsonSchema>(spec: TriggerSpec<P>): Trigger<[P] extends [Schema] ? InputOf<P> : Json>;
 /** What a subscription waits for. */

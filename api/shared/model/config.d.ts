@@ -8,7 +8,7 @@ interface SessionConfig {
   readonly instructions?: string | undefined;
   /** Prompt parts in addition to `instructions`. */
   readonly prompt?: readonly PromptPart[] | undefined;
-  /** Temperature, output limit and the like, for every model call of the session. */
+  /** Temperature, output limit and similar settings of every model call of the session. */
   readonly settings?: ModelSettings | undefined;
   /** What turns and descendants can spend. Default: no budget. */
   readonly budget?: Budget | undefined;

@@ -1,10 +1,13 @@
 import { Usage } from "./usage.js";
 /**
- * Whether trying again can help: `never`; `unchanged`, the same call may succeed later; `reload`, read the current
+ * Whether trying again can help: `never`; `unchanged`, the same call can succeed later; `reload`, read the current
  * state first; `reopen`, make a new handle or runtime.
  */
 type Retry = "never" | "unchanged" | "reload" | "reopen";
-/** The result of a turn that was stopped or failed. Its outcome is written out, because `outcome.ts` imports this file. */
+/**
+ * The result of a turn that was stopped or failed. Its outcome is declared here again, because `outcome.ts` imports
+ * this file.
+ */
 interface Unanswered {
   readonly turnId: string;
   readonly outcome: {
@@ -870,10 +873,7 @@ declare const ERRORS: {
 /** The codes of all errors, such as `session.unknown`. */
 type Code = keyof typeof ERRORS;
 type Details<C extends Code> = Parameters<(typeof ERRORS)[C]>[0];
-/**
- * An error with a `code` to match, `details` to log, a `hint` to act on, and `retry` to tell whether trying again can
- * help.
- */
+/** An error with a `code` to match, `details` to log, a `hint` to act on, and `retry`: whether a retry can help. */
 declare class RuntimeError<C extends Code = Code> extends Error {
   readonly code: C;
   readonly details: Details<C>;

@@ -8,8 +8,8 @@ import { TurnOutcome } from "./outcome.js";
 import { Usage } from "./usage.js";
 import { WaitKind } from "./wait.js";
 /**
- * Names the attempt that a preview belongs to. Once a preview with a higher generation or attempt of the same effect
- * arrives, or the committed fact, discard the lower ones.
+ * Identifies the attempt of a preview. When a preview of the same effect with a higher generation or attempt arrives,
+ * or the committed fact, discard the lower ones.
  */
 interface PreviewKey {
   readonly effect: EffectName;
@@ -27,9 +27,7 @@ interface Fact {
   readonly sessionId: SessionId;
   readonly cursor: Cursor;
 }
-/**
- * Streams while a turn runs, so that a screen can show it. A preview is not a fact: it can be retracted or lost.
- */
+/** Arrives while a turn runs, so that a screen can show it. A preview is not a fact: it can be retracted or lost. */
 type Preview = Previewed & ({
   readonly kind: "text";
   readonly delta: string;
@@ -92,7 +90,7 @@ type Preview = Previewed & ({
   /** For a subagent: the capability that the model called. */
   readonly capability?: string;
 });
-/** A fact: it is in the store, has a cursor, and is never taken back. */
+/** A fact: it is in the store, has a cursor, and is never withdrawn. */
 type FactEvent = Fact & ({
   readonly kind: "accepted";
   readonly turnId?: TurnId;
@@ -144,7 +142,7 @@ interface TurnCommitted {
   /** The model and the number of rounds. Omitted for a turn that an early version ended. */
   readonly model?: string;
   readonly rounds?: number;
-  /** Set when the session had changed meanwhile: the turn was stored as a branch, and the head did not move. */
+  /** Set if the session changed during the turn: the turn was stored as a branch, and the head did not move. */
   readonly branch?: NodeId;
 }
 /** A turn or a job waits for an answer. `runtime.waits.resolve(wait, answer)` answers it. */
@@ -161,7 +159,7 @@ interface Waiting {
   /** The call that runs after an approval. Hooks can have replaced the arguments of `toolStarted`. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** When it can no longer be answered: milliseconds since 1970. */
+  /** The last time at which it can be answered, in milliseconds since 1970. */
   readonly until: number;
 }
 /** A wait was answered, has expired, or was revoked. */
@@ -175,7 +173,10 @@ interface Resolved {
   readonly how: "answered" | "timeout" | "revoked";
   readonly by?: string;
 }
-/** A fact in `runtime.observe()`. Its cursor is of that feed: observe a single session with cursors of that session. */
+/**
+ * A fact in `runtime.observe()`. Its cursor belongs to that feed. To observe a single session, use cursors of that
+ * session.
+ */
 type RuntimeFact = Exclude<FactEvent, {
   readonly kind: "gap";
 }> & {

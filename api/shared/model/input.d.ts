@@ -1,9 +1,9 @@
 import { Attachable } from "./tool.js";
 import { Attachment, TextPart } from "./message.js";
 type InputPart = string | TextPart | Attachable | Attachment;
-/** What a user says: text, or a list of texts and attachments. */
+/** The input of a user: a text, or a list of texts and attachments. */
 type Input = string | readonly InputPart[];
-/** A message for the next boundary of a session: what the user says, or what the system adds. */
+/** A message for the next boundary of a session, from the user or the system. */
 interface InjectedMessage {
   readonly role: "user" | "system";
   readonly parts: readonly InputPart[];
@@ -11,8 +11,8 @@ interface InjectedMessage {
 /** Options of `sessions.inject`. */
 interface InjectOptions {
   /**
-   * Makes a repeat safe: the same id and message are taken in once; another message is `input.conflict`. Turns' keys
-   * are of the same space.
+   * Makes a repeat safe: the same id and message count once, and another message throws `input.conflict`. Ids and the
+   * keys of turns must differ.
    */
   readonly id?: string | undefined;
 }

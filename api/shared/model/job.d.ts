@@ -16,7 +16,7 @@ type JobState = "running" | "idle" | JobEnd;
 type JobRecovery = "rerunnable" | "owner-bound" | "external";
 /** What the end of a job does to its session: nothing, a message for the next boundary, or a turn. */
 type JobWake = "none" | "notify" | "wake";
-/** The fields that a job has from its start on. Only its session can change, by `transfer`. */
+/** The fields that a job has from its start. Only its session can change, by `transfer`. */
 interface NewJob {
   readonly id: JobId;
   readonly sessionId: SessionId;

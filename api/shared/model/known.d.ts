@@ -1,3 +1,3 @@
-/** Some of the fields. One that is undefined counts as left out. */
+/** All fields are optional. A field that is undefined counts as omitted. */
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined; };
 export { Optional };

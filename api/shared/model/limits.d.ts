@@ -1,7 +1,7 @@
 /**
- * Everything that could grow without bound has a limit here. `Infinity` removes a limit.
+ * The limits of everything that could otherwise grow for ever. `Infinity` removes a limit.
  * `Ms` is milliseconds, `BytesMax` bytes of UTF-8, `Max` a count. Limits are recorded when a turn opens: a resumed turn
- * keeps those it began with.
+ * keeps the limits with which it began.
  */
 interface Limits {
   /** Model calls in a turn. Default: 50. */

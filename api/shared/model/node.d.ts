@@ -17,7 +17,7 @@ type NodeBody = {
   readonly task?: string;
   readonly name?: string;
 };
-/** The content of a node that gets its place, and with it its id, later. */
+/** The content of a node that gets its position and its id later. */
 type Addition = {
   readonly kind: "message";
   readonly message: Draft;

@@ -20,10 +20,10 @@ interface Stopped {
   readonly by: "cancel" | "limit" | "plugin" | "incomplete" | "input";
   readonly code: Code | (string & {});
   readonly reason: string;
-  /** The text of the model until then. It stays in history. */
+  /** The text of the model before the stop. It stays in history. */
   readonly text: string;
 }
-/** The turn ended because of an error. Its messages until then stay in history. */
+/** The turn ended because of an error. Its messages before the error stay in history. */
 interface Failed {
   readonly kind: "failed";
   readonly by: "provider" | "tool" | "plugin" | "runtime";

@@ -12,8 +12,8 @@ interface PromptPart {
   /** Replaces every earlier part of this slot. With an empty text it clears the slot. */
   readonly replaces?: true | undefined;
   /**
-   * Asked for again before every model call and placed after the conversation, so that a change does not invalidate the
-   * provider's cache.
+   * The part is renewed before every model call and placed after the conversation, so that a change does not invalidate
+   * the provider's cache.
    */
   readonly isVolatile?: true | undefined;
   /** Includes the part only while at least one of these tools is callable. */

@@ -1,4 +1,7 @@
-/** Standard Schema v1 (standardschema.dev), by shape: zod, arktype, valibot and others fit without an import. */
+/**
+ * Standard Schema v1 (standardschema.dev), as a type: schemas of zod, arktype, valibot and others match it without an
+ * import.
+ */
 interface StandardSchemaV1<In = unknown, Out = In> {
   readonly "~standard": StandardSchemaV1.Props<In, Out>;
 }
@@ -35,7 +38,7 @@ interface JsonSchemaSource {
   }) => Record<string, unknown>;
 }
 type Any = any;
-/** Any Standard Schema. `In` is what it accepts, `Out` what it makes of it. */
+/** Any Standard Schema. `In` is the type that it accepts, `Out` the type of its result. */
 type Schema<In = Any, Out = Any> = StandardSchemaV1<In, Out>;
 /** A Standard Schema that can describe itself to a model as JSON Schema, for example one made with zod. */
 interface DescribedSchema<In = Any, Out = Any> {
@@ -47,10 +50,10 @@ interface DescribedSchema<In = Any, Out = Any> {
 interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly [keyword: string]: unknown;
-  /** Not a field. Its type makes the compiler say what to do with a schema that cannot describe itself. */
+  /** Not a field. If a schema cannot describe itself, the compiler shows this type, which contains the hint. */
   readonly "~standard"?: "This schema cannot describe itself to a model: wrap it in described(schema, json)";
 }
-/** A schema that a model can be shown: a self-describing Standard Schema, or a JSON Schema document. */
+/** A schema that can be shown to a model: a self-describing Standard Schema, or a JSON Schema document. */
 type ToolSchema = DescribedSchema | JsonSchema;
 type InputOf<S> = S extends StandardSchemaV1<infer In, Any> ? In : unknown;
 type OutputOf<S> = S extends StandardSchemaV1<Any, infer Out> ? Out : unknown;

@@ -9,7 +9,7 @@ interface ToolCall {
   readonly parentId?: CallId;
   readonly name: string;
   readonly input: Json;
-  /** The text that the model wrote, when it was not JSON. */
+  /** The text of the model, if it was not valid JSON. */
   readonly malformed?: string;
 }
 /** A call of a turn, and its result. */
@@ -20,8 +20,8 @@ interface MadeCall extends Pick<ToolCall, "id" | "parentId" | "name" | "input"> 
 }
 /**
  * The kind of a failure. `arguments`: the arguments are invalid. `unavailable`: the tool does not exist or is not
- * callable. `denied`: a plugin or a person denied the call. `timeout`: the time is over. `failed`: the tool threw.
- * `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
+ * callable. `denied`: a plugin or a person denied the call. `timeout`: the time limit has passed. `failed`: the tool
+ * threw. `limit`: too many calls or too much data. `internal`: an error in the tool's code or in the runtime.
  */
 type FailureClass = "arguments" | "unavailable" | "denied" | "timeout" | "failed" | "limit" | "internal";
 /** Why a call failed: a class and a code for programs, a message for the model. */
@@ -47,7 +47,9 @@ type ToolOutput = {
   readonly kind: "cancelled";
   readonly reason: string;
 } |
-/** The call may have taken effect or not: it was interrupted, or did not return within the grace after a cancel. */
+/**
+ * The call may have taken effect or not: it was interrupted, or did not return in the grace period after a cancel.
+ */
 {
   readonly kind: "unknown";
   readonly reason: string;
@@ -75,8 +77,8 @@ interface ToolResult {
 }
 type RetryPolicy = "never" | "safe" | "idempotent";
 /**
- * The fields of a tool by which the turn machine schedules its calls. A field is journaled only if it differs from the
- * default.
+ * The fields of a tool that the turn machine uses to schedule its calls. A field is journaled only if it differs from
+ * the default.
  */
 interface CallPolicy {
   readonly isSerial?: true;
@@ -148,15 +150,15 @@ interface DeferTurns {
     readonly session: string;
     readonly turn: string;
   }[] | undefined;
-  /** The ids of jobs. One that is idle counts as ended. */
+  /** The ids of jobs. An idle job counts as ended. */
   readonly jobs?: readonly string[] | undefined;
   /** Wait until all of them have ended, or any. Default: `all`. */
   readonly need?: "any" | "all" | undefined;
   /** Cancels them if this turn is stopped while it waits. Default: false. */
   readonly cancels?: boolean | undefined;
-  /** How the call ends when this turn is stopped while it waits. Default: its result is unknown. */
+  /** The error of the call if this turn is stopped during the wait. Default: the result is unknown. */
   readonly ifStopped?: ToolError | undefined;
-  /** When the wait ends at the latest. Default: in seven days. */
+  /** The latest end of the wait. Default: in seven days. */
   readonly until?: Date | number | undefined;
   /** The same, in milliseconds from now. */
   readonly waitMs?: number | undefined;

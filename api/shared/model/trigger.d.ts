@@ -64,7 +64,7 @@ interface Subscription {
   readonly changedAt: number;
   /** For a schedule: the next time; left out if there is none. */
   readonly next?: number;
-  /** For commits: the last fact that was served. */
+  /** For commits: the last fact that was handled. */
   readonly after?: Cursor;
 }
 /** An event that happened. */
@@ -78,7 +78,7 @@ interface NewOccurrence {
   /** When it happened. For a schedule: the planned time. */
   readonly at: number;
 }
-/** What an occurrence started for one subscription. */
+/** The work that an occurrence started for one subscription. */
 interface Delivery {
   readonly sessionId: SessionId;
   readonly subscription: string;

@@ -9,7 +9,7 @@ interface Usage {
   readonly reasoning: number;
   /** Calls that can have been billed without a report of their usage: cut off, killed, retried, or not reported. */
   readonly unknownCalls: number;
-  /** The estimated usage of those calls, from the bytes sent and received. Left out when it is zero. */
+  /** The estimated usage of those calls, from the bytes sent and received. Omitted if it is zero. */
   readonly estimatedInput?: number;
   readonly estimatedOutput?: number;
 }

@@ -25,7 +25,7 @@ interface OpenWait {
   /** The call that runs after an approval. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** When it can no longer be answered: milliseconds since 1970. */
+  /** The last time at which it can be answered, in milliseconds since 1970. */
   readonly until: number;
 }
 /** A call of the open turn whose result is in no message yet. */
@@ -59,7 +59,7 @@ interface ModelMismatch {
 interface SessionView {
   readonly id: SessionId;
   readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
+  /** The session from which this one was forked, and the node of the fork. */
   readonly origin?: {
     readonly sessionId: SessionId;
     readonly at?: NodeId;
@@ -88,7 +88,7 @@ interface SessionView {
   /** The cost of all usage; left out when the price of a model in the ledger is missing. */
   readonly cost?: number;
   readonly modelMismatch?: ModelMismatch;
-  /** The last fact in this view. Observe after it. Left out while there are no facts. */
+  /** The last fact in this view. Observe the session after this cursor. Left out while there are no facts. */
   readonly cursor?: Cursor;
 }
 export { ModelMismatch, OpenWait, SessionView };

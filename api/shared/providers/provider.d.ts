@@ -1,7 +1,7 @@
 import { Awaitable } from "../model/awaitable.js";
 import { BlobHash } from "../model/ids.js";
 import { ModelPart, ModelRequest } from "../model/request.js";
-/** What a model supports. An absent field means that it is not known, so it is tried. */
+/** The capabilities of a model. If a field is missing, the capability is unknown and is tried. */
 interface Capabilities {
   /** Media types that may be attached, for example `image/*`. */
   readonly attachments?: readonly string[] | undefined;
@@ -11,19 +11,18 @@ interface Capabilities {
   readonly isParallelCalls?: boolean | undefined;
 }
 interface CallOptions {
-  /** Aborts on cancel. The stream must then end soon, by any means. */
+  /** Aborts on cancel. The stream must then end soon, normally or with an error. */
   readonly signal: AbortSignal;
-  /** Gives the bytes of an attachment in the messages. */
+  /** Returns the bytes of an attachment in the messages. */
   load(hash: BlobHash): Awaitable<Uint8Array>;
 }
 /**
- * A model that can be asked.
+ * A model that can be called.
  *
- * 1. A stream yields parts, singly or in lists, and ends with exactly one `finish`. A stream that ends without it was
- *    cut.
+ * 1. A stream yields parts, singly or in lists, and ends with exactly one `finish`. A stream without `finish` was cut.
  * 2. Failures are thrown as `ProviderFailure`.
- * 3. A provider never retries: `runtime/services/model-call.ts` does, and both would multiply.
- * 4. It keeps nothing between calls, and reads credentials inside `stream`, so that none is ever kept.
+ * 3. A provider never retries: `runtime/services/model-call.ts` does, and the retries of both would multiply.
+ * 4. It keeps no data between calls. It reads credentials inside `stream`, so that they do not stay in memory.
  */
 interface Provider {
   readonly id: string;
@@ -31,7 +30,7 @@ interface Provider {
   readonly capabilities?: Capabilities | undefined;
   stream(request: ModelRequest, options: CallOptions): AsyncIterable<ModelPart | readonly ModelPart[]>;
 }
-/** An AI SDK language model, by shape: `never` lets every version's own option types fit without an import. */
+/** An AI SDK language model, as a type. `never` makes the option types of every version match without an import. */
 interface LanguageModel {
   readonly specificationVersion: "v2" | "v3" | "v4";
   readonly provider: string;

@@ -39,21 +39,21 @@ type RuntimeOptions = {
   readonly host?: EffectHost | undefined;
   /** Tools for every session. */
   readonly tools?: readonly (Tool | ToolProvider)[] | undefined;
-  /** Plugins for every session. Those of the same `order` run in the order of this list. */
+  /** Plugins for every session. Plugins with the same `order` run in the order of this list. */
   readonly plugins?: readonly Plugin[] | undefined;
-  /** The system prompt's own text, unless a session has its own. */
+  /** The text of the system prompt. A session can override it. */
   readonly instructions?: string | undefined;
-  /** Prompt parts for every session: the lowest layer, below those of sessions, turns and plugins. */
+  /** Prompt parts for every session: the first layer, before the parts of sessions, turns and plugins. */
   readonly prompt?: readonly PromptPart[] | undefined;
   /** Headings and order of the prompt's sections. */
   readonly template?: readonly Section[] | undefined;
-  /** Temperature, output limit and the like for every model call, unless a session has its own. */
+  /** Temperature, output limit and similar settings for every model call. A session can override them. */
   readonly settings?: ModelSettings | undefined;
-  /** Which plugins reach jobs and monitors beyond their session and its descendants. Default: none. */
+  /** The plugins that can use jobs and monitors of sessions other than their own and its descendants. Default: none. */
   readonly sessionAccess?: SessionAccess | undefined;
-  /** Bounds on time, size and number; `Limits` names the default of each. */
+  /** Limits of time, size and number. `Limits` has the default of each. */
   readonly limits?: Optional<Limits> | undefined;
-  /** How much may be spent, unless a session has its own budget. Default: no bound. */
+  /** How much a session can spend. A session can override it. Default: no limit. */
   readonly budget?: Budget | undefined;
   /**
    * How long the journals of ended turns are kept, so that `turns.timeline` can show them. Default: 7 days, 200 turns of a
@@ -63,18 +63,19 @@ type RuntimeOptions = {
   /** Prices per million tokens, by model name (`provider/model`). A cost budget needs them. */
   readonly prices?: PriceTable | undefined;
   /**
-   * What this process runs on a durable store. `auto` (default): also turns that other processes left, and parked ones
-   * that were answered; it looks for them at once and every second. `manual`: only turns of sessions that are open here,
-   * and the rest when `recover()` is called. `never`: no turn, tool, job, monitor or schedule, for a process that only
-   * sends, reads and answers. Its inputs wait for another process, and its handles follow the turns that run there.
+   * What this process runs on a durable store. `auto` (default): also orphaned turns and parked turns that were
+   * answered. It searches for them at the start and every second. `manual`: only turns of sessions that are open here,
+   * and all others when `recover()` is called. `never`: no turn, tool, job, monitor or schedule, for a process that
+   * only sends, reads and answers. Its inputs wait for another process, and its handles follow the turns that run
+   * there.
    */
   readonly recover?: "auto" | "manual" | "never" | undefined;
   /**
-   * Receives what this process does: spans of turns, rounds, model calls, tools, hooks, waits, commits, jobs and store
-   * calls, and diagnostics. `bowline/otel` and `bowline/telemetry` have listeners.
+   * Receives spans and diagnostics of this process: spans of turns, rounds, model calls, tools, hooks, waits, commits,
+   * jobs and store calls. `bowline/otel` and `bowline/telemetry` have listeners.
    */
   readonly telemetry?: TelemetryListener | readonly TelemetryListener[] | undefined;
-  /** Time and chance. For tests: `simulatedWorld()` of `bowline/testing`, in which time passes when you say so. */
+  /** Time and randomness. For tests: `simulatedWorld()` of `bowline/testing`, in which the test controls the time. */
   readonly world?: World | undefined;
 } & ({
   readonly model: Model;
@@ -86,24 +87,24 @@ type RuntimeOptions = {
 interface Runtime extends AsyncDisposable {
   /** Opens the session with this id, or creates it. Without an id, creates one with a generated id. */
   session(id?: string, options?: SessionOptions): Promise<Session>;
-  /** All sessions, without opening one. */
+  /** Access to all sessions without opening them. */
   readonly sessions: AppSessions;
-  /** What turns did: lists, one turn, and what happened in it. Of all sessions, without opening one. */
+  /** Records of the turns of all sessions, without opening a session: lists, one turn, and its timeline. */
   readonly turns: Turns;
   /**
    * Streams the facts of all sessions in one order, also those that other processes store. To continue after a restart,
    * pass the `cursor` of the last fact as `after`: no fact is missed or repeated.
    */
   observe(options?: RuntimeObserveOptions): AsyncIterableIterator<RuntimeFact>;
-  /** What turns wait for: approvals, results that come later, questions. Lists and answers them, from any process. */
+  /** Waits of turns: approvals, deferred results, questions. Lists and answers them from any process. */
   readonly waits: Waits;
-  /** Background work of all sessions; `jobs.of(id)` is that of one. */
+  /** Background work of all sessions; `jobs.of(id)` has the jobs of one session. */
   readonly jobs: AppJobs;
   readonly monitors: {
-    /** The commands that are watched for a session, without opening it. */
+    /** The monitors of a session, without opening it. */
     of(session: string): Monitors;
   };
-  /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
+  /** The triggers of all sessions. `triggers.of(id)` has the triggers of one session. */
   readonly triggers: AppTriggers;
   /** Adds up what turns have spent, by time, model, session and tool. Default: of the last 24 hours. */
   usage(page?: UsagePage): Promise<UsageReport>;
@@ -117,8 +118,8 @@ interface Runtime extends AsyncDisposable {
   /** Bytes by the hash of their content: `get` returns those of an attachment. */
   readonly blobs: Services["blobs"];
   /**
-   * Resumes turns and jobs that other processes left, and inputs that wait, in all sessions; settles when they are done,
-   * or wait for something. Throws `runtime.passive` with `recover: "never"`.
+   * Resumes orphaned turns and jobs, and runs waiting inputs, in all sessions. Settles when each has ended or waits.
+   * Throws `runtime.passive` with `recover: "never"`.
    */
   recover(): Promise<Recovered>;
   /**
@@ -127,13 +128,13 @@ interface Runtime extends AsyncDisposable {
    */
   run(options?: RunOptions): Promise<void>;
   /**
-   * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace (default: 5 seconds), closes
-   * plugins in reverse order, then the store. The grace of the first call holds.
+   * Refuses new calls, parks turns that only wait, gives other running turns and jobs a grace period (default: 5
+   * seconds), closes plugins in reverse order, then the store. The grace period of the first call counts.
    */
   close(options?: CloseOptions): Promise<void>;
 }
 interface CloseOptions {
-  /** How long running turns and jobs may still finish, in milliseconds. Default: 5,000. */
+  /** How long running turns and jobs can still finish, in milliseconds. Default: 5,000. */
   readonly graceMs?: number | undefined;
 }
 interface RunOptions extends CloseOptions {
@@ -141,11 +142,12 @@ interface RunOptions extends CloseOptions {
   readonly signal?: AbortSignal | undefined;
 }
 interface SessionOptions extends SessionMarks {
-  /** The session's own settings, if this call creates it. Later they are changed with `configure`. */
+  /** The settings of the session, if this call creates it. Later `configure` changes them. */
   readonly config?: Optional<SessionConfig> | undefined;
   /**
-   * Options of plugins for this session, in place of the installed ones. They are stored with it, so give JSON and no
-   * secrets; those of an existing session are replaced, plugin by plugin, from the next turn on.
+   * Options of plugins for this session. They replace the options of the installed plugins. They are stored with the
+   * session, so they must be JSON without secrets. For an existing session they replace the stored options, plugin by
+   * plugin, from the next turn on.
    */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }

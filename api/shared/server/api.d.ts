@@ -29,10 +29,10 @@ interface NewSessionBody {
   readonly kind?: "fresh" | "child" | "fork";
   readonly from?: string;
   readonly tags?: readonly string[];
-  /** Only for a caller without an owner of its own. */
+  /** Only for callers that no owner is bound to. */
   readonly owner?: string;
   readonly config?: Partial<SessionConfig>;
-  /** `take` returns an existing session that the same request made. */
+  /** `take` returns the existing session if the same request made it. */
   readonly ifExists?: "take";
 }
 interface InputBody {
@@ -64,7 +64,7 @@ type Page = {
 type Reason = {
   readonly reason?: string;
 };
-/** What each route takes besides the parameters of its path, and what it answers. */
+/** The input of each route besides the parameters of its path, and its answer. */
 interface Api {
   listSessions: {
     query: SessionsPage & {
@@ -324,7 +324,7 @@ interface Problem {
   readonly status: number;
   readonly code: string;
   readonly hint: string;
-  /** Whether trying again can help, as the errors of Bowline have it. */
+  /** Whether a retry can help: the `retry` of Bowline's errors. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }
 export {

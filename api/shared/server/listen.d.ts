@@ -1,14 +1,14 @@
 interface ListenOptions {
-  /** Default: 0, any free port. */
+  /** Default: 0, which selects any free port. */
   readonly port?: number | undefined;
-  /** Default: `127.0.0.1`. Another one needs `token` or `authorize`, and `hosts`. */
+  /** Default: `127.0.0.1`. Another host needs `token` or `authorize`, and `hosts`. */
   readonly host?: string | undefined;
 }
 interface Listening {
   /** For example `http://127.0.0.1:4100`. */
   readonly url: string;
   readonly port: number;
-  /** Takes no more requests, ends event streams and waits for the requests that are being answered. */
+  /** Accepts no more requests, ends event streams and waits for running requests. */
   close(): Promise<void>;
 }
 export { ListenOptions, Listening };

@@ -1,3 +1,3 @@
-/** What a caller must be allowed to do. `public`: anybody may ask. */
+/** The right that a caller needs. `public`: none. */
 type Action = "public" | "read" | "send" | "answer" | "manage";
 export { Action };

@@ -168,8 +168,8 @@ interface TurnRow {
   readonly cancel: CancelRequest | null;
   readonly ended: Ended | null;
   /**
-   * The input or the append. Once the turn has ended: its journal, or null if none is kept. Once another turn has settled
-   * the input: what the nodes of that turn do not contain. An early version stored null.
+   * The input or the append. After the end of the turn: its journal, or null if none is kept. If another turn has
+   * settled the input: the data that the nodes of that turn do not contain. An early version stored null.
    */
   readonly input?: InputContent | SettledInput | SessionChange | KeptJournal | null;
 }
@@ -268,13 +268,13 @@ interface JobRow {
   readonly recovery: number;
   /** The task that a process needs to run it; empty if any process can; null if no process can claim it. */
   readonly operation: string | null;
-  /** The turn or the job that it ends with; null once it is over. */
+  /** The turn or the job that it ends with; null after its end. */
   readonly parent: string | null;
   readonly state: number;
   readonly owner: string | null;
   /** The generation of its latest lease. */
   readonly generation: number;
-  /** Its holder gave up the lease and can no longer write, although no later generation exists. */
+  /** Its holder released the lease and can no longer write, although no later generation exists. */
   readonly isParked: boolean;
   /** When an unheld job can be claimed; null if only an event can make it claimable. */
   readonly due: number | null;

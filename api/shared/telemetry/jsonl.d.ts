@@ -7,6 +7,6 @@ interface JsonlOptions {
   /** Which lines to write. Default: all but those of kind `store`. */
   readonly kinds?: readonly LineKind[] | undefined;
 }
-/** Appends a line of JSON for each span that ends and each event. `close()` of the runtime writes what is left. */
+/** Appends a line of JSON for each span that ends and each event. `close()` of the runtime writes the waiting lines. */
 declare function jsonl(path: string, options?: JsonlOptions): TelemetryListener;
 export { JsonlOptions, LineKind, jsonl };

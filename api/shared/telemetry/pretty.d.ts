@@ -1,6 +1,6 @@
 import { TelemetryListener } from "./telemetry.js";
 interface PrettyOptions {
-  /** Takes each line, with its end. Default: writes to stderr. */
+  /** Receives each line with its line break. Default: writes to stderr. */
   readonly write?: ((line: string) => void) | undefined;
   /** Default: whether lines go to a terminal, and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;

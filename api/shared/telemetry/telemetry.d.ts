@@ -8,17 +8,17 @@ import { TurnOutcome } from "../model/outcome.js";
 import { Usage } from "../model/usage.js";
 import { WaitKind } from "../model/wait.js";
 /**
- * Receives what the runtime does, while it does it. Each method is optional and called synchronously, so it should be
+ * Receives the work of a runtime while it runs. Each method is optional and called synchronously, so it should be
  * short. A listener that throws or blocks changes nothing; the runtime reports it once, as an event.
  */
 interface TelemetryListener {
-  /** The kinds of spans that `start` and `end` get. What nobody wants is not made. Default: all. */
+  /** The kinds of spans that `start` and `end` get. Spans that no listener wants are not made. Default: all. */
   readonly kinds?: readonly Span["kind"][] | undefined;
-  /** Some work begins. `end` is called with the same object, so a listener can use it as a key. */
+  /** A piece of work begins. `end` is called with the same object, so a listener can use it as a key. */
   start?(span: Span): void;
-  /** The work is over here: the span has its end and its results. */
+  /** The work has ended in this process: the span has its end and its results. */
   end?(span: Span): void;
-  /** A diagnostic, for example a late answer that was dropped. `span` is the turn that it belongs to, if that runs here. */
+  /** A diagnostic, for example a late answer that was dropped. `span`: its turn, if the turn runs here. */
   event?(span: Span | undefined, event: TelemetryEvent): void;
   /** Called once when the runtime is closed. `close()` of the runtime waits for it. */
   close?(): void | PromiseLike<void>;
@@ -31,7 +31,7 @@ interface TelemetryEvent {
   readonly name: string;
   readonly sessionId?: string;
   readonly turnId?: string;
-  /** Where in the turn or in the job a plugin emitted it, as the plugin gives it: a call's id, a job's id. */
+  /** The place in the turn or job, given by the plugin: for example a call's id or a job's id. */
   readonly context?: JsonObject;
   readonly about: {
     readonly [key: string]: Json;
@@ -40,7 +40,7 @@ interface TelemetryEvent {
 interface SpanBase {
   /** Unique in this process. */
   readonly id: string;
-  /** The work that this is a part of. */
+  /** The span that contains this one. */
   readonly parent?: Span;
   readonly sessionId?: SessionId;
   readonly turnId?: TurnId;
@@ -54,7 +54,7 @@ interface SpanBase {
     readonly message: string;
   };
 }
-/** One piece of work in this process. What is recorded already and only replayed makes no span. */
+/** One piece of work in this process. Replayed work makes no span. */
 type Span = TurnSpan | RoundSpan | ModelSpan | ToolSpan | CellSpan | HookSpan | WaitSpan | CommitSpan | JobSpan | StoreSpan;
 /** A turn, from the time this process takes it until it commits, parks or loses it. A resumed turn has a span in each process. */
 interface TurnSpan extends SpanBase {
@@ -66,11 +66,11 @@ interface TurnSpan extends SpanBase {
   readonly label?: string;
   readonly model: string;
   readonly metadata?: JsonObject;
-  /** How many runs of the turn began, this one included. */
+  /** The number of runs of the turn so far, including this one. */
   readonly generation: number;
   readonly isResumed: boolean;
   readonly input: readonly Part[];
-  /** `lost`: this process could not go on, and any process can resume the turn. */
+  /** `lost`: this process could not continue, and any process can resume the turn. */
   readonly how?: "committed" | "parked" | "lost";
   readonly outcome?: TurnOutcome;
   readonly usage?: Usage;
@@ -87,11 +87,11 @@ interface ModelSpan extends SpanBase {
   readonly model: string;
   readonly provider: string;
   readonly attempt: number;
-  /** `turn` for the turn's own call, else the label of a completion. */
+  /** `turn` for the call of the round, or the label of a completion. */
   readonly purpose: string;
   readonly request: ModelRequest;
   readonly reply?: Reply;
-  /** The tokens of this attempt; those of all attempts add up to the ledger's. */
+  /** The tokens of this attempt. The sum of all attempts is the ledger's number. */
   readonly usage?: Usage;
   /** The time to the first output. */
   readonly firstMs?: number;
@@ -102,9 +102,9 @@ interface ToolSpan extends SpanBase {
   readonly kind: "tool";
   readonly call: ToolCall;
   readonly attempt: number;
-  /** An earlier run of the turn began the call, and was killed. */
+  /** An earlier process began the call and was killed. */
   readonly isResumed: boolean;
-  /** The result before hooks; omitted if it comes later. */
+  /** The result before hooks; omitted if the result comes later. */
   readonly output?: ToolOutput;
 }
 /** A segment of a code cell. */
@@ -124,7 +124,7 @@ interface HookSpan extends SpanBase {
   /** The call that a tool hook is about. */
   readonly call?: ToolCall;
 }
-/** Something that a turn waits for. */
+/** A wait of a turn. */
 interface WaitSpan extends SpanBase {
   readonly kind: "wait";
   readonly wants: WaitKind | "turns" | "time";
@@ -148,7 +148,7 @@ interface JobSpan extends SpanBase {
   readonly job: JobKind;
   readonly operation?: string;
   readonly label?: string;
-  /** Omitted if this process released it before its end. */
+  /** Omitted if this process released the job before its end. */
   readonly state?: JobState;
 }
 /** A call of the store. It has no parent. */

@@ -5,7 +5,8 @@ declare function defineTool<I extends ToolSchema, O = unknown, W extends true | 
   readonly name: Name;
 }): Tool<undefined, Name, InputOf<I>>;
 /**
- * Makes a provider of tools that come and go. They are listed without schemas and loaded by name when they are needed.
+ * Makes a provider of tools that can change at any time. They are listed without schemas and loaded by name on first
+ * use.
  */
 declare function defineToolProvider(spec: ToolProvider): ToolProvider;
 export { defineTool, defineToolProvider };

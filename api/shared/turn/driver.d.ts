@@ -7,7 +7,7 @@ import { Json, JsonObject } from "../model/json.js";
 import { Limits } from "../model/limits.js";
 import { ModelRequest, ModelSettings, Reply, ToolDeclaration } from "../model/request.js";
 import { ToolResult } from "../model/tool.js";
-/** What a protocol sees when it decides. It contains nothing that could differ in a replay. */
+/** The input of a protocol's decision. It contains nothing that could differ in a replay. */
 interface RoundView {
   readonly round: number;
   /** The protocol's latest notes in this turn. */
@@ -24,7 +24,7 @@ interface RoundView {
   /** The caller's input for plugins, by extension id. */
   readonly extensions?: JsonObject;
 }
-/** What a protocol sees when it makes a model request. */
+/** The input of a protocol for a model request. */
 interface RequestView extends RoundView {
   readonly system: string;
   /** The messages of the active frame: history, then this turn. */
@@ -82,9 +82,7 @@ interface ProtocolDriver {
   readonly version: number;
   request(view: RequestView): ModelRequest;
   onReply(view: RoundView, reply: Reply): Decision;
-  /**
-   * Its `add` must contain a result for every call of the reply, whatever it decides. `step` also calls it on a cancel.
-   */
+  /** Every decision must have an `add` with a result for every call of the reply. `step` also calls it on a cancel. */
   onResults(view: RoundView, reply: Reply, results: readonly PlacedResult[]): Decision;
   onExec(view: RoundView, reply: Reply, output: CellOutput, results: readonly PlacedResult[]): Decision;
 }

@@ -45,14 +45,12 @@ interface PlacedSleep {
   readonly at: string;
   readonly ms: number;
 }
-/**
- * A point at which a turn takes in waiting inputs. At `opening` these are inputs that waited for turns of their own.
- */
+/** A point at which a turn takes waiting inputs. At `opening` these are inputs that waited for separate turns. */
 type BoundaryKind = "opening" | "after-work" | "before-completion";
 /**
- * What a turn asks for. An effect is named by its position, so a resumed turn asks for the same names. Serial effects
- * run hooks, and `step` never has two open that may write plugin state. A host starts outward effects only when the
- * events that released them are durable.
+ * A request of a turn. Its name is its position, so a resumed turn requests the same names. Serial effects run hooks,
+ * and `step` never has two open that may write plugin state. A host starts outward effects only when the events that
+ * released them are durable.
  */
 type Effect = {
   readonly name: EffectName;
@@ -101,7 +99,7 @@ type Effect = {
   /** The time in the code: that of the event that released the segment. */
   readonly time: number;
   readonly deliver?: CellDelivery;
-  /** The first cell of a frame with a separate task. It starts with an empty heap. */
+  /** The first cell of a frame with a new task. It starts with an empty heap. */
   readonly isFresh?: true;
 } | {
   readonly kind: "wait";

@@ -57,7 +57,7 @@ interface Opened {
   readonly output?: JsonObject;
   /** The schema was wrapped in an object: the result is its field `value`. */
   readonly unwraps?: true;
-  /** The turn takes in other inputs that wait for turns of their own before it starts. */
+  /** Before it starts, the turn takes other inputs that wait for separate turns. */
   readonly merges?: true;
   /** The turn takes in waiting injected inputs before it starts. */
   readonly takes?: true;
@@ -106,7 +106,7 @@ type Verdict = {
   readonly input?: Json;
   readonly policy?: CallPolicy;
 };
-/** What the after-hooks made of one result; null if they did not change it and the plain projection is used. */
+/** The change of one result by the after-hooks. Null if they did not change it and the plain projection is used. */
 type Settlement = {
   readonly output?: ToolOutput;
   readonly parts?: readonly ResultPart[];
@@ -128,7 +128,7 @@ interface CellOutput {
     readonly seed?: Json;
   };
 }
-/** What a turn takes in at a boundary: a message, or nodes that others appended meanwhile. */
+/** An input that a turn takes at a boundary: a message, or nodes that others appended. */
 type TakenInput = {
   readonly inputId: InputId;
   readonly message: Draft;
@@ -154,7 +154,7 @@ type Answered = {
   readonly spent?: readonly Spent[];
   /** The notes of nested calls that `spent` includes, so that none is counted twice. */
   readonly booked?: readonly string[];
-  /** What hooks and tools appended to the conversation during the effect. */
+  /** The nodes that hooks and tools appended to the conversation during the effect. */
   readonly appends?: readonly Appending[];
   /** Inputs whose nodes are in `appends`: others appended them while the turn was open. */
   readonly taken?: readonly InputId[];
@@ -239,10 +239,10 @@ type Answer = Answered & ({
   readonly sleeps?: readonly PlacedSleep[];
   /** How far the cell has computed. A replay must reach the same value. */
   readonly meter?: number;
-  /** What the segment got from the world around it. A replay gets the same. */
+  /** The external values that the segment got. A replay gets the same. */
   readonly given?: Json;
 } |
-/** The cell is over. */
+/** The cell has ended. */
 {
   readonly kind: "executed";
   readonly output: CellOutput;

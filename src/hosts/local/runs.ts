@@ -23,7 +23,7 @@ export class Runs {
     if (!this.#isLooking) void this.#look(world);
   }
 
-  /** Moves the last turn into the gap, so that nothing is searched or copied when turns come and go by the thousand. */
+  /** Moves the last turn into the gap, so that removing one of thousands of turns needs no search and no copy. */
   delete(run: Listed): void {
     if (this.#runs[run.place] !== run) return;
     const last = this.#runs.pop() as Listed;

@@ -1,4 +1,4 @@
-// Answers that a session remembers, so that the same question is not put twice.
+// Answers that a session remembers, so that a person is not asked the same question twice.
 import { createHash } from "node:crypto";
 import {
   type AskedTrail,
@@ -20,13 +20,13 @@ export interface RememberedAnswer {
   /** The reason for asking; shortened. */
   readonly question: string;
   readonly approved: boolean;
-  /** Why it was not approved; shortened. */
+  /** The reason of the person who did not approve it; shortened. */
   readonly reason?: string;
-  /** Who answered, as the app named them. */
+  /** The name that the app gave for the person who answered. */
   readonly by?: string;
   /** When it was answered, in milliseconds since 1970. */
   readonly at: number;
-  /** Until when it holds; left out where it holds as long as the session lives. */
+  /** When the answer expires. Omitted if it never does. */
   readonly until?: number;
 }
 
@@ -37,7 +37,10 @@ export interface ApprovalState {
 
 const CHARS_MAX = 300;
 
-/** The answer to this question, if one is remembered that reaches this far. A denial outranks an approval. */
+/**
+ * The answer to this question, if the session remembers one whose reach includes this call. A denial outranks an
+ * approval.
+ */
 export function answerTo(
   { answers }: ApprovalState,
   call: ToolCall,
@@ -56,13 +59,14 @@ export function answerTo(
 
 export const isHeld = (until: number | undefined, now: number): boolean => until === undefined || now < until;
 
-/** The answer to the last question about a call, if it is to be remembered and was ours. */
+/** The answer to the last question about a call, if it should be remembered and this plugin asked. */
 export function answerIn(plugin: string, call: ToolCall, asked: readonly AskedTrail[]): RememberedAnswer | undefined {
   const last = asked.findLast(({ kind }) => kind === "approval");
   if (last?.plugin !== plugin || last.answer?.remember === undefined) return undefined;
   const { remember, approved = false, reason, by, at } = last.answer;
   return {
-    // The call as it was made: of an approval with other arguments, those are approved and not the ones that were shown.
+    // The original call: if an approval changes the arguments, it approves the changed ones, not the ones that were
+    // shown.
     id: answerId(call, last.reason),
     tool: call.name,
     arguments: shortened(JSON.stringify(call.input), CHARS_MAX),
@@ -75,7 +79,9 @@ export function answerIn(plugin: string, call: ToolCall, asked: readonly AskedTr
   };
 }
 
-/** Keeps an answer in place of an older one to the same question. Where there is no room, the oldest go. */
+/**
+ * Stores an answer and replaces an older one to the same question. If there is no room, it drops the oldest answers.
+ */
 export function keep(state: StateCell<ApprovalState>, answer: RememberedAnswer, max: number, now: number): void {
   const others = state.get().answers.filter(({ id, until }) => id !== answer.id && isHeld(until, now));
   for (let answers = [...others, answer].slice(-max); answers.length > 0; )
@@ -87,14 +93,14 @@ export function keep(state: StateCell<ApprovalState>, answer: RememberedAnswer, 
     }
 }
 
-/** The same for the same question about the same arguments; begins with what is the same for all arguments. */
+/** Equal for the same question about the same arguments. It begins with a part that is equal for all arguments. */
 const answerId = (call: ToolCall, question: string): string =>
   `${questionId(call.name, question)}${hashOf(ordered(call.input))}`;
 const questionId = (tool: string, question: string): string => `${hashOf([tool, question])}.`;
 const hashOf = (value: Json): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("base64url").slice(0, 22);
 
-/** Models write the fields of an object in any order. */
+/** Sorted, because models write the fields of an object in any order. */
 function ordered(value: Json): Json {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(ordered);

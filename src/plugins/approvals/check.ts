@@ -1,5 +1,5 @@
-// Tests of a call's arguments. A test can end in three ways: passed, not passed, and undefined: it cannot be made on this
-// value. The rule decides what counts then, because the safe side depends on the rule.
+// Tests of a call's arguments. A test returns true, false, or undefined if the value cannot be tested. The rule decides
+// what undefined means, because the safe result depends on the rule.
 import type { Fields } from "../../plugin.ts";
 
 export type Scalar = string | number | boolean | null;
@@ -10,20 +10,20 @@ export interface ArgumentTest {
   readonly gte?: number | undefined;
   readonly lt?: number | undefined;
   readonly lte?: number | undefined;
-  /** It is one of these. */
+  /** The value is one of these. */
   readonly in?: readonly Scalar[] | undefined;
   /** A regular expression that matches the text from beginning to end. */
   readonly matches?: string | undefined;
-  /** A text within the text. */
+  /** A text that the value contains. */
   readonly contains?: string | undefined;
-  /** Whether the argument is there at all. */
+  /** Whether the argument is present. */
   readonly exists?: boolean | undefined;
 }
 
 type Truth = boolean | undefined;
 type Test = (value: unknown) => Truth;
 
-/** Tests arguments by all conditions of a rule; without any, all pass. */
+/** Tests arguments by all conditions of a rule. Without conditions, all calls pass. */
 export function checkOf(when: Fields | undefined): Test {
   if (when === undefined) return () => true;
   return all(
@@ -94,7 +94,7 @@ const same =
   (wanted: Scalar): Test =>
   (value) => {
     if (value === undefined || value === wanted) return value === undefined ? undefined : true;
-    // A tool may take "7" for 7: texts and numbers that look alike are not known to differ.
+    // A tool can accept "7" as 7. So a text and a number that look alike are neither equal nor different.
     return wanted === null || typeof value === typeof wanted ? false : undefined;
   };
 

@@ -1,9 +1,11 @@
-// Who may call what: a policy, and the answers that a session remembers. Waiting for an answer, checking it and recording
-// it is the runtime's job.
+// Decides which calls may run: by a policy and by the answers that a session remembers. Waiting for an answer, checking
+// it and recording it is the runtime's job.
 //
-// approvals-1: It only ever makes a gate stricter: what other plugins deny stays denied, and of rules and function the stricter counts.
-// approvals-2: A remembered answer answers a question. It does not turn a denial into a permission, nor a permission into a denial.
-// approvals-3: What cannot be decided counts against the call: a test that cannot be made, a function that throws.
+// approvals-1: It only ever makes a gate stricter: what other plugins deny stays denied, and the stricter result of
+// rules and function counts.
+// approvals-2: A remembered answer answers a question. It does not turn a denial into a permission, nor a permission
+// into a denial.
+// approvals-3: A test that is not possible and a function that throws count against the call.
 import {
   type AskedTrail,
   ask,
@@ -36,18 +38,19 @@ export type { ApprovalDecision, ApprovalRule, ApprovalsOptions } from "./options
 const ID = "bowline/approvals";
 
 /**
- * Allows, denies or asks a person about calls, by rules or a function. A call that is asked about waits, as long as it
- * takes and over restarts; answers can be remembered in the session.
+ * Allows, denies or asks a person about calls, by rules or a function. If a person is asked, the call waits, also
+ * across restarts. The session can remember the answer.
  */
 export const approvals = definePlugin({
   id: ID,
   options: OPTIONS,
   state: optionsSchema<unknown, ApprovalState>(keptOf),
-  // Options of a session are JSON and cannot hold a function: the installed one counts in all sessions.
+  // Options of a session are JSON and cannot hold a function: the function of the installed plugin counts in all
+  // sessions.
   open: ({ options }) => options.decide,
   setup: ({ options, shared: decide, gate, query, command }) => {
     const { tools, rememberedMax } = options;
-    // A tool that a rule names is known by that name under whatever other name it is granted: gates for tools know both.
+    // If a tool is granted under another name, the rule still applies, because tool gates also get the original name.
     const named = tools.length === 0 ? [] : [tools];
     const isNamed = ({ name }: ToolCall): boolean => tools.includes(name);
     const asked = async (decide: Decide, event: Gated) =>
@@ -123,13 +126,13 @@ async function decided(
 
 const STRENGTH: { readonly [V in Verdict]: number } = { allow: 0, ask: 1, deny: 2 };
 
-/** Where both say the same, the function's words count, and the rule's where it has none. */
+/** If both have the same verdict, the function's reason counts, or the rule's if the function has none. */
 function stricter(ruled: ApprovalDecision, decided: ApprovalDecision | undefined): ApprovalDecision {
   if (decided === undefined || STRENGTH[decided.verdict] < STRENGTH[ruled.verdict]) return ruled;
   return decided.verdict === ruled.verdict ? { ...ruled, ...decided } : decided;
 }
 
-/** What the gate answers: nothing, a denial, or a question, unless its answer is remembered. */
+/** The answer of the gate: nothing, a denial, or a question. A remembered answer replaces the question. */
 function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecision, { call, state, graph }: Gated) {
   if (verdict === "allow") return undefined;
   if (verdict === "deny") return deny(reason ?? TEXTS.denies);
@@ -140,13 +143,13 @@ function answerOn(settings: Settings, { verdict, reason, ...how }: ApprovalDecis
   const body = { callId: call.id, tool: call.name, answer, approved, at, ...(by === undefined ? {} : { by }) };
   const event = emitEvent("remembered", body);
   const directives = approved ? [event] : [event, deny(known.reason ?? TEXTS.deniedBefore)];
-  // No person is asked, so the call has no trail: a node records whose answer allowed it.
+  // No person is asked, so the call has no trail. The node records whose answer allowed it.
   return graph.append([{ kind: "plugin", type: "remembered", body }]).then(() => directives);
 }
 
 // ── Operations ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What to forget. One of these must be given, so that a name that is undefined by mistake does not mean all. */
+/** What to forget. One field is required, so that a value that is undefined by mistake does not delete all answers. */
 type Forget = { readonly id: string } | { readonly tool: string } | { readonly all: true };
 
 const FORGET = described(

@@ -27,14 +27,14 @@ export interface ApprovalRule extends ApprovalDecision {
   /** A tool or its name, with `*` for any characters, or a list of them. */
   readonly tool: Named | readonly Named[];
   /**
-   * Tests of arguments by their path, such as `order.total`; the rule is for calls that pass all of them. A test that
-   * cannot be made, because the field is missing or of another type, counts against the call: an `allow` rule is then not
-   * for it, an `ask` or `deny` rule is.
+   * Tests of arguments by their path, such as `order.total`; the rule applies to calls that pass all of them. If a
+   * field is missing or has another type, the test counts against the call: then an `allow` rule does not apply, and an
+   * `ask` or `deny` rule applies.
    */
   readonly when?: { readonly [path: string]: Scalar | ArgumentTest } | undefined;
 }
 
-/** A call that `decide` is asked about. */
+/** A call about which `decide` must decide. */
 export interface Asked {
   readonly call: ToolCall;
   readonly sessionId: SessionId;
@@ -42,35 +42,35 @@ export interface Asked {
   /** Aborts when the turn is cancelled, and at the deadline of 30 seconds. */
   readonly signal: AbortSignal;
 }
-/** Returns nothing where it has no opinion. */
+/** Returns nothing if it has no opinion. */
 export type Decide = (asked: Asked) => Awaitable<Verdict | ApprovalDecision | undefined>;
 
 export interface ApprovalsOptions {
-  /** The policy as data. The first rule that is for a call decides. */
+  /** The policy as data. The first rule that applies to a call decides. */
   readonly rules?: readonly ApprovalRule[] | undefined;
   /** The decision for calls without a matching rule: `allow`, `ask` or `deny`. Default `allow`. */
   readonly otherwise?: Verdict | undefined;
   /**
-   * The policy as a function, beside the rules: the stricter of both counts. Not for options of one session, which are
-   * JSON; the one that the plugin was installed with counts in every session.
+   * The policy as a function, in addition to the rules: the stricter result counts. Options of a session are JSON and
+   * cannot have it: the function of the installed plugin counts in every session.
    */
   readonly decide?: Decide | undefined;
   /** How long a question waits for its answer, in milliseconds; then the call is denied. Default seven days. */
   readonly waitMs?: number | undefined;
-  /** How far answers reach that are to be remembered: `arguments`, `tool` or `nothing`. Default `arguments`. */
+  /** The reach of remembered answers: `arguments`, `tool` or `nothing`. Default `arguments`. */
   readonly remembers?: Reach | undefined;
-  /** The most answers that a session remembers; beyond, the oldest are dropped. Default 100. */
+  /** How many answers a session remembers. Above that number it drops the oldest. Default 100. */
   readonly rememberedMax?: number | undefined;
 }
 
-/** A rule, ready to be asked. */
+/** A validated rule. */
 export interface KnownRule {
   readonly decision: ApprovalDecision;
   isFor(call: ToolCall): boolean;
 }
 export interface Settings {
   readonly rules: readonly KnownRule[];
-  /** The tools that rules name in full. */
+  /** The tools that rules name in full, without `*`. */
   readonly tools: readonly string[];
   readonly otherwise: ApprovalDecision;
   readonly decide?: Decide;
@@ -103,7 +103,7 @@ export const OPTIONS = optionsSchema<ApprovalsOptions, Settings>((given) => {
 
 const isFunction = (given: unknown): given is Decide => typeof given === "function";
 
-/** What `decide` may return besides a word. */
+/** What `decide` may return instead of a verdict. */
 export const DECISION = optionsSchema<ApprovalDecision>((given) => {
   given.only("verdict", "reason", "waitMs", "remembers");
   return decisionIn(given);

@@ -1,5 +1,5 @@
-// Read-only values that the host gives to code under a name: for one turn, or for the session. The value that a task
-// begins with, `seed`, is one of them.
+// Read-only named values that the host passes to code: for one turn, or for the session. `seed`, the value with which a
+// task begins, is one of them.
 // bindings-1: A heap keeps its values until they are replaced. The start of a cell passes new values and records them,
 //    so that a replay gets the same values.
 // bindings-2: A large value is not passed at the start. Code awaits it, and the answer is recorded.
@@ -13,11 +13,13 @@ import type { CodeState, Digests, StoredValue } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
 export type Values = { readonly [name: string]: Json };
-/** What may be given: interfaces too, which have no index signature. What is no JSON is refused where it is given. */
+/**
+ * The accepted type. It includes interfaces, which have no index signature. Values that are not JSON are refused later.
+ */
 type GivenValues = { readonly [name: string]: unknown };
 
 const NAMES_MAX = 64;
-/** Characters of JSON: larger values are for code to await. */
+/** Characters of JSON. Code must await larger values. */
 const NEAR_CHARS_MAX = 1_000;
 const CHARS_MAX = 4 * 1_048_576;
 const DEPTH_MAX = 500;
@@ -29,8 +31,8 @@ const blobOf = (name: string): string => (name === SEED ? SEED : `binding/${name
 // ── What the host gives ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Read-only values for the code of one turn: `session.turn(input, { extensions: [bindings.of({ report })] })`. Code has
- * them under their names; what is large it awaits. They stand over those of the session.
+ * Read-only values for the code of one turn: `session.turn(input, { extensions: [bindings.of({ report })] })`. Code
+ * reads them by name and must await large ones. They override values of the session with the same names.
  */
 export const bindings = extension(
   "bowline/code/bindings",
@@ -57,10 +59,10 @@ function valuesIn(given: Fields): Values {
   return Object.fromEntries(given.names.map((name) => [name, given.value(name) as Json]));
 }
 
-/** As of a module of tools: names that begin with `_` or `$` are left to code. */
+/** The same as for a module of tools: names that begin with `_` or `$` belong to the code. */
 const isName = (name: string): boolean => !RESERVED.has(name) && isToolPath(`${name}.x`);
 
-/** Gives the session values; those that it has under these names are replaced. */
+/** Adds values to the session, and replaces those with the same names. */
 export async function bind(state: StateCell<CodeState>, values: Values): Promise<void> {
   const added: { [name: string]: StoredValue } = {};
   for (const [name, value] of Object.entries(values)) added[name] = await put(state, name, value);
@@ -89,7 +91,7 @@ async function put(state: StateCell<CodeState>, name: string, value: Json): Prom
   return keptValue(value, json);
 }
 
-/** Undefined for what would come back as something else, or what code could not be given. */
+/** Undefined for a value that JSON would change, or that code cannot receive. */
 function jsonOf(value: Json): string | undefined {
   if (isTooDeep(value, DEPTH_MAX)) return undefined;
   const json = JSON.stringify(value) as string | undefined;
@@ -115,15 +117,16 @@ function keptValue(value: Json, json: string): StoredValue {
 
 // ── The seed of a task ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The code continues with another task: the seed of that task is kept for its first cell. */
+/** The code continues with another task: this stores the seed for the first cell of that task. */
 export async function keepSeed(state: StateCell<CodeState>, seed: Json | undefined): Promise<void> {
   const saved = seed === undefined ? undefined : await put(state, SEED, seed);
   setSeed(state, saved && { ...saved, isNew: true });
 }
 
 /**
- * The seed that code has. A new one is for the first cell of a heap in which nothing has run: one that its code left for a
- * task which never began is nobody's. From then on it is the seed of that task, over compactions too.
+ * The seed that code has. A new seed counts only in the first cell of an empty heap: if the heap has run a cell, the
+ * task of the seed never began, and nobody gets the seed. After that cell it stays the seed of its task, also after a
+ * compaction.
  */
 export function seedOf(seed: CodeState["seed"], isEmpty: boolean, messages: readonly Message[]): CodeState["seed"] {
   if (seed?.isNew !== true) return hasAnotherTask(seed?.since, messages) ? undefined : seed;
@@ -132,7 +135,10 @@ export function seedOf(seed: CodeState["seed"], isEmpty: boolean, messages: read
   return isEmpty ? { ...value, ...(since === undefined ? {} : { since }) } : undefined;
 }
 
-/** Whether a frame with a new task began since then: it has none of these. A compaction keeps them. */
+/**
+ * Whether a frame with a new task began after `since`: it has no variables and no seed of the old task. A compaction
+ * keeps them.
+ */
 export function hasAnotherTask(since: string | undefined, [first]: readonly Message[]): boolean {
   return first !== undefined && first.id !== since && first.origin?.kind === "runtime";
 }
@@ -176,7 +182,7 @@ export class Bindings {
     return Object.keys(this.all);
   }
 
-  /** Whether the value came with the turn: then it is on record with the turn's beginning. */
+  /** Whether the value came with the turn: then the record of the turn's beginning has it. */
   isOfTurn(name: string): boolean {
     return Object.hasOwn(this.#turn, name);
   }
@@ -188,7 +194,7 @@ export class Bindings {
     return bytes === undefined ? undefined : (JSON.parse(new TextDecoder().decode(bytes)) as Json);
   }
 
-  /** bindings-1: the changes for a heap that has these. */
+  /** bindings-1: the changes to a heap that already has these values. */
   async changesTo(heap: Digests): Promise<Changes> {
     const unbinds = Object.keys(heap).filter((name) => !Object.hasOwn(this.all, name));
     const binds: GuestValue[] = [];
@@ -208,7 +214,7 @@ const sizeOf = ({ length: chars, items }: StoredValue) => (items === undefined ?
 /** `digests` are those of `binds`, one for each. */
 export type Changes = Pick<Surroundings, "binds" | "unbinds"> & { readonly digests?: readonly string[] };
 
-/** What a heap has after these changes. */
+/** The values of a heap after these changes. */
 export function boundAfter(heap: Digests, { binds = [], digests = [], unbinds = [] }: Changes): Digests {
   const saved = Object.entries(heap).filter(([name]) => !unbinds.includes(name));
   return {

@@ -1,4 +1,4 @@
-// A cell that runs: what it has announced and shown so far, and what is answered for what came of a segment.
+// A running cell: its calls and its output so far, and the answers to the results of its segments.
 import { shortened, type ToolOutput } from "../../plugin.ts";
 import type { CellProgress, CellSegment } from "../../protocol.ts";
 import { calleeOf, type GuestRead, type Progress } from "../../sandbox/quickjs/index.ts";
@@ -11,7 +11,7 @@ type Called = Extract<CellProgress, { readonly kind: "called" }>;
 type Over = Exclude<Progress, { readonly state: "waiting" }>;
 type Attachments = NonNullable<Extract<ToolOutput, { readonly kind: "value" }>["attachments"]>;
 
-/** Attachments in results of calls are shown with the output of the cell: at most so many. */
+/** How many attachments of call results are shown with the output of the cell. */
 const ATTACHMENTS_MAX = 16;
 
 export class RunningCell {
@@ -21,7 +21,7 @@ export class RunningCell {
   #printed = "";
   #attachments: Attachments = [];
   readonly #reads = new Map<string, GuestRead>();
-  /** The code has ended, and its value was handed to a tool: where that call is, and how the cell ends after it. */
+  /** The code has ended and passed its value to a tool: the place of that call, and the end of the cell after it. */
   #finishing: { readonly at: string; readonly end: Executed } | undefined;
 
   constructor(cell: Cell, shownCharsMax: number) {
@@ -29,7 +29,7 @@ export class RunningCell {
     this.#shownCharsMax = shownCharsMax;
   }
 
-  /** What the code reads there; undefined where it called or sleeps. */
+  /** What the code reads at this place; undefined if the place is a call or a sleep. */
   readAt(at: string): GuestRead | undefined {
     return this.#reads.get(at);
   }
@@ -39,11 +39,11 @@ export class RunningCell {
     this.#attachments = [...this.#attachments, ...output.attachments].slice(0, ATTACHMENTS_MAX);
   }
 
-  /** The answer to a delivery after the code has ended; undefined while it runs. */
+  /** The answer to a delivery after the code has ended; undefined while the code runs. */
   afterEnd(at: string): CellProgress | undefined {
     if (this.#finishing === undefined) return undefined;
     const { end } = this.#finishing;
-    // Others are sleeps that no code awaits any more.
+    // Other deliveries end sleeps that no code awaits any more.
     return at === this.#finishing.at ? end : { kind: "called", calls: [], meter: end.meter };
   }
 
@@ -76,7 +76,7 @@ export class RunningCell {
     return { kind: "executed", output, meter, heap: progress.state === "stopped" ? undefined : progress.heap };
   }
 
-  /** What it printed, and how it ended. A protocol that wants them whole gets the two as separate parts. */
+  /** The printed text, and how the cell ended. A protocol that asks for both in full gets two separate parts. */
   #partsOf(progress: Over, tools?: CodeTools): Executed["output"]["parts"] {
     const end = [endOf(progress), hintFor(progress, tools)];
     if (progress.state !== "stopped") end.push(...(progress.unhandled ?? []).map(TEXTS.unhandled));
@@ -122,7 +122,7 @@ function hintFor(progress: Over, tools: CodeTools | undefined): string {
   return tools?.surface.tools.includes(name) ? TEXTS.calledAs(calleeOf(tools.pathOf(name))) : "";
 }
 
-/** What the code is given for an output: a value, or an error that its call throws. */
+/** What code receives for an output: a value, or an error that the call throws. */
 export function answerIn(output: ToolOutput | undefined): object {
   switch (output?.kind) {
     case undefined:
@@ -138,7 +138,10 @@ export function answerIn(output: ToolOutput | undefined): object {
   }
 }
 
-/** How a replay differs from what is on record. Tools are compared as the code named them: today's may be others. */
+/**
+ * How a replay differs from the record. Tools are compared by the names in the code, because the available tools may
+ * have changed.
+ */
 export function differenceOf(recorded: CellProgress, again: CellProgress): string | undefined {
   if (recorded.kind === "executed" && again.kind === "executed") {
     const { output: before, heap } = recorded;

@@ -1,11 +1,11 @@
 // Runs the cells of a session in guests of a sandbox.
-// executor-1: A guest lives as long as a turn runs here: between turns, and while a turn rests, a session holds none.
-// executor-2: What decides about the heap comes from the image and the segments on record: numbers of cells, seeds and
-//    times too.
-//    What the world gives to a segment is recorded with it (`given`), and a replay asks the record, never the world.
-// executor-3: A replay must come to what is on record: calls with their inputs, sleeps, steps, and at the end of a cell
-//    the heap.
-//    Comparing calls alone would miss half of the deliveries that came in another order.
+// executor-1: A guest exists only while a turn runs here. Between turns, and while a turn is parked, a session has
+// none.
+// executor-2: Everything that determines the heap comes from the image and the recorded segments, also cell numbers,
+//    random seeds and times. External values of a segment are recorded with it (`given`), and a replay reads only the
+//    record.
+// executor-3: A replay must give the recorded calls with their inputs, sleeps and steps, and at the end of a cell the
+//    same heap. Comparing only the calls would not detect half of the deliveries in a wrong order.
 import { type Json, RuntimeError, shortened } from "../../plugin.ts";
 import type { CellProgress, CellSegment, CodeContext, CodeExecutor, CodePast } from "../../protocol.ts";
 import type {
@@ -27,10 +27,10 @@ import { type CodeTools, toolsKeeper } from "./tools.ts";
 
 const LANGUAGES: ReadonlySet<string> = new Set(["ts", "typescript", "js", "javascript"]);
 
-/** What watchers are shown of what one segment printed: its beginning and its end. */
+/** How many characters of a segment's output are previewed: its beginning and its end. */
 const PRINTED_CHARS_MAX = 8_000;
 
-/** What a segment is given of the world: the surroundings of a cell that begins, or the answer to a read. */
+/** The external values of a segment: the surroundings of a cell that begins, or the answer to a read. */
 type Given = (Surroundings & Changes) | ReadAnswer | undefined;
 type Context = CodeContext<CodeState>;
 
@@ -41,7 +41,7 @@ export class Executor implements CodeExecutor<CodeState> {
   readonly #toolsOf = toolsKeeper();
   #guest: Guest | undefined;
   #running: RunningCell | undefined;
-  /** How many cells the session has run, the one that runs included. */
+  /** How many cells the session has run, with the running one. */
   #cells = 0;
   /** The read-only values that the heap has. */
   #bound: Digests = {};
@@ -65,7 +65,8 @@ export class Executor implements CodeExecutor<CodeState> {
     this.#isDirty = isFresh;
     for (const { segment, progress } of segments) {
       if (context.signal.aborted) throw new RuntimeError("code.stopped", { problem: TEXTS.turnStopped });
-      // Nothing of a refused cell ran. To compile it again may cost the thread once more (nesting without end).
+      // Nothing of a refused cell ran. Compiling it again could crash the thread again (for example by endless
+      // nesting).
       if (isRefused(progress)) {
         this.#cells++;
         continue;
@@ -112,7 +113,7 @@ export class Executor implements CodeExecutor<CodeState> {
     const { variables, seed: before } = state.get();
     const seed = deliver === undefined ? seedOf(before, this.#isEmpty, context.messages()) : before;
     const values = new Bindings(context, seed);
-    // While a cell runs, its modules are those that it began with, whatever is bound meanwhile.
+    // A running cell keeps the modules with which it began, also if values are bound meanwhile.
     const tools = this.#toolsOf(
       context.catalog.list(),
       deliver === undefined ? values.names : Object.keys(this.#bound),
@@ -181,7 +182,7 @@ export class Executor implements CodeExecutor<CodeState> {
 
   async snapshot({ start, isFresh, segments }: CodePast<CodeState>, { state }: Context): Promise<void> {
     const { resets } = state.get();
-    // The app reset the heap while the turn was open: that counts from this commit on.
+    // The app reset the heap while the turn was open. The reset takes effect with this commit.
     const isReset = resets !== start.get().resets;
     if (isReset || (isFresh && segments.length === 0)) return forgetImage(state, this.#cells, resets);
     await keepImage(state, this.#cells, await this.#requireGuest().image(), this.#bound);
@@ -205,7 +206,7 @@ export class Executor implements CodeExecutor<CodeState> {
   }
 }
 
-/** Where the guest has a variable by the name of a module, code means the variable. */
+/** If the guest has a variable with the name of a module, the code means the variable. */
 function surfaceFor({ surface }: CodeTools, variables: CodeState["variables"]): Surface {
   if (variables !== undefined && isShortened(variables.list)) return { ...surface, modules: {} };
   const own = variables?.list.filter(({ name }) => Object.hasOwn(surface.modules, name)) ?? [];
@@ -215,18 +216,18 @@ function surfaceFor({ surface }: CodeTools, variables: CodeState["variables"]): 
 }
 
 /**
- * Whether the guest omitted some, because it lists at most 60 variables and 4,000 characters (prelude-around.ts).
- * Any module may then be one of them, and what is called on it is seen only when it runs.
+ * Whether the guest omitted some, because it lists at most 60 variables and 4,000 characters (prelude-around.ts). Then
+ * a module's name can be one of the missing variables, so its calls are only known when they run.
  */
 const isShortened = (list: NonNullable<CodeState["variables"]>["list"]): boolean =>
   list.length >= 60 || list.reduce((chars, { name, shown }) => chars + name.length + shown.length, 0) > 3_700;
 
-/** Keeps what the end of a cell leaves for others to see: its variables, and what another task begins with. */
+/** Stores what the end of a cell leaves behind: its variables, and the seed of the next task. */
 async function noteEnd(progress: Progress, { state, messages }: Context): Promise<void> {
   if (progress.state === "waiting" || progress.state === "refused" || progress.state === "stopped") return;
   const continues = progress.state === "done" ? progress.continues : undefined;
   if (continues !== undefined) await keepSeed(state, continues.seed);
-  const list = continues === undefined ? (progress.variables ?? []) : []; // Another task has none of them.
+  const list = continues === undefined ? (progress.variables ?? []) : []; // Another task has none of these variables.
   const since = messages()[0]?.id;
   const variables = { ...(since === undefined ? {} : { since }), list };
   const { variables: before = { list: [] } } = state.get();
@@ -234,7 +235,7 @@ async function noteEnd(progress: Progress, { state, messages }: Context): Promis
   state.update(({ variables: _, ...saved }) => (list.length === 0 ? saved : { ...saved, variables }));
 }
 
-/** The answer with what a replay needs: the tools that were meant, and what the segment was given. */
+/** The answer with the data for a replay: the tools of the calls, and the external values of the segment. */
 function recorded(answer: CellProgress, tools: CodeTools, given: Given): CellProgress {
   const noted = given === undefined ? {} : { given: given as Json };
   if (answer.kind === "executed") return { ...answer, ...noted };

@@ -5,7 +5,7 @@ import type { Surroundings } from "../../sandbox/quickjs/index.ts";
 type Message = ReturnType<CodeContext<unknown>["messages"]>[number];
 type Part = Message["parts"][number];
 
-/** Short messages come with a cell that mentions them, so that it need not wait: the newest, at most so many. */
+/** How many of the newest short messages are passed with a cell that mentions them, so that it need not wait. */
 const NEAR_MAX = 32;
 const NEAR_CHARS_MAX = 400;
 const MENTIONS = /\bhistory\b/;
@@ -20,7 +20,7 @@ export function historyFor(code: string, messages: readonly Message[]): NonNulla
   return { length, newest };
 }
 
-/** A message as code sees it. What only the provider or a person needs of it is left out. */
+/** A message as code reads it, without the parts that only the provider or a person needs. */
 export function saidIn({ role, parts }: Message): { readonly role: string; readonly text: string } {
   const isOutput = parts.length > 0 && parts.every(({ kind }) => kind === "toolResult" || kind === "codeOutput");
   const texts = parts.map(textIn).filter((text) => text !== "");

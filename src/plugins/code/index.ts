@@ -10,8 +10,8 @@ export { bindings } from "./bindings.ts";
 export type { CodeOptions } from "./options.ts";
 
 /**
- * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes stay over cells, turns,
- * restarts and forks. A protocol decides what a cell is and what the model is shown of it.
+ * Runs code cells in TypeScript: fills the slot `codeExecutor`. Variables, functions and classes persist across cells,
+ * turns, restarts and forks. A protocol defines what a cell is and what the model reads about it.
  */
 export const code = definePlugin({
   id: "bowline/code",

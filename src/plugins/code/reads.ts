@@ -1,5 +1,5 @@
-// What code reads of the world while it runs: messages, large values, tools. Each answer is on record with the segment
-// that gave it to the code, and a replay takes it from there.
+// What code reads while it runs: messages, large values, tools. Each answer is recorded with the segment that passed it
+// to the code, and a replay uses the record.
 import type { CodeContext, Json } from "../../protocol.ts";
 import type { GuestRead } from "../../sandbox/quickjs/index.ts";
 import { type Bindings, bindings } from "./bindings.ts";
@@ -8,7 +8,7 @@ import { searchTools } from "./search.ts";
 import type { CodeState } from "./state.ts";
 import { TEXTS } from "./texts.ts";
 
-/** What is recorded. A value that came with the turn is on record there, and only named here. */
+/** The recorded answer. A value that came with the turn is already recorded there, so the answer only has its name. */
 export type ReadAnswer =
   | { readonly value: Json }
   | { readonly ofTurn: string }
@@ -33,7 +33,7 @@ export async function answerRead(
 
 const failed = (code: string, message: string): ReadAnswer => ({ error: { code, message } });
 
-/** What the code is given for an answer. */
+/** What code receives for an answer. */
 export function deliveryOf(answer: ReadAnswer, { extension }: Pick<CodeContext<CodeState>, "extension">): object {
   if (!("ofTurn" in answer)) return answer;
   return { value: extension(bindings)?.[answer.ofTurn] ?? null };

@@ -1,4 +1,4 @@
-// `tools.search(words)`: which tools fit. Those that only a search finds are opened, for the cells that follow.
+// `tools.search(words)`: finds tools. It opens the searchable ones for the following cells.
 import { type CodeContext, hasCode, type Json, type ToolManifest } from "../../protocol.ts";
 import { calleeOf } from "../../sandbox/quickjs/index.ts";
 import { codeSignature, cutAt, toolIndexer } from "../../tools/search/index.ts";
@@ -13,7 +13,7 @@ const SIGNATURE_CHARS_MAX = 1_200;
 
 const indexOf = toolIndexer();
 
-/** `values`: names that are not modules for code, because they stand for something else. */
+/** `values`: names of values. They are not modules of tools. */
 export async function searchTools(
   words: string,
   { catalog, membership }: SearchContext,
@@ -29,7 +29,7 @@ export async function searchTools(
     if (!isOpen) opened.add(manifest.name);
     found.push(manifest);
   }
-  // As the next cell will name them: two tools that share a module may be one of their own now, and one that is opened.
+  // The names in the next cell: opening a tool can change which tools share a module.
   const tools = new CodeTools(
     all.map((each) => (opened.has(each.name) ? { ...each, availability: "callable" } : each)),
     values,
@@ -53,7 +53,7 @@ export async function searchTools(
   return lines.filter((each) => each !== undefined);
 }
 
-/** False for a tool that is gone by now, or belongs to this turn only. */
+/** False for a tool that no longer exists, or belongs to this turn only. */
 function isOpened(membership: SearchContext["membership"], name: string): boolean {
   try {
     membership.set(name, "callable");

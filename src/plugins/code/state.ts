@@ -1,19 +1,25 @@
 import { type Fields, optionsSchema, type StateCell, type StateView } from "../../plugin.ts";
 import type { GuestVariable, Image, NextImage } from "../../sandbox/quickjs/index.ts";
 
-/** What a session keeps for its code. Contents that may be large are named blobs: `heap/0`, `binding/report`, `seed`. */
+/**
+ * The stored state of a session's code. Contents that can be large are blobs with names such as `heap/0`,
+ * `binding/report` and `seed`.
+ */
 export interface CodeState {
-  /** How many cells it ran. */
+  /** How many cells have run. */
   readonly cells: number;
-  /** How often the heap was forgotten by `reset`. */
+  /** How often `reset` deleted the heap. */
   readonly resets: number;
-  /** The heap: one blob for each delta, and which read-only values are in it, by name: the digests of their contents. */
+  /** The heap: one blob per delta, and the digests of the read-only values in it, by name. */
   readonly image?: { readonly engine: string; readonly deltas: number; readonly bound?: Digests };
-  /** What the latest cell left. `since`: the message with which the conversation began then. */
+  /** The variables after the latest cell. `since`: the first message of the conversation at that time. */
   readonly variables?: { readonly since?: string; readonly list: readonly GuestVariable[] };
   /** Read-only values of the session, by name. */
   readonly bindings?: { readonly [name: string]: StoredValue };
-  /** What the task began with. `isNew`: no cell of that task has run; else `frame` is where it began. */
+  /**
+   * The seed of the task. `isNew`: no cell of that task has run. `since`: the first message of the conversation at its
+   * first cell.
+   */
   readonly seed?: StoredValue & { readonly isNew?: true; readonly since?: string };
 }
 export type Digests = { readonly [name: string]: string };
@@ -21,13 +27,13 @@ export type Digests = { readonly [name: string]: string };
 /** The description of a value whose content is a blob. */
 export interface StoredValue {
   readonly digest: string;
-  /** Characters of the text that it is, or of its JSON. */
+  /** The number of characters of the text, or of the value's JSON. */
   readonly length: number;
   /** The length of a text or a list. */
   readonly items?: number;
   /** In a few words, for the model. */
   readonly shown: string;
-  /** It comes with the cell; else code awaits it. */
+  /** The value is passed with the cell. Without it code must await the value. */
   readonly isNear?: true;
 }
 
@@ -81,13 +87,13 @@ const eachOf = <T>(given: Fields, read: (each: Fields) => T): { readonly [name: 
 const HEAP = "heap/";
 const nameOf = (index: number): string => `${HEAP}${index}`;
 
-/** The heap that is kept; undefined when there is none. */
+/** The stored heap; undefined if there is none. */
 export async function imageIn({ get, blobs }: StateView<CodeState>): Promise<Image | undefined> {
   const { image } = get();
   if (image === undefined) return undefined;
   const names = Array.from({ length: image.deltas }, (_, index) => nameOf(index));
   const deltas = await Promise.all(names.map((name) => blobs.get(name)));
-  // A delta that is missing is as bad as a damaged one: empty bytes are refused as such.
+  // A missing delta is treated like a damaged one: the engine refuses empty bytes.
   return { engine: image.engine, deltas: deltas.map((delta) => delta ?? new Uint8Array()) };
 }
 
@@ -108,7 +114,7 @@ export async function keepImage(
   }));
 }
 
-/** What was given to the code stays: it is given to the next heap, too. */
+/** The values that the code received stay: the next heap gets them too. */
 export function forgetImage(state: StateCell<CodeState>, cells: number, resets: number): void {
   for (const name of state.blobs.names()) if (name.startsWith(HEAP)) state.blobs.remove(name);
   state.update(({ image: _, variables: __, ...saved }) => ({ ...saved, cells, resets }));

@@ -1,4 +1,4 @@
-// All that a model reads of its code: how it ended, what it keeps, and what it was given.
+// All texts about its code that a model reads: how a cell ended, its variables, and its read-only values.
 import type { Json } from "../../plugin.ts";
 import type { Bound, CellProblem, GuestError, GuestVariable } from "../../sandbox/quickjs/index.ts";
 
@@ -35,7 +35,7 @@ export const TEXTS = {
   nothing: "The code ran to its end. It printed nothing and has no value.",
   value: (value: string) => `= ${value}`,
   threw: (error: GuestError) => `${errorOf(error)}\nWhat the code changed before that is kept.`,
-  /** Of code that names a tool as if it were a function. */
+  /** For code that calls a tool like a function. */
   calledAs: (callee: string) => `Tools are called as ${callee}(…).`,
   unhandled: (error: GuestError) => `Unhandled rejection: ${errorOf(error)}`,
   stalled: "The code waits for a promise that nothing will ever settle. What it changed so far is kept.",
@@ -46,16 +46,16 @@ export const TEXTS = {
     `The code was not run:\n${problems.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`).join("\n")}`,
   language: (language: string) => `Code in ${language} cannot be run here. Write TypeScript.`,
 
-  // What code reads while it runs.
+  // Texts that code reads while it runs.
   opened: "callable from the next cell on",
   noMessage: (index: number) => `There is no history[${index}] any more.`,
   noBinding: (name: string) => `There is no ${name} any more.`,
 
-  // What the model is shown before it writes.
+  // Texts that the model reads before it writes code.
   variables: "Variables",
   variable: ({ name, shown }: GuestVariable) =>
     `${/^[\w$]+$/.test(name) ? name : JSON.stringify(name)}: ${shown.replace(/\s+/g, " ")}`,
-  /** A value that is at hand, as JSON. */
+  /** A small value, as JSON. */
   near: (name: string, shown: string) => `\`${name}\` (read-only): ${shown}`,
   far: (name: string, shown: string, length: number) =>
     `\`${name}\` (read-only): ${shown}, ${number(length)} characters: \`await ${name}\``,

@@ -1,8 +1,8 @@
-// The tools of a session as its code can name them.
+// The tools of a session, by the names that code can use.
 import type { ToolManifest } from "../../plugin.ts";
 import { type Surface, type ToolPaths, toolPaths } from "../../sandbox/quickjs/index.ts";
 
-/** How a call of code is carried out: the tool, and how the code named it where that is not its name. */
+/** The tool that a call of code means, and the name in the code if it differs. */
 interface Meant {
   readonly tool: string;
   readonly as?: string;
@@ -13,7 +13,7 @@ export class CodeTools {
   readonly #known: ReadonlySet<string>;
   readonly surface: Surface;
 
-  /** `values`: names that stand for something else, where they would be modules. */
+  /** `values`: names that belong to values, so no module can have them. */
   constructor(tools: readonly ToolManifest[], values: readonly string[] = []) {
     const callable = tools.filter(isCallable);
     this.#paths = toolPaths(callable, new Set(values));
@@ -37,7 +37,7 @@ export class CodeTools {
     return this.#paths.pathOf(name);
   }
 
-  /** The modules that the text of a cell mentions, in a comment or not. */
+  /** The modules that the text of a cell mentions, also in comments. */
   mentionedIn(code: string): readonly string[] {
     const words = new Set(code.match(WORD));
     return [...this.#paths.modules.keys()].filter((module) => words.has(module));
@@ -47,7 +47,7 @@ export class CodeTools {
     const name = this.#paths.nameOf(path);
     if (name !== undefined) return name === path ? { tool: name } : { tool: name, as: path };
     if (!path.includes(".")) return { tool: path };
-    // No tool may be meant by accident: the code is to learn that there is none.
+    // A wrong name must not call another tool by accident: the code must receive an error.
     let tool = path.replace(/[^\w-]/g, "_");
     while (this.#known.has(tool)) tool += "_";
     return { tool, as: path };
@@ -59,7 +59,7 @@ const WORD = /[A-Za-z]\w*/g;
 export const isCallable = ({ availability = "callable" }: ToolManifest): boolean =>
   availability === "callable" || availability === "documented";
 
-/** Keeps what was made of the latest list: the same one comes with every segment. */
+/** Caches the result for the latest list, because every segment passes the same list. */
 export function toolsKeeper(): (tools: readonly ToolManifest[], values: readonly string[]) => CodeTools {
   let cached: { readonly of: readonly ToolManifest[]; readonly values: string; readonly tools: CodeTools } | undefined;
   return (tools, values) => {

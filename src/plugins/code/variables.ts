@@ -10,7 +10,7 @@ interface VariablesContext extends Pick<CodeContext<CodeState>, "extension"> {
   readonly session: { read(): { readonly messages: readonly Message[] } };
 }
 
-/** Nothing where there is nothing to tell, so that a turn without code is prepared once. */
+/** Returns nothing if there is nothing to describe, so that a turn without code is prepared only once. */
 export function variablesPart(place: VariablesContext): PromptPart | undefined {
   const { variables, bindings: saved, seed } = place.state.get();
   if (variables === undefined && saved === undefined && seed === undefined && place.extension(bindings) === undefined)

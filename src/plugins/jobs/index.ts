@@ -10,7 +10,7 @@ export type { JobsOptions, TaskOffer } from "./options.ts";
 
 /**
  * Lets the model see the background jobs of its session, wait for them and stop them, and with `tasks` also start and
- * signal some. It is not shown hidden ones.
+ * signal some. The model does not see hidden jobs.
  */
 export const jobs = definePlugin({
   id: "bowline/jobs",
@@ -57,7 +57,8 @@ export const jobs = definePlugin({
             }),
           ]),
     ],
-    // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
+    // An empty list has a part too, because the runtime renews a volatile part in each round only if the turn began
+    // with it.
     prompt: async (event) => ({
       slot: "environment",
       title: "Background jobs",

@@ -7,7 +7,7 @@ export const isOver = ({ state }: Pick<JobRecord, "state">): boolean => state !=
 const LABEL_CHARS_MAX = 200;
 const LISTED_CHARS_MAX = 300;
 
-/** A job in a list, or by itself; `chars` is how much of its result is shown. */
+/** A job for the model. `chars`: how many characters of its result are shown. */
 export function shown(job: JobRecord, chars = LISTED_CHARS_MAX): { readonly [field: string]: Json } {
   const { id, kind, notBefore } = job;
   const isLater = notBefore !== undefined && job.startedAt === undefined && !isOver(job);
@@ -23,7 +23,7 @@ export function shown(job: JobRecord, chars = LISTED_CHARS_MAX): { readonly [fie
 
 export const labelOf = ({ label }: JobRecord): string => cutTo(label, LABEL_CHARS_MAX);
 
-/** How a job stands, and what it came to. */
+/** The state of a job, with its result or error. */
 export function outcomeOf({ state, result, error }: JobRecord, chars: number): { readonly [field: string]: Json } {
   return {
     state,
@@ -49,7 +49,7 @@ const LIVE_MAX = 100;
 const ENDED_MAX = 20;
 const PAGE = 1_000;
 
-/** What `jobs_list` returns. Of any number of jobs only one page is in memory. */
+/** What `jobs_list` returns. Only one page of jobs is in memory at a time. */
 export async function listed(jobs: Jobs): Promise<Json> {
   const live: JobRecord[] = [];
   let liveCount = 0;
@@ -73,10 +73,10 @@ export async function listed(jobs: Jobs): Promise<Json> {
 }
 
 const LINES_MAX = 16;
-/** Agents are listed by their own plugin, so more are read than are shown. */
+/** More jobs are read than shown, because agents have their own list and are skipped here. */
 const READ_MAX = 128;
 
-/** The jobs that are not over, one line each, for the prompt. */
+/** The jobs that have not ended, one line each, for the prompt. */
 export async function linesOf(jobs: Pick<Jobs, "list">): Promise<string> {
   const live = await jobs.list({ isLive: true, visibility: "managed", max: READ_MAX });
   const own = live.filter(({ kind }) => kind !== "subagent");
@@ -87,5 +87,5 @@ export async function linesOf(jobs: Pick<Jobs, "list">): Promise<string> {
 }
 
 const LINE_CHARS_MAX = 100;
-/** Line breaks would let one label pass for several jobs. */
+/** Without this, a label with line breaks could look like several jobs. */
 const oneLine = (label: string): string => cutTo(label.replace(/\s+/gu, " ").trim(), LINE_CHARS_MAX);

@@ -1,11 +1,11 @@
-// `jobs_start` and `jobs_signal`: a model starts the tasks that it was offered, and sends jobs the signals that they wait for.
+// `jobs_start` and `jobs_signal`: a model starts the tasks of the option `tasks`, and sends signals to jobs.
 import { hasCode, type ToolContext, ToolError } from "../../plugin.ts";
 import type { Sent, SignalInput, Started, StartInput } from "./inputs.ts";
 import { documentOf, type Offer, type Settings } from "./options.ts";
 import { TEXTS } from "./texts.ts";
 import { requireShown, unknownJob } from "./wait.ts";
 
-/** What the model reads of the tasks that it may start. */
+/** The description of `jobs_start`, with its tasks. */
 export const startDescription = ({ tasks }: Settings): string =>
   TEXTS.start([...tasks].map(([name, offer]) => taskLine(name, offer)).join("\n"));
 
@@ -26,7 +26,7 @@ export async function startJob(given: StartInput, settings: Settings, { jobs }: 
   } catch (error) {
     if (hasCode(error, "operation.input"))
       throw refused(error.code, TEXTS.wrongInput(operation, error.details.problem));
-    // The model can do nothing about a task that is missing here.
+    // The model cannot fix a task that is missing here.
     if (hasCode(error, "operation.unknown"))
       throw new ToolError(error.code, TEXTS.missingTask(operation), { class: "unavailable" });
     if (hasCode(error, "job.full")) throw new ToolError(error.code, TEXTS.full(error.details.max), { class: "limit" });
@@ -34,7 +34,7 @@ export async function startJob(given: StartInput, settings: Settings, { jobs }: 
   }
 }
 
-/** Holds the input to what was offered. The task's own schema counts too, wherever its plugin is installed. */
+/** Checks the input against the schema of the option. The task's own schema is checked by the process that runs it. */
 async function requireFitting(task: string, offer: Offer | undefined, input: StartInput["input"] = {}): Promise<void> {
   const { issues } = (await offer?.input?.["~standard"].validate(input)) ?? {};
   if (issues === undefined) return;
@@ -49,7 +49,8 @@ export async function signalJob({ id, name, payload }: SignalInput, context: Too
   const { jobs, idempotencyKey: key } = context;
   await requireShown(jobs, id);
   try {
-    await jobs.signal(id, name, payload, { key }); // A rerun after a crash sends nothing twice.
+    // The key prevents a second signal when the call runs again after a crash.
+    await jobs.signal(id, name, payload, { key });
     return { id, sent: name };
   } catch (error) {
     if (hasCode(error, "job.over")) throw refused(error.code, TEXTS.overJob(id, error.details.state));

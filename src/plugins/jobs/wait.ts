@@ -1,9 +1,9 @@
-// `jobs_wait`: puts its call aside until the jobs have ended, so that the turn can be parked and resumed in any process.
+// `jobs_wait`: defers its call until the jobs have ended, so that the turn can be parked and resumed in any process.
 //
-// jobs-wait-1: What the call waits for, and since when, is recorded at its first attempt; later ones wait for the same.
-// jobs-wait-2: Every attempt looks at the jobs themselves. It answers when enough of them have ended or are idle, or the time has passed, and is
-//    put aside otherwise: what it was put aside for may have been only a part of that.
-// jobs-wait-3: The row of an agent does not tell when it works: its open turn is waited for, not its job.
+// jobs-wait-1: The first attempt records what the call waits for, and since when. Later attempts wait for the same.
+// jobs-wait-2: Every attempt reads the jobs again. It returns when enough of them have ended or are idle, or the time
+//    has passed. Otherwise it defers again, because the event that ended the wait can be only a part of its condition.
+// jobs-wait-3: The record of an agent's job does not show whether the agent works, so the call waits for its open turn.
 import { type Deferral, defer, hasCode, type JobRecord, type Json, type ToolContext, ToolError } from "../../plugin.ts";
 import type { WaitInput } from "./inputs.ts";
 import type { Settings } from "./options.ts";
@@ -12,10 +12,10 @@ import { TEXTS } from "./texts.ts";
 
 type Context = Pick<ToolContext, "jobs" | "session" | "once" | "signal" | "attempt">;
 
-/** How soon an agent is looked at again that has been sent something and has not begun with it: later and later. */
+/** How soon an agent is checked again that has received a message and has not started on it. The time grows. */
 const SOON_MS = 250;
 const SOON_MS_MAX = 60_000;
-/** What all results together may take; one alone may take a part of it. */
+/** The maximum length of all results together. A single result gets a part of it. */
 const CHARS_MAX = 32_000;
 const EACH_CHARS_MAX = 8_000;
 
@@ -37,7 +37,7 @@ export async function waitFor(
   return aside(open, need, until, context);
 }
 
-/** Throws what the model reads when there is no such job for it: unknown, of another session, or hidden. */
+/** Throws an error for the model if it cannot see this job: unknown, of another session, or hidden. */
 export async function requireShown(jobs: ToolContext["jobs"], id: string): Promise<JobRecord> {
   const job = await lookedAt(jobs, id);
   if (job?.visibility === "managed") return job;
@@ -46,7 +46,7 @@ export async function requireShown(jobs: ToolContext["jobs"], id: string): Promi
 export const unknownJob = (id: string): ToolError =>
   new ToolError("job.unknown", TEXTS.unknownJob(JSON.stringify(id)), { class: "arguments" });
 
-/** Undefined for a job that this session does not have, or has no longer. */
+/** Undefined for a job that this session does not have, or no longer has. */
 async function lookedAt(jobs: ToolContext["jobs"], id: string): Promise<JobRecord | undefined> {
   try {
     return await jobs.get(id);
@@ -56,7 +56,7 @@ async function lookedAt(jobs: ToolContext["jobs"], id: string): Promise<JobRecor
   }
 }
 
-/** The same of an agent whose session was deleted. */
+/** The same for an agent whose session was deleted. */
 async function asItIs(id: string, { jobs, session }: Context): Promise<JobRecord | undefined> {
   const job = await lookedAt(jobs, id);
   if (job === undefined || !isAgent(job) || isSettled(job)) return job;
@@ -74,7 +74,7 @@ async function snapshotOf({ childId }: JobRecord, session: Context["session"]) {
 
 const isSettled = (job: JobRecord): boolean => isOver(job) || job.state === "idle";
 
-/** Puts the call aside until one of these, or all, have ended. */
+/** Defers the call until one of these has ended, or all of them. */
 async function aside(
   open: readonly JobRecord[],
   need: "all" | "any",
@@ -88,7 +88,7 @@ async function aside(
     child?.openTurn === undefined ? [] : [{ session: child.id, turn: child.openTurn }],
   );
   if (working.length === agents.length) return defer({ jobs, turns: working, need, until });
-  // An agent was sent something and has not begun with it: there is no turn to wait for yet.
+  // An agent received a message and has not started on it: there is no turn to wait for yet.
   const soon = Math.min(until, Date.now() + Math.min(SOON_MS * 2 ** (attempt - 1), SOON_MS_MAX));
   if (jobs.length + working.length > 0) return defer({ jobs, turns: working, need, until: soon });
   await sleep(SOON_MS, signal);

@@ -3,14 +3,14 @@ import type { ServerAddress } from "./options.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/client");
 
-/** Marks an answer that was made up here, for a request whose stream broke off. */
+/** Marks an answer that this client made, for a request whose stream broke. */
 export const CUT = { cut: true } as const;
 const CUT_CODE = -32_000;
 const RECONNECT_MS = 1_000;
 
 /**
- * The package's streamable HTTP, with what it lacks: headers that are asked for with each request, a bound on what a
- * server may send at a time, and an answer for requests whose stream ends without one (they would wait forever).
+ * The package's streamable HTTP, with three additions: fresh headers for each request, a size limit for messages of the
+ * server, and an error for requests whose stream ends without an answer (they would wait forever).
  */
 export function httpTransport(
   sdk: Sdk,
@@ -30,10 +30,12 @@ export function httpTransport(
       initialReconnectionDelay: RECONNECT_MS,
       maxReconnectionDelay: 30_000,
       reconnectionDelayGrowFactor: 2,
-      maxRetries: Number.MAX_SAFE_INTEGER, // A probe decides when the link is lost: each failure is reported and makes one.
+      // Never stops trying, because each failure is reported and starts a probe, which decides when the link is lost.
+      maxRetries: Number.MAX_SAFE_INTEGER,
     },
     reconnectionScheduler: (reconnect, delay) => {
-      const timer = setTimeout(reconnect, Math.max(delay, RECONNECT_MS)).unref(); // The server may ask for less.
+      // The server can ask for a shorter delay.
+      const timer = setTimeout(reconnect, Math.max(delay, RECONNECT_MS)).unref();
       return () => clearTimeout(timer);
     },
   });
@@ -66,7 +68,7 @@ export function httpTransport(
   return transport;
 }
 
-/** Fails a response whose JSON body, or one event of whose stream, is larger than `bytesMax`. */
+/** Fails a response if its JSON body, or one event of its stream, is larger than `bytesMax`. */
 function capped(response: Response, bytesMax: number, refused: (words: string) => void): Response {
   const { body, status, statusText, headers } = response;
   if (body === null || !response.ok) return response;

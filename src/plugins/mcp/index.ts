@@ -10,8 +10,8 @@ export type { McpState, McpStatus } from "./server.ts";
 /**
  * Brings the tools of MCP servers (modelcontextprotocol.io), over stdio and streamable HTTP.
  *
- * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down
- * keeps nothing from starting: it is tried again, and its tools come when it does.
+ * Servers are connected in the background when the runtime opens, once for all its sessions. A server that is down does
+ * not delay the start. It is tried again, and its tools appear when it answers.
  */
 export const mcp = definePlugin({
   id: "bowline/mcp",
@@ -37,7 +37,7 @@ export const mcp = definePlugin({
       return found;
     };
     return {
-      // `options` and not `servers`: a session may be opened with fewer servers than the runtime has.
+      // `options` and not `servers`, because a session can be opened with fewer servers than the runtime has.
       tools: [...options.servers.keys()].map((name) => requireServer(name).provider),
       operations: {
         status: query({

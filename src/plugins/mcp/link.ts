@@ -1,4 +1,4 @@
-// One connection to a server. Connecting again after it is lost is the job of `server.ts`.
+// One connection to a server. Not its job: connecting again after a loss (`server.ts`).
 import type { Client, ProtocolError, Transport } from "@modelcontextprotocol/client";
 import { hasCode } from "../../plugin.ts";
 import { CUT, httpTransport } from "./http.ts";
@@ -26,18 +26,18 @@ export async function loadSdk(): Promise<Sdk> {
   }
 }
 
-/** `legacy`: `initialize`, which servers have long known. `auto`: asks the server first which version it speaks. */
+/** `legacy`: `initialize`, which older servers support. `auto`: asks the server first which version it supports. */
 export type Handshake = "legacy" | "auto";
 
 const PROBE_MS = 5_000;
 const PROBE_EVERY_MS = 10_000;
-/** After this many timeouts in a row, a server that does not answer a probe either counts as lost. */
+/** After this many timeouts in a row, a server that also answers no probe counts as lost. */
 const TIMEOUTS_MAX = 3;
 const RESUBSCRIBE_MS = 500;
 const GOODBYE_MS = 1_000;
 const PAGES_MAX = 64;
 /**
- * A message may be this many times larger than a result, so that a result too large fails its call and not the
+ * A message may be this many times larger than a result, so that a result that is too large fails its call and not the
  * connection.
  */
 const MESSAGE_FACTOR = 4;
@@ -60,7 +60,7 @@ export interface CallRequest {
 
 /** One connection to a server, from its handshake until it is lost or closed. */
 export class Link {
-  /** Resolves when the connection ends: with the problem, or with undefined when it was closed from here. */
+  /** Resolves when the connection ends: with the problem, or with undefined when this process closed it. */
   readonly lost: Promise<McpProblem | undefined>;
   readonly #settings: Settings;
   readonly #client: Client;
@@ -82,7 +82,7 @@ export class Link {
       {
         versionNegotiation: { mode: handshake },
         listChanged: { tools: { autoRefresh: false, debounceMs: 20, onChanged: listChanged } },
-        // Accepts everything. The default would compile schemas that a stranger sent into code.
+        // Accepts everything, because the default would compile schemas of an untrusted server into code.
         jsonSchemaValidator: {
           getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
         },
@@ -122,13 +122,13 @@ export class Link {
     return this.#client.getNegotiatedProtocolVersion();
   }
 
-  /** Throws when the server cannot be reached or does not speak MCP; nothing is left running then. */
+  /** Throws when the server cannot be reached or does not support MCP. Then no process is left running. */
   async open(signal: AbortSignal): Promise<void> {
     const transport = this.#transport;
     try {
       await this.#client.connect(transport, { timeout: this.#settings.startMs, signal });
     } catch (error) {
-      // Read before `close`, which ends the process: its end by our hand would be given as the reason.
+      // Read before `close`, because `close` ends the process and would become the reason.
       const why = transport instanceof ChildTransport ? transport.why : undefined;
       await transport.close();
       throw why ?? error;
@@ -154,7 +154,9 @@ export class Link {
     return found;
   }
 
-  /** Throws `Disconnected` when the connection breaks before the answer; whether the server acted is then not known. */
+  /**
+   * Throws `Disconnected` when the connection breaks before the answer; then it is unknown whether the server acted.
+   */
   async call({ tool, inputSchema, input, idempotencyKey, signal, progress }: CallRequest): Promise<Answer> {
     let activeAt = performance.now();
     const watch = this.#watchCall(() => performance.now() - activeAt);
@@ -181,7 +183,7 @@ export class Link {
       if (signal.aborted || isAnswer(error) || isTimeout(error)) throw error;
       if (!isUnsent(error))
         throw this.#isOver ? this.#why(error) : new Disconnected(problemOf(error), { cause: error });
-      await this.#suspect(); // The next try must find another connection.
+      await this.#suspect(); // The next try must use another connection.
       throw new Disconnected(problemOf(error), { cause: error, isUnsent: true });
     } finally {
       this.#calls--;
@@ -189,7 +191,7 @@ export class Link {
     }
   }
 
-  /** An HTTP connection can break without an error, so the link probes the server while a call gets no news. */
+  /** An HTTP connection can break without an error, so the link probes the server during a silent call. */
   #watchCall(silentMs: () => number): NodeJS.Timeout | undefined {
     if (this.#settings.at.kind !== "remote") return undefined;
     const everyMs = Math.min(PROBE_EVERY_MS, this.#settings.idleMs / 2);
@@ -202,7 +204,7 @@ export class Link {
     if (++this.#timeouts >= TIMEOUTS_MAX) void this.#suspect();
   }
 
-  /** Asks the server whether it is there, and ends the connection when it is not. One probe at a time. */
+  /** Probes the server, and ends the connection if there is no answer. Runs one probe at a time. */
   #suspect(): Promise<void> {
     if (!this.#isOpen || this.#isOver) return Promise.resolve();
     this.#probing ??= this.#probe().finally(() => {
@@ -235,7 +237,7 @@ export class Link {
       await new Promise<void>((resolve) => void setTimeout(resolve, RESUBSCRIBE_MS).unref());
       if (this.#isOver) return;
       current = await this.#client.listen({ toolsListChanged: true }, { timeout: PROBE_MS });
-      this.#listChanged(); // A change while the stream was down was missed.
+      this.#listChanged(); // The list may have changed while the stream was down.
     }
   }
 
@@ -245,7 +247,7 @@ export class Link {
     return known ?? new Disconnected(found, { cause });
   }
 
-  /** Ends the session, and the server's process with all that it started. */
+  /** Ends the session, and the server's process with all its child processes. */
   async close(): Promise<void> {
     const transport = this.#transport as Transport & { terminateSession?(): Promise<void> };
     if (!this.#isOver && transport.terminateSession !== undefined) {
@@ -273,7 +275,7 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
 async function transportTo(sdk: Sdk, { at }: Settings, bytesMax: number): Promise<Transport> {
   if (at.kind === "remote") return httpTransport(sdk, at, bytesMax);
   if (process.platform !== "win32") return new ChildTransport(at, sdk.deserializeMessage, bytesMax);
-  // On Windows there are no process groups, and commands are found by other rules, which the package has.
+  // On Windows there are no process groups, and the package has the other rules by which commands are found.
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const { kind: _, args = [], env = {}, ...rest } = at;
   return new StdioClientTransport({ ...rest, args: [...args], env, stderr: "ignore", maxBufferSize: bytesMax });

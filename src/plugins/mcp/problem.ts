@@ -1,4 +1,4 @@
-/** Why a server is not connected: a code to match, words to show, a hint to act on. */
+/** Why a server is not connected: a code, a message and a hint. */
 export interface McpProblem {
   readonly code: McpProblemCode;
   readonly message: string;
@@ -34,7 +34,7 @@ export const problem = (code: McpProblemCode, message: string): McpProblem => ({
   hint: HINTS[code],
 });
 
-/** The connection is gone. Whether a request on it was carried out is not known, unless `isUnsent`. */
+/** The connection is lost. It is unknown whether the server ran a request on it, unless `isUnsent`. */
 export class Disconnected extends Error {
   readonly problem: McpProblem;
   readonly isUnsent: boolean;
@@ -50,8 +50,8 @@ const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREAC
 const NOT_TAKEN = new Set([401, 403, 404]);
 
 /**
- * Whether the server cannot have acted: the request did not reach it, or was refused, say because the session is
- * forgotten.
+ * Whether the server cannot have acted: the request did not reach it, or was refused, for example because its session
+ * is unknown.
  */
 export function isUnsent(error: unknown): boolean {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
@@ -63,7 +63,7 @@ export function isUnsent(error: unknown): boolean {
 
 const START_CODES = new Set(["ENOENT", "EACCES", "ENOTDIR", "EPERM", "E2BIG", "EAGAIN", "EMFILE"]);
 
-/** Judges an error by its fields, not by its class: the package is loaded late, and may be there twice. */
+/** Checks the fields of an error, not its class, because the package is loaded late and may be installed twice. */
 export function problemOf(error: unknown): McpProblem {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
     if (at instanceof Disconnected) return at.problem;

@@ -1,7 +1,7 @@
 import { type Attachable, attach, RuntimeError } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
-/** A server's answer to a call, as far as it is read here. */
+/** A server's answer to a call: the fields that are used here. */
 export interface Answer {
   readonly content?: readonly Block[];
   readonly structuredContent?: unknown;
@@ -28,7 +28,7 @@ export function resultFrom(answer: Answer, name: string, bytesMax: number): unkn
   if (answer.isError === true) throw new Error(wordsOf(blocks) || TEXTS.silentError);
   const shown = blocks.map(shownAs);
   if (answer.structuredContent !== undefined) {
-    // Text is left out: by the specification it repeats the structured content.
+    // Text is left out, because by the specification it repeats the structured content.
     const others = shown.filter((_, index) => blocks[index]?.type !== "text");
     return others.length === 0 ? answer.structuredContent : { result: answer.structuredContent, content: others };
   }

@@ -24,14 +24,14 @@ export function refusal(schema: unknown): string | undefined {
     const bytes = Buffer.byteLength(JSON.stringify(schema));
     return bytes > BYTES_MAX ? `its schema has ${bytes} bytes; ${BYTES_MAX} are allowed` : undefined;
   } catch {
-    return "its schema is nested too deep"; // JSON.stringify overflowed the stack: `unfit` does not look into data.
+    return "its schema is nested too deep"; // JSON.stringify overflowed the stack, because `unfit` does not check data.
   }
 }
 
 const REFERENCES = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
-/** Keywords under which keys are names of the author, so that `$ref` there is no reference. */
+/** Keywords whose keys are free names, so that `$ref` there is not a reference. */
 const NAMES = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"]);
-/** Keywords under which all is data. */
+/** Keywords whose values are data. */
 const DATA = new Set(["const", "enum", "default", "examples"]);
 
 function unfit(node: unknown, depth: number, areNames: boolean): string | undefined {
@@ -49,7 +49,7 @@ function unfit(node: unknown, depth: number, areNames: boolean): string | undefi
 
 /**
  * A server's schema for `defineTool`. Arguments that cannot be checked here pass, because the server checks them again.
- * A check that takes too long fails: an evil pattern or a tower of references must not block the process.
+ * A check that takes too long fails, because a malicious pattern or nested references must not block the process.
  */
 export function foreignSchema(document: JsonSchema, interpreter: (draft: Draft) => Interpreter): DescribedSchema {
   let check: ReturnType<Interpreter["getValidator"]> | undefined;
@@ -79,7 +79,7 @@ const draftOf = ({ $schema }: JsonSchema): Draft => {
 const box = createContext({ run: undefined as unknown });
 const script = new Script("run()");
 /**
- * Runs a function in a vm, the one way to end a computation that does not end. It costs 0.3 ms, little beside a remote
+ * Runs a function in a vm, which is the only way to stop an endless computation. It costs 0.3 ms, little beside a remote
  * call.
  */
 function within<T>(ms: number, run: () => T): T {

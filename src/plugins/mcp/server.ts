@@ -1,8 +1,10 @@
 // One configured server, kept connected as long as the runtime lives: connects, connects again after a loss, and offers
 // the server's tools. What one connection does is in `link.ts`.
 //
-// mcp-server-1: One `#live` loop at a time: `attach` queues the next behind `#over`, so that no two processes of a server run.
-// mcp-server-2: While a server is down its tools stay offered: a call waits for the next connection, and the prompt stays cached.
+// mcp-server-1: One `#live` loop at a time: `attach` queues the next behind `#over`, so that two processes of a server
+// never run at once.
+// mcp-server-2: While a server is down its tools stay offered: a call waits for the next connection, and the prompt
+// stays cached.
 // mcp-server-3: A call is sent twice only when the first one cannot have reached the server.
 import {
   defineTool,
@@ -22,25 +24,25 @@ import { TEXTS } from "./texts.ts";
 import { type Listed, manifestOf, NO_TOOLS, type Skipped, type Toolbox, toolbox } from "./tools.ts";
 
 /**
- * `connecting`, the first time or again; `ready`; `down`, and tried again soon; `failed`, when trying again would not
- * help; `detached`, by the command `detach`.
+ * `connecting`: connects, the first time or again. `ready`. `down`: will be tried again soon. `failed`: a retry would
+ * not help. `detached`: by the command `detach`.
  */
 export type McpState = "connecting" | "ready" | "down" | "failed" | "detached";
 
 export interface McpStatus {
   readonly server: string;
   readonly state: McpState;
-  /** When the server came into this state, in milliseconds since 1970. */
+  /** When this state began, in milliseconds since 1970. */
   readonly since: number;
-  /** How many tools are offered. While a server is down, those it had before still are. */
+  /** How many tools are offered. While a server is down, its last tools are still offered. */
   readonly tools: number;
   /** Tools that the server lists and that are not offered, with the reason. */
   readonly skipped: readonly Skipped[];
-  /** What went wrong last; absent once the server is ready again. */
+  /** The last problem. Omitted when the server is ready again. */
   readonly problem?: McpProblem;
   /** The server's own name and version. */
   readonly about?: { readonly name: string; readonly version: string };
-  /** The version of MCP that was agreed on. */
+  /** The version of MCP that both sides use. */
   readonly protocol?: string;
   /** The id of the server's process. */
   readonly pid?: number;
@@ -86,7 +88,7 @@ export class Server {
       list: (signal) => this.#list(signal),
       load: (tool) => this.#tool(tool),
       watch: (changed) => {
-        const watcher = (): void => changed(); // The same function may be given twice.
+        const watcher = (): void => changed(); // A wrapper, because the same function can be passed twice.
         this.#watchers.add(watcher);
         return () => this.#watchers.delete(watcher);
       },
@@ -110,7 +112,7 @@ export class Server {
     };
   }
 
-  /** Begins to connect, in the background. */
+  /** Starts to connect, in the background. */
   attach(): void {
     if (this.#life !== undefined) return;
     const life = new AbortController();
@@ -119,10 +121,10 @@ export class Server {
     this.#wasTried = false;
     this.#move("connecting");
     this.#over = this.#over.then(() => this.#live(life.signal));
-    this.#notifyWatchers(); // They list again, and that waits for the connection.
+    this.#notifyWatchers(); // Watchers then read the list again, which waits for the connection.
   }
 
-  /** Ends the connection; the server's tools are gone until it is attached again. */
+  /** Ends the connection. The server has no tools until it is attached again. */
   async detach(): Promise<void> {
     if (this.#life !== undefined) this.#move("detached");
     this.#life?.abort();
@@ -167,7 +169,10 @@ export class Server {
     }
   }
 
-  /** Tries the other handshake at once when the server refuses one; when it is silent, with the next connection. */
+  /**
+   * If the server refuses one handshake, tries the other one at once. If it is silent, the next connection tries the
+   * other one.
+   */
   async #dial(sdk: Sdk, signal: AbortSignal): Promise<Link> {
     for (let isLast = false; ; isLast = true) {
       const link = await Link.to(sdk, this.#settings, this.#handshake, () => this.#refresh());
@@ -209,7 +214,7 @@ export class Server {
     for (const waiter of [...this.#waiters]) waiter();
   }
 
-  /** Waits until `holds`, for `ms` at most. */
+  /** Waits until `holds` returns true, for at most `ms`. */
   #until(holds: () => boolean, ms: number, signal: AbortSignal): Promise<void> {
     if (holds() || !(ms > 0) || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -236,7 +241,7 @@ export class Server {
     return [...this.#toolbox.tools.values()].map((listed) => manifestOf(this.name, listed, this.#settings));
   }
 
-  /** Reads the list of tools again. A change that comes during the reading makes it read once more. */
+  /** Reads the list of tools again. If the list changes during the read, it reads once more. */
   #refresh(): void {
     this.#isStale = true;
     this.#refreshing ??= this.#refreshAll().finally(() => {
@@ -253,7 +258,7 @@ export class Server {
         const listed = await link.list();
         if (link === this.#link && this.#life !== undefined) this.#offer(toolbox(this.name, listed, this.#settings));
       } catch (error) {
-        if (link === this.#link) this.#problem = problemOf(error); // The old list stays.
+        if (link === this.#link) this.#problem = problemOf(error); // The old list stays in use.
       }
     }
   }
@@ -290,7 +295,7 @@ export class Server {
       timeoutMs: idleMs,
       isSerial,
       retry,
-      // A call that changes something is not rerun after a crash: a server need not support idempotency keys.
+      // A call that changes something does not run again after a crash, because many servers ignore idempotency keys.
       onInterrupt: retry === "never" ? "fail" : "rerun",
       execute: (input, context) => this.#call(listed, input, context, retry !== "never"),
     });
@@ -329,7 +334,7 @@ export class Server {
     return TEXTS.notConnected(this.name, why);
   }
 
-  /** The connection. A connection that is being made is waited for; one that is due later is tried now. */
+  /** Returns the connection. It waits for a running attempt to connect, and starts a scheduled attempt now. */
   async #connected(signal: AbortSignal): Promise<Link | undefined> {
     if (this.#state !== "ready") {
       this.#hurry?.();

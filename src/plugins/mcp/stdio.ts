@@ -6,18 +6,18 @@ import { Disconnected, problem } from "./problem.ts";
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 const TAIL_BYTES = 8_192;
 const GRACE_MS = 1_000;
-/** How long the pipes of a child that has exited are still read: its own children may keep them open for ever. */
+/** How long the pipes of an exited child are still read, because its own children can keep them open for ever. */
 const DRAIN_MS = 200;
 
 /**
- * Speaks with a server over the lines of its stdin and stdout, and ends its process with all that it started, which the
- * package's own transport does not do.
+ * Exchanges messages with a server over its stdin and stdout. It ends the server's process with all child processes,
+ * which the package's own transport does not do.
  */
 export class ChildTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
-  /** By this field and `pid` the package detects a process. */
+  /** The package detects a process by this field and `pid`. */
   readonly stderr = null;
   readonly #place: Extract<ServerAddress, { kind: "process" }>;
   readonly #parse: (line: string) => JSONRPCMessage;
@@ -65,7 +65,7 @@ export class ChildTransport implements Transport {
       const child = spawn(command, args, {
         env: { ...inheritedEnv(), ...env },
         stdio: "pipe",
-        detached: true, // Makes a process group, so that what the server starts can be ended with it.
+        detached: true, // Makes a process group, so that the server can be ended with its children.
         ...(cwd === undefined ? {} : { cwd }),
       });
       this.#child = child;
@@ -131,7 +131,7 @@ export class ChildTransport implements Transport {
     this.#isOver = true;
     const child = this.#child;
     if (child?.pid !== undefined) {
-      killGroup(child.pid, "SIGKILL"); // Processes that the server left behind.
+      killGroup(child.pid, "SIGKILL"); // Processes that the server left running.
       groups.delete(child.pid);
     }
     for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
@@ -200,11 +200,11 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // No process is left in the group.
+    // The group has no process any more.
   }
 }
 
-/** Process groups of running servers: ended with this process also when it exits without closing its runtime. */
+/** Process groups of running servers. They end with this process, even if it exits without closing its runtime. */
 const groups = new (class {
   readonly #pids = new Set<number>();
   readonly #killAll = (): void => {

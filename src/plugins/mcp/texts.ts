@@ -1,4 +1,4 @@
-// What a model reads of MCP servers besides their own words: why a call was not made or its result is missing.
+// Texts about MCP servers that a model reads: why a call was not made, or why its result is missing.
 export const TEXTS = {
   notConnected: (server: string, why: string) => `The MCP server ${server} is not connected.${why}`,
   lost: (server: string, why: string) => `The connection to the MCP server ${server} was lost.${why}`,

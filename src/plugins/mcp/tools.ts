@@ -3,7 +3,7 @@ import type { Json, JsonSchema, ToolManifest } from "../../plugin.ts";
 import type { Settings } from "./options.ts";
 import { refusal } from "./schema.ts";
 
-/** A tool as its server lists it, as far as it is used. */
+/** A tool in a server's list: the fields that are used. */
 export interface Listed {
   /** The server's name for the tool. */
   readonly tool: string;
@@ -31,7 +31,7 @@ const DESCRIPTION_MAX = 8_192;
 const TOOL_NAME_MAX = 256;
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
-/** The tools that a server lists, by the names that the model is given. Tools that cannot be used are in `skipped`. */
+/** The tools that a server lists, by their names for the model. Tools that cannot be used are in `skipped`. */
 export function toolbox(
   server: string,
   listed: readonly unknown[],
@@ -75,9 +75,9 @@ const HASH = 8;
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, HASH);
 
 /**
- * Names of the form `mcp__<server>__<tool>`, in the characters and the length that models allow. A name that is too
- * long, or that had to be changed and then equals another, ends with a hash of the original; so the order in which a
- * server lists its tools does not matter.
+ * Names of the form `mcp__<server>__<tool>`, in the characters and the length that models allow. A name gets a hash of
+ * the original at its end if it is too long, or if a change made it equal to another name. So the order of the server's
+ * list does not matter.
  */
 export function namesFor(server: string, tools: readonly string[]): ReadonlyMap<string, string> {
   const prefix = `mcp__${server}__`;
@@ -95,7 +95,7 @@ export function namesFor(server: string, tools: readonly string[]): ReadonlyMap<
   );
 }
 
-/** A tool without its schema. The schema's hash in `bindings` makes a changed schema a changed manifest. */
+/** A tool without its schema. `bindings` has a hash of the schema, so that a changed schema changes the manifest. */
 export const manifestOf = (
   server: string,
   { tool, name, description, hints, inputSchema }: Listed,

@@ -5,7 +5,7 @@ import { START, STOP, TEXTS } from "./texts.ts";
 
 export type { MonitorsOptions } from "./options.ts";
 
-/** Lets the model watch shell commands, whose lines come to it as messages, and stop them. */
+/** Lets the model start and stop shell commands, and sends it their lines as messages. */
 export const monitors = definePlugin({
   id: "bowline/monitors",
   options: OPTIONS,
@@ -33,7 +33,8 @@ export const monitors = definePlugin({
           withKnownErrors(id, context.monitors.stop(id, reason.trim() === "" ? TEXTS.stopped : reason)),
       }),
     ],
-    // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
+    // An empty list has a part too, because the runtime renews a volatile part in each round only if the turn began
+    // with it.
     prompt: async (event) => ({
       slot: "environment",
       title: "Monitors",

@@ -24,20 +24,20 @@ export function shown({ id, label, state, lines, lastLine, exitCode, error }: Mo
 const LISTED_MAX = 16;
 const LISTED_CHARS_MAX = 100;
 
-/** The monitors that run, one line each. In a prompt hook there are no monitors, but there are the jobs that they are. */
+/** The monitors that run, one line each. A prompt hook cannot read monitors, but it can read their jobs. */
 export async function linesOf(jobs: Pick<Jobs, "list">): Promise<string> {
   const live = await jobs.list({ kind: "monitor", isLive: true, max: LISTED_MAX + 1 });
   const lines = live.slice(0, LISTED_MAX).flatMap((job) => lineOf(job) ?? []);
   return [...lines, ...(live.length > LISTED_MAX ? [TEXTS.moreMonitors] : [])].join("\n");
 }
 
-/** Undefined for work of the app that calls itself a monitor: these tools cannot stop it. */
+/** Undefined for a job of the app with the kind `monitor`: these tools cannot stop it. */
 function lineOf({ input, label, wake }: JobRecord): string | undefined {
   const { id } = (input ?? {}) as { readonly id?: Json };
   return typeof id === "string" ? `- ${oneLine(id)} (${wake}): ${oneLine(label)}` : undefined;
 }
 
-/** Line breaks would let one label pass for several monitors. */
+/** Without this, a text with line breaks could look like several monitors. */
 const oneLine = (text: string): string => cutTo(text.replace(/\s+/gu, " ").trim(), LISTED_CHARS_MAX);
 
 function cutTo(text: string, max: number): string {

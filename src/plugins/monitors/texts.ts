@@ -1,4 +1,4 @@
-// All that a model reads of the commands that are watched for its session.
+// All texts about monitors that a model reads.
 export const START = "monitor";
 export const STOP = "monitor_stop";
 

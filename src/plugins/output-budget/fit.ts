@@ -1,4 +1,5 @@
-// Cuts the parts of one result to a budget. Keeping what was cut is the caller's job: `fit` only collects it.
+// Cuts the parts of one result to a budget.
+// Not its job: storing the full texts. `fit` only returns them.
 import { createHash } from "node:crypto";
 import type { Attachment, Json, TextPart, ToolOutput } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
@@ -10,13 +11,13 @@ export interface Budget extends Room {
   readonly partsMax: number;
 }
 
-/** The result behind the parts: how to cut it, and where its bytes are. */
+/** The result of the parts: how to cut it, and where its bytes are. */
 export interface Source {
   readonly keep: Keep;
   /** The result as JSON, whose long texts can be cut one by one. */
   readonly value?: Json | undefined;
   load(hash: Attachment["hash"]): Promise<Uint8Array | undefined>;
-  /** Whether the model will be able to read this text by its id; the marker only offers what can be had. */
+  /** Whether the model can read this text by its id. The marker offers only texts that can be read. */
   isKept(id: string): boolean;
 }
 export interface Fitted {
@@ -25,15 +26,15 @@ export interface Fitted {
   readonly cut: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Room for the line about the omitted part, with the line feed before it. */
+/** Room for the marker line about the omitted part, with the line feed before it. */
 export const MARKER: Room = { bytesMax: 256, linesMax: 1 };
-/** The texts of one result may together take this many times the budget of one text. */
+/** The limit for all texts of one result, as a multiple of the limit for one text. */
 const TEXTS_MAX = 4;
-/** Bytes. A smaller window would be shorter than the marker under it. */
+/** In bytes. A smaller window would be shorter than its marker. */
 const WINDOW_MIN = 512;
 const NAMED_MAX = 16;
 
-/** The parts that the runtime would show: text as it is, other JSON compact, failures as a line. */
+/** The parts without a projection: text unchanged, other JSON in compact form, a failure as one line. */
 export function plainly(output: ToolOutput): readonly ResultPart[] {
   switch (output.kind) {
     case "value": {
@@ -49,7 +50,7 @@ export function plainly(output: ToolOutput): readonly ResultPart[] {
   }
 }
 
-/** Whether nothing must be cut, which is so for most results and must be quick to find out. */
+/** Whether nothing must be cut. This must be fast, because it is true for most results. */
 export function isSmall(parts: readonly ResultPart[], budget: Budget): boolean {
   if (parts.length > budget.partsMax) return false;
   if (parts.length === 1) return isSmallPart(parts[0] as ResultPart, budget);
@@ -67,13 +68,15 @@ const textBytes = (part: ResultPart): number => {
   return isText(part) ? part.bytes : 0;
 };
 
-/** Cuts each part that is too long. Parts that come when the room of the whole result is used up are only named. */
+/**
+ * Cuts each part that is too long. When the whole result has no room left, the last line only names the other parts.
+ */
 export async function fit(parts: readonly ResultPart[], budget: Budget, source: Source): Promise<Fitted> {
   const cutter = new Cutter(source);
   const shown: ResultPart[] = [];
   let left = TEXTS_MAX * budget.bytesMax;
   for (const [index, part] of parts.entries()) {
-    // One place is left for the line that names the rest.
+    // One place is reserved for the line that names the rest.
     const isFull = shown.length >= budget.partsMax - 1 && index < parts.length - 1;
     const room = { bytesMax: Math.min(budget.bytesMax, left), linesMax: budget.linesMax };
     if (isFull || (room.bytesMax < WINDOW_MIN && textBytes(part) > room.bytesMax)) {
@@ -107,8 +110,8 @@ class Cutter {
   }
 
   /**
-   * JSON whose long texts are cut inside of it, so that an exit code is not lost with the log beside it. Undefined when
-   * the JSON is too long even so.
+   * Cuts long texts inside the JSON, so that short fields such as an exit code stay. Undefined if the JSON is still too
+   * long.
    */
   #leaves(value: Json, keep: Keep, room: Room): string | undefined {
     for (let bytesMax = room.bytesMax; bytesMax >= WINDOW_MIN; bytesMax /= 2) {

@@ -4,32 +4,32 @@ import { READ, TEXTS } from "./texts.ts";
 import { characterAt, headEnd, type Keep, linesIn, type Room, startOfLine, textOf } from "./window.ts";
 
 export interface OutputBudgetOptions {
-  /** The most that is shown of one text of a result, in bytes. Default 16384. */
+  /** How many bytes of one text of a result are shown. Default 16384. */
   readonly bytesMax?: number | undefined;
-  /** The most that is shown of one text of a result, in lines. Default 400. */
+  /** How many lines of one text of a result are shown. Default 400. */
   readonly linesMax?: number | undefined;
   /** Which end of a long text is shown, for all tools or by tool name. Default `head`, and `tail` for `shell`. */
   readonly keep?: Keep | { readonly [tool: string]: Keep } | undefined;
   /** How many texts and attachments of one result are shown. One line names the others. Default 32. */
   readonly partsMax?: number | undefined;
-  /** The most long texts that a session keeps for reading on; beyond, the oldest are dropped. Default 100. */
+  /** How many long texts a session keeps for `read_output`. Above that number it drops the oldest. Default 100. */
   readonly keptMax?: number | undefined;
 }
 
 /**
- * Cuts long tool results to what fits, says how much was left out, and lets the model page through the whole with
+ * Cuts long tool results, adds a line about the omitted part, and lets the model read the whole text page by page with
  * `read_output`.
  *
- * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, no
- * sweep of the store removes it, and a session can read by hash only what it was shown itself.
+ * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, and
+ * the store's garbage collection keeps it. A session can read only texts of its own results.
  */
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",
   options: optionsSchema<OutputBudgetOptions, Settings>(settingsOf),
   state: optionsSchema<unknown, BudgetState>((given) => ({ kept: given.texts("kept", []) })),
   setup: ({ options: budget, tool }) => ({
-    // Texts are kept here, because `projectResult` cannot change state; late, so that the kept result is the one that
-    // other plugins leave.
+    // Texts are stored here, because `projectResult` cannot change state. The order is late, so that the result
+    // includes the changes of other plugins.
     afterToolCall: {
       order: "late",
       run: ({ call, output, state, blobs }) => {
@@ -49,7 +49,8 @@ export const outputBudget = definePlugin({
             for (const id of keptIds.slice(0, -keptMax)) state.blobs.remove(id);
             state.update(() => ({ kept: keptIds.slice(-keptMax) }));
           } catch {
-            // Failing to keep the tail must not fail the call: `projectResult` then reports that the rest is not kept.
+            // If the full text cannot be stored, the call must not fail: `projectResult` then shows that the rest is
+            // lost.
           }
         })();
       },
@@ -99,7 +100,7 @@ const INPUT = jsonSchema<ReadInput>({
   additionalProperties: false,
 });
 
-/** One window of the text, and a last line in brackets with its place and how to read the next one. */
+/** One window of the text, and a last line in brackets with its position and how to read the next one. */
 function pageOf(data: Uint8Array, { offset = 1, byte, lines }: Omit<ReadInput, "id">, room: Room): string {
   const from = byte === undefined ? startOfLine(data, offset) : characterAt(data, Math.min(byte, data.length));
   if (from >= data.length && data.length > 0) throw new Error(TEXTS.pastEnd(data.length, linesIn(data)));

@@ -1,7 +1,7 @@
-// All that a model reads of results that were cut.
+// All texts about cut results that a model reads.
 export const READ = "read_output";
 
-/** A size as the markers name it. */
+/** A size in the form of the markers. */
 const sized = (bytes: number, lines: number): string => `${bytes} bytes (${lines} lines)`;
 
 export const TEXTS = {

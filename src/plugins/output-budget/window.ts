@@ -1,4 +1,4 @@
-/** The most that a text may take up. A line ends with a line feed; the last one need not. */
+/** The maximum size of a text. A line ends with a line feed; the last line need not. */
 export interface Room {
   readonly bytesMax: number;
   readonly linesMax: number;
@@ -13,7 +13,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 export const bytesOf = (text: string): Uint8Array => utf8.encode(text);
 export const textOf = (data: Uint8Array, from = 0, to = data.length): string => decoder.decode(data.subarray(from, to));
 
-/** Bytes and lines are only counted where the length leaves a doubt: this runs for every text of every result. */
+/** Counts bytes and lines only if the length does not decide, because this runs for every text of every result. */
 export function fits(text: string, { bytesMax, linesMax }: Room): boolean {
   if (text.length > bytesMax) return false;
   if (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax) return false;
@@ -31,7 +31,7 @@ export function linesIn(data: Uint8Array, from = 0, to = data.length): number {
   return part.length === 0 || part.at(-1) === FEED ? lines : lines + 1;
 }
 
-/** The byte where a line begins, lines counted from 1; the end of the data when there is no such line. */
+/** The position of the first byte of a line, counted from 1; the end of the data when there is no such line. */
 export function startOfLine(data: Uint8Array, line: number): number {
   let start = 0;
   for (let before = 1; before < line; before++) {
@@ -69,7 +69,7 @@ export function tailStart(data: Uint8Array, { bytesMax, linesMax }: Room): numbe
   return start === limit ? start : start + widthAt(data, start);
 }
 
-/** Where the character begins that this byte is a part of. Data that is not UTF-8 is cut anywhere. */
+/** The first byte of the character that contains this byte. Data that is not UTF-8 can be cut anywhere. */
 export function characterAt(data: Uint8Array, at: number): number {
   for (let start = at; start >= 0 && start > at - 4; start--) if (!isInside(data[start])) return start;
   return at;

@@ -1,4 +1,4 @@
-// All that a model reads of the plan.
+// All texts about the plan that a model reads.
 export const NAME = "update_plan";
 export const STEP_CHARS_MAX = 500;
 export const EXPLANATION_CHARS_MAX = 2_000;

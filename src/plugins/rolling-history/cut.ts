@@ -1,4 +1,5 @@
-// Decides where a conversation is cut: what a summary replaces, and what is carried over as it is. Pure.
+// Decides where a conversation is cut: which messages the summary replaces, and which the new frame keeps unchanged.
+// Pure.
 import type { Message, Part } from "../../plugin.ts";
 import type { Settings } from "./options.ts";
 import { isResult, isSaid } from "./prune.ts";
@@ -6,18 +7,18 @@ import { tokensOf } from "./tokens.ts";
 
 export type Reason = "overflow" | "room" | "asked";
 
-/** Bounds on what the new frame begins with, in tokens. */
+/** Limits for the messages that the new frame keeps, in tokens. */
 export interface Room {
   /** The latest messages. */
   readonly tail: number;
-  /** The turn that is under way: a longer one is cut too. */
+  /** The messages of the running turn. A longer turn is cut too. */
   readonly turn: number;
-  /** One message or exchange that is possibly new to the model. */
+  /** One message or exchange that the model may not have seen yet. */
   readonly last: number;
   readonly summary: number;
 }
 
-/** Each attempt leaves less room than the one before; the last leaves no tail. */
+/** Each attempt leaves less room than the previous one; the last leaves no tail. */
 export const ATTEMPTS = 3;
 const SUMMARY_TOKENS = 2_000;
 
@@ -43,15 +44,15 @@ export function roomFor(
 }
 
 export interface Cut {
-  /** The index of the first message that is carried over; the number of messages when none is. */
+  /** The index of the first kept message; the number of messages if none is kept. */
   readonly at: number;
-  /** The request that is being worked on, where it is before the cut: it is handed on beside the summary. */
+  /** The request of the running turn, if it is before the cut: the new frame has it next to the summary. */
   readonly request: readonly Part[];
 }
 
 /**
- * Never cuts before a tool result, so that no result is separated from its call. The turn under way is
- * carried over whole where it fits; otherwise it is cut too, and its request is handed on beside the summary.
+ * Never cuts before a tool result, so that no result is separated from its call. The running turn is kept whole if it
+ * fits. Otherwise it is cut too, and the new frame has its request next to the summary.
  */
 export function cutOf(
   messages: readonly Message[],
@@ -70,22 +71,20 @@ export function cutOf(
   return { at: Math.max(tail, turn + 1), request: isAnswered(messages) ? [] : parts };
 }
 
-/** Whether the conversation ends with an answer, so that nothing is under way. */
+/** Whether the conversation ends with an answer, so that no turn is running. */
 function isAnswered(messages: readonly Message[]): boolean {
   const last = messages.at(-1);
   return last?.role === "assistant" && last.origin?.kind !== "partial" && !last.parts.some(isCall);
 }
 const isCall = ({ kind }: Part): boolean => kind === "toolCall";
 
-/**
- * Where the turn under way begins: where the user last spoke or, in a frame opened for a task, where the runtime did.
- */
+/** The start of the running turn: the last message of the user or, in a frame for a new task, of the runtime. */
 function turnAt(messages: readonly Message[], from: number, isFirst: boolean): number {
   const said = messages.findLastIndex((message, index) => index >= from && isSaid(message));
   return said >= 0 || !isFirst ? said : messages.findIndex(({ role }) => role === "user");
 }
 
-/** For each index, the tokens from there to the end; 0 for the end itself. */
+/** For each index, the number of tokens from there to the end. The last entry is 0. */
 function restsOf(messages: readonly Message[]): readonly number[] {
   const rest = new Array<number>(messages.length + 1).fill(0);
   for (let index = messages.length - 1; index >= 0; index--)
@@ -94,8 +93,8 @@ function restsOf(messages: readonly Message[]): readonly number[] {
 }
 
 /**
- * Where the tail begins: as early as there is room for, but where the user speaks if that uses at least half of the
- * room. When nothing fits, the last exchange alone, if it is short enough.
+ * The start of the tail: as early as the room allows, preferably at a user message, if the tail then uses at least half
+ * of the room. If nothing fits, the tail is the last exchange, if that is short enough.
  */
 function tailAt(messages: readonly Message[], rest: readonly number[], from: number, room: Room): number {
   const size = (index: number): number => rest[index] as number;

@@ -18,9 +18,9 @@ export interface HistoryMeasure {
 }
 
 /**
- * Keeps a conversation within the model's window: first older attachments are only named, then a summary takes the
- * place of all but the latest messages. History is not rewritten: pruning changes a request and a summary begins a new
- * frame.
+ * Keeps a conversation within the model's window: first the names of older attachments replace the attachments, then a
+ * summary replaces all but the latest messages. The history does not change: pruning changes only a request, and a
+ * summary begins a new frame.
  */
 export const rollingHistory = definePlugin({
   id: ID,
@@ -29,16 +29,16 @@ export const rollingHistory = definePlugin({
   setup: ({ options: settings, query }) => {
     const { window, pruneAt, reserve, keepTurns, auto } = settings;
     const meter = new Meter();
-    // Tokens of the conversation after the last compaction, or before the last one that failed. The next is only tried
-    // once the conversation has grown: each costs a model call.
+    // Tokens of the conversation after the last compaction, or before the last one that failed. The next compaction
+    // waits until the conversation has grown, because each one costs a model call.
     let tried = 0;
 
-    // The conversation as it is sent.
+    // The messages that are sent.
     const shown = (messages: readonly Message[], { frame, isPruned }: HistoryState): readonly Message[] =>
       isPruned && frameOf(messages) === frame ? prune(messages, keepTurns) : messages;
 
-    // Runs before every model call. It decides from state, so a turn that is resumed after a crash decides the same,
-    // but for the last measure.
+    // Runs before every model call. It decides from state, so a turn that resumes after a crash decides the same,
+    // except that the last measurement is missing.
     const look = ({ session, state }: Looking) => {
       const { messages } = session.read();
       const frame = frameOf(messages);
@@ -62,7 +62,7 @@ export const rollingHistory = definePlugin({
     return {
       beforeTurn: look,
       checkpoint: look,
-      // Late, so that the request is measured as other plugins leave it.
+      // Late, so that the measured request includes the changes of other plugins.
       request: {
         order: "late",
         run: ({ request, session, state }) => {
@@ -112,10 +112,12 @@ interface Plan extends Cut {
   readonly room: Room;
 }
 
-/** Tokens. Of a shorter conversation the summary would not be shorter. */
+/** In tokens. The summary of a shorter conversation would not be shorter than it. */
 const CONVERSATION_MIN = 400;
 
-/** Where to cut and how long the summary may be; undefined when the summary could be as long as what it replaces. */
+/**
+ * Where to cut, and how long the summary can be. Undefined if the summary could be as long as the replaced messages.
+ */
 function planOf(
   messages: readonly Message[],
   reason: Reason,

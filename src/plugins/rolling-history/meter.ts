@@ -2,27 +2,27 @@ import type { Message, ModelRequest, Reply } from "../../plugin.ts";
 import type { HistoryState } from "./options.ts";
 import { tokensIn, tokensOfRequest } from "./tokens.ts";
 
-/** A report below this share of the estimate is ignored: some servers report nothing, or only what was not cached. */
+/**
+ * A report below this share of the estimate is ignored: some servers report nothing, or only the tokens that were not
+ * cached.
+ */
 const REPORTED_MIN = 0.25;
 
 export const frameOf = (messages: readonly Message[]): string | null => messages[0]?.id ?? null;
 
-/**
- * Tokens of a request with these messages. The error of one frame does not apply to another, so it counts only in its
- * own.
- */
+/** Tokens of a request with these messages. The error of a frame counts only in that frame. */
 export const sizeOf = (messages: readonly Message[], { around, frame, error }: HistoryState): number =>
   around + tokensIn(messages) + (frameOf(messages) === frame ? error : 0);
 
-/** Measures the requests of this process. Until the first one, a new process goes by the state. */
+/** Measures the requests of this process. Before its first request, a process uses the measurements in the state. */
 export class Meter {
   #around: number | undefined;
   #frame: string | null = null;
   #sent: number | undefined;
-  /** Input tokens that the provider reported minus those estimated: negative if the estimate was too high. */
+  /** The reported input tokens minus the estimated ones: negative if the estimate was too high. */
   #error: number | undefined;
 
-  /** Measures a request: `request` is what it was before pruning, `sent` what it is after. */
+  /** Measures a request: `request` is the one before pruning, `sent` the one after it. */
   sent(request: ModelRequest, sent: ModelRequest, conversation: readonly Message[]): void {
     const frame = frameOf(conversation);
     if (frame !== this.#frame) this.#error = undefined;
@@ -32,13 +32,13 @@ export class Meter {
   }
 
   replied({ usage: { input, cacheRead, cacheWrite } }: Reply): void {
-    if (this.#sent === undefined) return; // Another process sent the request, and died before the reply was handled.
+    if (this.#sent === undefined) return; // Another process sent the request and died before it handled the reply.
     const reported = input + cacheRead + cacheWrite;
     this.#error = reported < this.#sent * REPORTED_MIN ? undefined : reported - this.#sent;
   }
 
   /**
-   * The state with newer measures. It is the same object when they differ by `littleTokens` at most, which saves a
+   * The state with newer measurements. Returns the same object if they differ by at most `littleTokens`, which saves a
    * write.
    */
   correct(saved: HistoryState, frame: string | null, littleTokens: number): HistoryState {

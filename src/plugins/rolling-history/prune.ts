@@ -1,21 +1,21 @@
 import type { Attachment, Message, Part, TextPart } from "../../plugin.ts";
 import { TEXTS } from "./texts.ts";
 
-/** Whether a user said it: not a plugin, nor the runtime, nor code. */
+/** Whether the message is from a user, not from a plugin, the runtime or code. */
 export const isSaid = (message: Message): boolean => {
   const { role, origin } = message;
   return role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime" && !isResult(message);
 };
 
-/** What came of the message before it: the two belong together. */
+/** Whether the message has results of the message before it: the two belong together. */
 export const isResult = ({ role, parts }: Message): boolean =>
   role === "tool" || parts.some(({ kind }) => kind === "codeOutput");
 
-/** A message is pruned once and kept, so that its size is measured once, too. */
+/** Each message is pruned once and cached, so that its size is also measured only once. */
 const pruned = new WeakMap<Message, Message>();
 
 /**
- * Names the attachments before the user's latest `keepTurns` turns, instead of sending them. The same list when there
+ * Replaces the attachments before the user's latest `keepTurns` turns by their names. Returns the same list if there
  * are none.
  */
 export function prune(messages: readonly Message[], keepTurns: number): readonly Message[] {
@@ -24,7 +24,7 @@ export function prune(messages: readonly Message[], keepTurns: number): readonly
   return messages.map((message, index) => (index < firstKept && hasAttachment(message) ? prunedOf(message) : message));
 }
 
-/** The index where the user's latest `turns` turns begin. Messages that follow each other count as one turn. */
+/** The index where the user's latest `turns` turns begin. Consecutive messages of the user count as one turn. */
 function beginningOf(messages: readonly Message[], turns: number): number {
   let left = turns;
   for (let index = messages.length - 1; index > 0; index--)

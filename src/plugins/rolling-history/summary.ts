@@ -1,4 +1,4 @@
-// Writes the summary that a new frame begins with, and reads the one that the frame before began with.
+// Writes the summary at the beginning of a new frame, and reads the summary of the previous frame.
 import {
   type Draft,
   hasCode,
@@ -16,13 +16,13 @@ import { tokensOfParts, tokensOfText } from "./tokens.ts";
 
 export const ID = "bowline/rolling-history";
 
-/** Tokens of a seed besides the summary itself. */
+/** The tokens of a frame's first message without the summary. */
 export const SEED_TOKENS = tokensOfText(TEXTS.head + TEXTS.request);
 
 // ── What a frame begins with ────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * What an earlier compaction left at the beginning of the frame: the message's index, its summary, the handed-on
+ * What an earlier compaction wrote at the beginning of the frame: the index of the message, its summary and its
  * request.
  */
 export interface Earlier {
@@ -35,7 +35,7 @@ export function earlierIn(messages: readonly Message[]): Earlier | undefined {
   const at = messages.findIndex(({ origin }) => origin?.kind === "plugin" && origin.plugin === ID);
   const [first, , ...request] = messages[at]?.parts ?? [];
   if (first?.kind !== "text") return undefined;
-  // By its brackets and not by its words: sessions keep summaries that other versions wrote.
+  // Finds the summary by its brackets and not by its words, because other versions used other words.
   return { at, summary: first.text.replace(/^\[[^\]]*\]\n\n/, ""), request };
 }
 
@@ -48,7 +48,7 @@ export function seedOf(summary: string, request: readonly Part[], tokensMax: num
   };
 }
 
-/** The request in full, or its beginning and end where that would be too long. */
+/** The request in full, or its beginning and end if it is too long. */
 function fitted(request: readonly Part[], tokensMax: number): readonly Part[] {
   const parts = request.filter(({ kind }) => kind === "text" || kind === "attachment");
   if (parts.length === 0 || tokensOfParts(parts) <= tokensMax) return parts;
@@ -66,19 +66,22 @@ export interface Work {
   /** About how long the summary may be, in tokens. */
   readonly tokens: number;
   readonly settings: Settings;
-  /** For this summary, besides those of the settings. */
+  /** Instructions for this summary, in addition to those of the options. */
   readonly instructions: string | undefined;
 }
 
 /**
- * A conversation too long for one call is summarised in this many parts at most, the newest: older parts are left out.
+ * A conversation that is too long for one call is split into parts. At most this many of the newest parts are
+ * summarised.
  */
 const PARTS_MAX = 8;
 const OVERFLOWS_MAX = 3;
 const PROMPT_TOKENS = 400;
 const REQUEST_CHARS_MAX = 2_000;
 
-/** When the provider finds a part too long, all is tried again with parts of half the size, `OVERFLOWS_MAX` times. */
+/**
+ * If a part is too long for the provider, this tries again with parts of half the size, at most `OVERFLOWS_MAX` times.
+ */
 export async function summarise(complete: Services["complete"], work: Work, signal: AbortSignal): Promise<string> {
   const { window, reserve } = work.settings;
   const words = transcriptTexts(work.messages);
@@ -119,7 +122,7 @@ function packed(texts: readonly string[], tokensMax: number): readonly string[] 
   return parts;
 }
 
-/** Splits a text that is too long for one part. Later pieces are indented, so that none can pass for a new message. */
+/** Splits a text that is too long for one part. Later pieces are indented, so that none looks like a new message. */
 function piecesOf(text: string, tokensMax: number): readonly string[] {
   const pieces = Math.ceil(tokensOfText(text) / tokensMax);
   if (pieces <= 1) return [text];
@@ -130,7 +133,7 @@ function piecesOf(text: string, tokensMax: number): readonly string[] {
   });
 }
 
-/** The same place, or one before where it would part the two halves of a surrogate pair. */
+/** The same position, or one less if it would split a surrogate pair. */
 const wholeTo = (text: string, at: number): number => (/[\uDC00-\uDFFF]/.test(text[at] ?? "") ? at - 1 : at);
 
 function earlierText(earlier: Earlier | undefined): string {

@@ -1,11 +1,11 @@
-// Estimates tokens without a tokenizer: which one a provider uses is not known. `meter.ts` corrects them by its
-// reports.
+// Estimates tokens without a tokenizer, because the tokenizer of a provider is unknown. `meter.ts` corrects the
+// estimate with the numbers that the provider reports.
 import type { Attachment, Draft, ModelRequest, Part } from "../../plugin.ts";
 
 const BYTES_PER_TOKEN = 4;
-/** About what an image or a document takes. Text attachments count by their bytes. */
+/** The approximate size of an image or a document. Text attachments count by their bytes. */
 const ATTACHMENT_TOKENS = 1_200;
-/** What a message takes besides its parts: its role and separators. */
+/** The size of a message besides its parts: its role and separators. */
 const MESSAGE_BYTES = 16;
 
 /** Messages and declarations never change, so each is measured once. */

@@ -18,17 +18,19 @@ import type { Capability, Settings } from "./options.ts";
 import { type Agent, copyFor, depthOf, nameFor, type Reading, type Roster, type Status, taskLine } from "./roster.ts";
 import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.ts";
 
-/** The tools of an owner; hidden from agents at the greatest depth. */
+/** The tools for starting agents. Agents at the greatest depth do not have them. */
 export const AGENT_TOOLS: readonly string[] = [SPAWN, MESSAGE, WAIT, CLOSE, LIST];
 
-/** How long a call waits for an agent's turn before it is put aside: most of the quick ones end in this time. */
+/** How long a call waits for an agent's turn before it defers. Most quick turns end in this time. */
 const BRIEF_MS = 100;
-/** How long a call that was made again waits for an end that is stored and not yet told: the agent's hooks come first. */
+/**
+ * How long a repeated call waits for the report of an end that is already stored, because the agent's hooks run first.
+ */
 const TOLD_MS = 30_000;
-/** How long to wait for an agent that was asked to stop. */
+/** How long to wait for an agent to stop. */
 const STOP_MS = 5_000;
 const CLOSE_MS = 10_000;
-/** Closing looks this often for agents that were started while it stopped others. */
+/** How often closing searches for agents that were started while it stopped others. */
 const CLOSE_PASSES = 4;
 
 type Context = ToolContext & { readonly state: StateView<Roster> };
@@ -38,14 +40,14 @@ export interface Started {
   readonly status: "running";
 }
 
-/** A turn that a call has asked of an agent, and when. Recorded, so that the call finds it when it is made again. */
+/** The turn that a call started in an agent, and when. It is recorded, so that the call finds it when it runs again. */
 type Sent = {
   /** The agent's name. */
   readonly name: string;
   readonly session: string;
   readonly turn: string;
   readonly at: number;
-  /** The beginning of its task. Left out by older versions. */
+  /** The beginning of its task. Older versions omit it. */
   readonly task?: string;
 };
 
@@ -54,19 +56,20 @@ const wrong = (code: string, message: string): ToolError => new ToolError(code, 
 /**
  * The tool calls of one session.
  *
- * agent-call-1: Calls run beside each other and change no state: `keep.ts` does, when they are settled.
- * agent-call-2: A call may be run again after a crash. Ids of agents and keys of turns come from the idempotency key, so that a
- *    rerun finds what it has started instead of starting it twice.
- * agent-call-3: A call that is cancelled or late stops the turn it waits for. A call that is let go, because the runtime closes,
- *    stops nothing: it is run again elsewhere.
- * agent-call-4: A call waits inside for a moment only. Then it is put aside (`defer`), so that its turn can be parked, and is made
- *    again when what it waits for has ended or its time has passed: it is not put aside twice.
- * agent-call-5: What a call has started is looked up in its record, not made again: an agent that was deleted meanwhile stays so.
- * agent-call-6: The job of an agent begins with the answer of the call, also with one that puts it aside.
+ * agent-call-1: Calls run in parallel and change no state: `keep.ts` changes it when they are settled.
+ * agent-call-2: A call may be run again after a crash. Ids of agents and keys of turns come from the idempotency key,
+ *    so that a rerun finds what it has started instead of starting it twice.
+ * agent-call-3: If a call is cancelled or exceeds its time, it stops the turn that it waits for. If the runtime closes,
+ *    the call stops nothing, because another process runs it again.
+ * agent-call-4: A call waits only for a moment. Then it defers (`defer`), so that its turn can be parked. It runs again
+ *    when the agent's turn has ended or its time has passed, and does not defer twice.
+ * agent-call-5: A repeated call finds its agent in its record and does not start it again, so that a deleted agent
+ * stays deleted.
+ * agent-call-6: The job of an agent begins with the answer of the call, also if the call defers.
  */
 export class Calls {
   readonly #settings: Settings;
-  /** Agents are made one at a time: made together, two calls could both see room for the last one. */
+  /** Agents are created one at a time, because two calls at once could both take the last free place. */
   #making: Promise<unknown> = Promise.resolve();
 
   constructor(settings: Settings) {
@@ -163,8 +166,8 @@ export class Calls {
   }
 
   /**
-   * Waits for the agent's turn; undefined when the call is to be put aside. When the call is cancelled or late, the turn
-   * is stopped first (agent-call-3).
+   * Waits for the agent's turn; undefined if the call must defer. If the call is cancelled or exceeds its time, this
+   * stops the turn first (agent-call-3).
    */
   async #awaited(sent: Sent, until: number, { sessions, signal, attempt }: Context): Promise<Ended | undefined> {
     const { timeoutMs } = this.#settings;
@@ -177,7 +180,7 @@ export class Calls {
       if (!hasCode(signal.reason, "tool.cancelled") && !hasCode(signal.reason, "tool.timeout")) throw error;
       const answer = await sessions.cancel(session, turn, TEXTS.ownerStopped);
       if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
-      throw stoppedWithOwner(name, turn); // At the end of the turn it is waited for (`keep.ts`).
+      throw stoppedWithOwner(name, turn); // `keep.ts` waits for it at the end of the turn.
     }
     const answer = await sessions.cancel(session, turn, TEXTS.tookTooLong(timeoutMs));
     if (answer.kind === "already-completed") return endedBy(name, turn, answer.outcome);
@@ -198,8 +201,8 @@ export class Calls {
     const { agent, child, isOurs } = await (await householdOf(context)).requireOpen(name);
     const session = isOurs ? agent.session : copyFor(sessionId, agent.name);
     if (!isOurs) {
-      // The agent belongs to the session that this one is a fork of. It is copied on the first message, as it was at
-      // the fork: the original must not receive it.
+      // The agent belongs to the session that this one is a fork of. The first message makes a copy of the agent in its
+      // state at the fork, because the original must not receive the message.
       const { subagent } = child.permissions ?? {};
       await sessions.create({
         id: session,
@@ -261,14 +264,15 @@ export class Calls {
     return { completed, pending };
   }
 
-  /** Stops from the top down: an agent that is stopped first cannot start new ones below it. */
+  /** Stops parents before children, so that no agent can start new ones below it. */
   async close(name: string, context: Context): Promise<Json> {
     const { sessions, signal } = context;
     const household = await householdOf(context);
     if (household.isClosed(name)) return { closed: name, agents: {} };
     const { agent, child, isOurs } = await household.require(name);
     const agents: { [id: string]: Status | "idle" } = {};
-    if (!isOurs) return { closed: agent.name, agents }; // Its work belongs to the session that this is a fork of.
+    // The agent's work belongs to the session from which this one was forked.
+    if (!isOurs) return { closed: agent.name, agents };
     const until = AbortSignal.any([signal, AbortSignal.timeout(CLOSE_MS)]);
     for (let pass = 0; pass < CLOSE_PASSES && !until.aborted; pass++) {
       const tree = await treeOf((await sessions.children()).find(({ id }) => id === child.id) ?? child, sessions);
@@ -298,18 +302,23 @@ export class Calls {
   }
 }
 
-/** Rule 6. A call that fails registers nothing: `keep.ts` does then, if there is an agent. */
+/** agent-call-6. A failed call registers no job. If it made an agent, `keep.ts` registers the job. */
 const registered = async ({ session, task }: Sent, { jobs }: Context): Promise<void> =>
   task === undefined || task === "" ? undefined : register(jobs, { session, task });
 
-/** How long this attempt waits inside the call. A later attempt is made when an agent has ended, or no time is left. */
+/**
+ * How long this attempt waits before it defers. A later attempt runs when an agent has ended, or when no time is left.
+ */
 const patience = (attempt: number, until: number): number =>
   Math.min(until - Date.now(), attempt === 1 ? BRIEF_MS : TOLD_MS);
 
-/** Rule 4 */
+/** agent-call-4 */
 const isPutAside = (attempt: number, until: number): boolean => attempt === 1 && Date.now() < until;
 
-/** Agents that are waited for, as they were then: of one that has ended since, the turn would not be known. */
+/**
+ * The agents for which the call waits, recorded at its start, because the turn of an agent that ends later would not be
+ * known.
+ */
 async function waitedFor(names: readonly string[], household: Household, { once }: Context): Promise<Waited> {
   const waited = await once("waited", async () => {
     const found = await Promise.all(names.map((name) => household.require(name)));
@@ -332,8 +341,9 @@ async function requireSchema(output: JsonSchema): Promise<void> {
 }
 
 /**
- * Holds back the failure of a call that fails because the runtime closes: it would be journaled as the call's result.
- * The call stays open until its turn is let go, and is run again elsewhere (agent-call-3).
+ * Does not return the failure of a call that fails because the runtime closes, because the journal would record it as
+ * the call's result. The call stays open until this process releases the turn. Another process runs it again
+ * (agent-call-3).
  */
 export async function untilLetGo<T>({ signal }: Pick<Context, "signal">, call: Promise<T>): Promise<T> {
   try {

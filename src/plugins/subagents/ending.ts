@@ -2,12 +2,12 @@ import { hasCode, type Json, type Services, ToolError, type ToolOutput, type Tur
 import { type Agent, cutTo, type Reading, type Status } from "./roster.ts";
 import { TEXTS } from "./texts.ts";
 
-/** How a turn of an agent ended, as the model reads it. */
+/** How a turn of an agent ended, in the form that the model reads. */
 export interface Ended {
   readonly agent: string;
   readonly turn: string;
   readonly status: Exclude<Status, "running">;
-  /** The value that `output` asked for, or else the agent's last answer. */
+  /** The value for `output`, or without `output` the agent's last answer. */
   readonly result?: Json;
   /** Why the turn did not finish. */
   readonly code?: string;
@@ -35,7 +35,7 @@ export async function endOf(
   }
 }
 
-/** The same, for `ms` at most; undefined when the turn still runs then. Without any time it is not looked for. */
+/** The same, for at most `ms`. Undefined if the turn still runs then, and at once if `ms` is 0. */
 export async function endWithin(
   ms: number,
   sessions: Sessions,
@@ -51,7 +51,7 @@ export async function endWithin(
   stop.addEventListener("abort", () => over.reject(stop.reason), { once: true });
   const clock = setTimeout(() => late.abort(), ms);
   try {
-    return await Promise.race([endOf(sessions, agent, turn, stop), over.promise]); // A closing runtime does not answer.
+    return await Promise.race([endOf(sessions, agent, turn, stop), over.promise]); // A closing runtime never answers.
   } catch (error) {
     if (late.signal.aborted && signal?.aborted !== true) return undefined;
     throw error;
@@ -81,7 +81,7 @@ export function endedBy(agent: string, turn: string, outcome: TurnOutcome): Ende
   }
 }
 
-/** The store answers at once for a turn that has ended; a turn that waits in a queue would not answer at all. */
+/** A limit for reading a turn's result: an ended turn has it at once, and a queued turn would not have it at all. */
 const LOOK_MS = 1_000;
 
 /** How the latest turn of an agent ended, without waiting for it; undefined while it runs. */
@@ -115,7 +115,7 @@ function unfinished({ agent, turn, code, reason, result }: Ended, status: "faile
   return new ToolError(`agent.${status}`, `${why}${partialText}`);
 }
 
-/** How a call ends whose turn is stopped while it waits for this one, which is stopped as well. */
+/** The error of a call whose own turn is stopped. The agent's turn, for which the call waits, is stopped too. */
 export const stoppedWithOwner = (agent: string, turn: string): ToolError =>
   unfinished({ agent, turn, status: "stopped", code: "turn.cancelled", reason: TEXTS.ownerStopped }, "stopped");
 
@@ -139,7 +139,7 @@ export function reportedBy(output: ToolOutput): ReportedTurn | undefined {
   return { agent, turn, status: output.failure.code === "agent.failed" ? "failed" : "stopped" };
 }
 
-/** Checked, because another plugin may have replaced the result by anything. */
+/** Checked, because another plugin can replace the result by any value. */
 export function asReported(value: Json): ReportedTurn | undefined {
   const { agent, turn, status } = (value ?? {}) as { readonly [field: string]: Json | undefined };
   if (typeof agent !== "string" || typeof turn !== "string" || typeof status !== "string") return undefined;

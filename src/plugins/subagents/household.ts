@@ -1,4 +1,4 @@
-// The agents of a session: the stored roster, joined with the child sessions and their jobs. They
+// The agents of a session: the stored roster, joined with the child sessions and their jobs. These
 // differ after a crash (a child whose call was never settled), after a delete, in a fork (agents of the original), and
 // when a job was cancelled. Changes nothing: `keep.ts` writes the roster, `calls.ts` acts on agents.
 import { hasCode, type Services, type StateView, ToolError } from "../../plugin.ts";
@@ -22,11 +22,11 @@ import { TEXTS } from "./texts.ts";
 interface Found {
   readonly agent: Agent;
   readonly child: Reading;
-  /** Whether the agent was made for this session, and not for the one that it is a fork of. */
+  /** Whether the agent was made for this session, and not for the session from which this one was forked. */
   readonly isOurs: boolean;
 }
 
-/** What a tool or a hook of the owner gives access to. */
+/** The services of a tool or a hook of the owner. */
 export interface Home extends Pick<Services, "session" | "sessions" | "jobs"> {
   readonly sessionId: string;
   readonly state: Pick<StateView<Roster>, "get">;
@@ -48,9 +48,9 @@ export async function householdOf(home: Home): Promise<Household> {
 }
 
 export class Household {
-  /** Without the agents whose jobs have ended. */
+  /** The roster without agents whose jobs have ended. */
   readonly roster: Roster;
-  /** As the state of the owner has it. */
+  /** The roster in the owner's state. */
   readonly remembered: Roster;
   readonly #home: Home;
   readonly #children: ReadonlyMap<string, Reading>;
@@ -72,7 +72,7 @@ export class Household {
     this.#standings = standings;
   }
 
-  /** The agents that are not closed and were made for this session, each with its own session. */
+  /** The open agents of this session, each with its session. */
   ours(): readonly { readonly name: string; readonly child: Reading }[] {
     return [...this.roster.agents, ...this.unknown()].flatMap(({ name, session }) => {
       const child = this.childOf({ name, session });
@@ -80,12 +80,12 @@ export class Household {
     });
   }
 
-  /** The session of an agent, if it was made for this one: its own, or a copy of it. */
+  /** The agent's session, or this session's copy of it. Undefined if it belongs to another session. */
   childOf({ name, session }: Pick<Agent, "name" | "session">): Reading | undefined {
     return this.#children.get(session) ?? this.#children.get(copyFor(this.#home.sessionId, name));
   }
 
-  /** How the job of an agent's session stands. */
+  /** The state of the job of an agent's session. */
   standing(session: string): Standing {
     return this.#standings.get(session) ?? "none";
   }
@@ -95,7 +95,7 @@ export class Household {
     const { agents, closed } = this.roster;
     const { sessionId } = this.#home;
     const known = new Set([...closed, ...agents.flatMap(({ name, session }) => [name, session])]);
-    // An agent of the session that this one is a fork of: a child of ours can only be its copy.
+    // An agent of the session from which this one was forked: only a copy of it can be a child here.
     for (const name of [...closed, ...agents.map((agent) => agent.name)])
       if (!this.#children.has(name)) known.add(copyFor(sessionId, name));
     return [...this.#children.values()].filter(({ id }) => !known.has(id)).map(agentFrom);
@@ -110,7 +110,7 @@ export class Household {
   }
 
   requireRoomFor(id: string, max: number): void {
-    if (this.#children.has(id)) return; // A rerun finds the agent that it has made.
+    if (this.#children.has(id)) return; // A repeated call finds the agent that it has made.
     const open = this.roster.agents.length + this.unknown().length;
     if (open < max && this.#listed < CHILDREN_LISTED) return;
     const problem = open < max ? TEXTS.tooManyEver(CHILDREN_LISTED) : TEXTS.tooMany(open);
@@ -138,7 +138,7 @@ export class Household {
     try {
       return { agent, child: await this.#home.session.snapshot(agent.session), isOurs: false };
     } catch (error) {
-      if (hasCode(error, "session.unknown")) return undefined; // Deleted.
+      if (hasCode(error, "session.unknown")) return undefined; // The session was deleted.
       throw error;
     }
   }
@@ -153,7 +153,7 @@ export class Household {
     );
   }
 
-  /** All agents as they are now: those that the roster has as running are looked up. */
+  /** All agents in their present state. Agents that run in the roster are read again. */
   async all(): Promise<readonly Agent[]> {
     const agents = [...this.roster.agents, ...this.unknown()];
     const running = agents.filter(({ status }) => status === "running");

@@ -9,14 +9,17 @@ import { CLOSE, LIST, MESSAGE, SPAWN, SUBMIT_ERROR, TEXTS, WAIT } from "./texts.
 export type { Capability, SubagentsOptions } from "./options.ts";
 export type { Agent } from "./roster.ts";
 
-/** Time for one attempt at a call, whatever the runtime's own limit is. Agents are not waited for in it. */
+/**
+ * The time limit of one attempt at a call, instead of the runtime's limit. An attempt does not wait that long for
+ * agents.
+ */
 const ATTEMPT_MS = 120_000;
 
 /**
  * Lets the model start agents. An agent is a child session with a task; its last answer is the result of the call.
  *
- * Tools run beside each other and change no state (`calls.ts`). Hooks, which run one at a time, take their results into
- * the roster of agents (`keep.ts`).
+ * Tools run in parallel and change no state (`calls.ts`). Hooks run one at a time and write the results to the roster
+ * of agents (`keep.ts`).
  */
 export const subagents = definePlugin({
   id: "bowline/subagents",
@@ -80,7 +83,8 @@ export const subagents = definePlugin({
         const roster = rosterAt(state.get(), depthOf(own));
         const { depth = 0, depthMax = settings.depthMax } = own.permissions?.subagent ?? {};
         const parts: PromptPart[] = taskPart(own);
-        // An empty list is said too: only a turn that begins with a volatile part asks for it again in each round.
+        // An empty list has a part too, because the runtime renews a volatile part in each round only if the turn began
+        // with it.
         if (depth < depthMax)
           parts.push({
             slot: "environment",
@@ -93,7 +97,7 @@ export const subagents = definePlugin({
       },
       beforeTurn: (event) => keepEnds(event),
       checkpoint: (event) => (event.at === "after-work" ? keepEnds(event) : undefined),
-      // Early, so that the roster gets the result of our tool before other plugins change it.
+      // Early, so that the roster gets the result of this plugin's tool before other plugins change it.
       afterToolCall: {
         order: "early",
         run: (event) => (isKept(event.call.name) ? keepResult(event.call.name, event.output, event) : undefined),
@@ -113,7 +117,10 @@ export const subagents = definePlugin({
   },
 });
 
-/** An agent in the background may have ended since its owner last looked, or been closed with its job: undefined. */
+/**
+ * A background agent in its present state: it may have ended since the last call. Undefined if it was closed with its
+ * job.
+ */
 async function asItIs(agent: Agent, session: Services["session"], jobs: JobsView): Promise<Agent | undefined> {
   if (await isClosedByJob(agent, session, jobs)) return undefined;
   if (agent.status !== "running") return agent;

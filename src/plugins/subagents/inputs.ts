@@ -19,7 +19,10 @@ export interface SpawnInput {
   readonly seed?: string | readonly string[];
   readonly background?: boolean;
 }
-/** The model is shown an enum of capabilities, but any text passes: the tool refuses it with its own message. */
+/**
+ * The model sees an enum of capabilities. The check accepts any text, because the tool has a better message for a wrong
+ * one.
+ */
 export function spawnInput({ capabilities }: Settings): DescribedSchema<SpawnInput, SpawnInput> {
   const names = [...capabilities.keys()];
   const capability = { type: "string", description: TEXTS.capability };

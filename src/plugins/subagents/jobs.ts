@@ -1,25 +1,23 @@
-// An agent is also a job of its owner, so that it is listed, waited for and cancelled like all other work in the
-// background.
+// An agent is also a job of its owner, so that listing, waiting and cancelling work as for all other background work.
 //
-// agent-job-1: The id of the job is that of the agent's session. A fork has jobs for its own copies of agents alone.
-// agent-job-2: An ended job means that its agent is closed. One that was handed over means so, too: it is another session's
-//    from then on.
+// agent-job-1: The id of the job is that of the agent's session. A fork has jobs only for its own copies of agents.
+// agent-job-2: If the job has ended or was handed over to another session, the agent is closed for its owner.
 // agent-job-3: Agents also work on a store without jobs.
 import { hasCode, type Services } from "../../plugin.ts";
 import type { Agent } from "./roster.ts";
 
 type Jobs = Services["jobs"];
 
-/** `none`: nobody has registered it yet. */
+/** `none`: it is not registered yet. */
 export type Standing = "live" | "over" | "elsewhere" | "none" | "unavailable";
 
-/** How the job of an agent stands that is a child of this session. */
+/** The state of the job of an agent that is a child of this session. */
 export async function standingOf(jobs: Jobs, session: string): Promise<Standing> {
   try {
     await jobs.validate([session]);
     return "live";
   } catch (error) {
-    if (hasCode(error, "job.unstarted")) return "live"; // It begins with the answer of this very hook or call.
+    if (hasCode(error, "job.unstarted")) return "live"; // The job begins with the answer of this hook or call.
     if (hasCode(error, "job.unknown")) return "none";
     if (hasCode(error, "job.over")) return "over";
     if (hasCode(error, "job.foreign")) return "elsewhere";
@@ -28,15 +26,15 @@ export async function standingOf(jobs: Jobs, session: string): Promise<Standing>
   }
 }
 
-/** Rule 2 */
+/** agent-job-2 */
 export const isClosing = (standing: Standing): boolean => standing === "over" || standing === "elsewhere";
 
-/** Registers the job with the answer of this call or hook. A rerun finds it. */
+/** Registers the job with the answer of this call or hook. If the call runs again, it finds the job. */
 export async function register(jobs: Jobs, { session, task }: Pick<Agent, "session" | "task">): Promise<void> {
   try {
     await jobs.register({ id: session, kind: "subagent", label: task, childId: session });
   } catch (error) {
-    // A session that has all the jobs it may have can have agents all the same: they are registered later.
+    // A session at its limit of jobs can still have agents: their jobs are registered later.
     if (!hasCode(error, "job.full") && !hasCode(error, "service.unavailable")) throw error;
   }
 }

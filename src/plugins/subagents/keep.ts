@@ -1,5 +1,5 @@
-// Keeps the roster of agents true. Hooks run one at a time, so only they write state; tools of one reply run beside
-// each other and leave their news in their results.
+// Keeps the roster of agents up to date. Only hooks write state, because they run one at a time. Tools of one reply run
+// in parallel and return their changes in their results.
 import {
   emitEvent,
   hasCode,
@@ -25,7 +25,7 @@ import {
 } from "./roster.ts";
 import { CLOSE, MESSAGE, SPAWN, TEXTS, WAIT } from "./texts.ts";
 
-/** What a hook that may change state gives access to. */
+/** The services of a hook that may change state. */
 interface Writing extends Home {
   readonly turnId?: string;
   readonly state: Pick<StateCell<Roster>, "get" | "update">;
@@ -35,7 +35,7 @@ interface Writing extends Home {
 
 export const isKept = (tool: string): boolean => tool === SPAWN || tool === MESSAGE || tool === WAIT || tool === CLOSE;
 
-/** Takes into the roster what a call of one of our tools returned. */
+/** Writes the result of one of this plugin's tools to the roster. */
 export async function keepResult(tool: string, output: ToolOutput, home: Writing): Promise<void> {
   if (tool === CLOSE) return keepClosed(output, home);
   const reported = tool === WAIT ? completedIn(output) : [reportedBy(output)].filter((each) => each !== undefined);
@@ -60,7 +60,7 @@ function agentAfter(
   const known = household.roster.agents.find((agent) => agent.name === name);
   const child = household.child(copyFor(home.sessionId, name)) ?? household.child(known?.session ?? name);
   const before = known ?? (child === undefined ? undefined : agentFrom(child));
-  // A result of `wait_agents` may be of a turn that is no longer the agent's latest; it must not end the newer one.
+  // A result of `wait_agents` can belong to an earlier turn of the agent. It must not end the newer turn.
   if (before === undefined || (!isNew && before.turn !== turn)) return undefined;
   const { head, ...rest } = before;
   return {
@@ -88,7 +88,7 @@ function keepClosed(output: ToolOutput, { session, state }: Writing): void {
 
 // ── Between rounds ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Takes into the roster which running agents have ended, and which agents are closed because their jobs have ended. */
+/** Writes to the roster which running agents have ended, and which are closed because their jobs have ended. */
 export async function keepEnds(home: Writing): Promise<void> {
   const { agents } = rosterAt(home.state.get(), depthOf(home.session.read()));
   if (agents.length === 0) return;
@@ -98,7 +98,7 @@ export async function keepEnds(home: Writing): Promise<void> {
   });
 }
 
-/** Whether a job of theirs is not as it should be. Reads no sessions: most often there is nothing new. */
+/** Whether the state of one of their jobs is out of date. Reads no sessions, because most often nothing has changed. */
 async function hasNews(agents: readonly Agent[], { jobs }: Writing): Promise<boolean> {
   for (const { session } of agents) {
     const standing = await standingOf(jobs, session);
@@ -108,7 +108,7 @@ async function hasNews(agents: readonly Agent[], { jobs }: Writing): Promise<boo
   return false;
 }
 
-/** A closing runtime refuses to look. That must not fail the turn, because another runtime resumes it. */
+/** A closing runtime refuses reads. That must not fail the turn, because another runtime resumes it. */
 async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> {
   try {
     return await look();
@@ -118,7 +118,7 @@ async function unlessClosing<T>(look: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** Writes all agents as they are now, also those of which no call has told. */
+/** Writes the present state of all agents, also of those that no call returned. */
 async function keepAll(household: Household, home: Writing): Promise<readonly Agent[]> {
   const agents = await household.all();
   const { roster, remembered } = household;
@@ -148,7 +148,7 @@ async function keepJobs(household: Household, agents: readonly Agent[], { jobs, 
     if (standing === "live" && before !== agent.status)
       await jobs.transition(child.id, agent.status === "running" ? "running" : "idle");
   }
-  // One that was spoken to while its job was cancelled may be at work again.
+  // An agent that got a message while its job was cancelled may work again.
   for (const agent of remembered.agents) {
     const child = household.childOf(agent);
     if (child?.openTurn !== undefined && household.standing(child.id) === "over")
@@ -156,7 +156,10 @@ async function keepJobs(household: Household, agents: readonly Agent[], { jobs, 
   }
 }
 
-/** An agent whose session is not there: it was deleted, or belongs to the session that this one is a fork of. */
+/**
+ * Ends the job of an agent without a session: the session was deleted, or belongs to the session from which this one
+ * was forked.
+ */
 async function endDeleted(jobs: Writing["jobs"], { session }: Agent): Promise<void> {
   if ((await standingOf(jobs, session)) !== "live") return;
   const error = { code: "agent.unknown", message: TEXTS.deleted };
@@ -186,7 +189,10 @@ export function keepTurn({ outcome, messages }: Report, home: Writing) {
   });
 }
 
-/** Stops every agent that the turn started or spoke to, also those whose calls were lost because the process died. */
+/**
+ * Stops every agent that the turn started or sent a message to, also those whose calls were lost because the process
+ * died.
+ */
 async function stopAgents(messages: readonly Message[], home: Writing): Promise<void> {
   const { sessions, sessionId, turnId } = home;
   const household = await householdOf(home);
@@ -203,8 +209,8 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
       await Promise.all(open.map((each) => stop(agentFrom(each))));
     } else if (unanswered.has(agent.name)) await stop(agentFrom(child));
     else if (agent.by === turnId && agent.turn !== undefined) {
-      // The call may say `stopped` already, and the agent has still to be told. One that has not come to the turn yet
-      // ends it when it does: that is not waited for.
+      // Cancels the turn even if the call already returned `stopped`. This does not wait: an agent that has not started
+      // the turn ends it when it starts.
       await sessions.cancel(agent.session, agent.turn, TEXTS.ownerStopped);
       if (child.openTurn === agent.turn) await endWithin(STOP_MS, sessions, agent, agent.turn);
     }
@@ -214,7 +220,7 @@ async function stopAgents(messages: readonly Message[], home: Writing): Promise<
 
 interface CallMade {
   readonly name: string;
-  /** The agent that the call names, where the call was cancelled or its end is not known. */
+  /** The agent of the call, if the call was cancelled or its end is unknown. */
   readonly agent?: string;
 }
 

@@ -4,13 +4,13 @@ import { type Fields, type ModelSettings, optionsSchema } from "../../plugin.ts"
 export interface Capability {
   /** What such an agent is good for. The model reads it to choose. */
   readonly description: string;
-  /** The name of the agent's model. Default: that of the session which starts it. */
+  /** The name of the agent's model. Default: the model of the session that starts it. */
   readonly model?: string | undefined;
-  /** The agent's instructions, in place of the runtime's. */
+  /** The agent's instructions. They replace the runtime's. */
   readonly instructions?: string | undefined;
   /** Settings of the agent's model calls, such as its temperature. */
   readonly settings?: ModelSettings | undefined;
-  /** The only tools that the agent has, besides `submit_error`. Default: those of the session which starts it. */
+  /** The only tools that the agent has, besides `submit_error`. Default: the tools of the session that starts it. */
   readonly tools?: readonly string[] | undefined;
   /** Tools that the agent does not have. */
   readonly hiddenTools?: readonly string[] | undefined;
@@ -27,7 +27,7 @@ export interface SubagentsOptions {
   readonly hiddenTools?: readonly string[] | undefined;
   /** How long a call waits for an agent at most, in milliseconds. Default 7 days: the agent may wait for a person. */
   readonly timeoutMs?: number | undefined;
-  /** The most agents of one session that are not closed. Default 100, which is also the greatest value. */
+  /** How many open agents one session can have. Default and maximum: 100. */
   readonly childrenMax?: number | undefined;
 }
 

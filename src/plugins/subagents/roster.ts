@@ -7,11 +7,11 @@ export type Reading = Awaited<ReturnType<Services["session"]["snapshot"]>>;
 const STATUSES = ["running", "finished", "failed", "stopped"] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** An agent as its owner, the session that started it, remembers it. */
+/** An agent in the state of its owner, which is the session that started it. */
 export interface Agent {
-  /** The model's name for the agent: the id of the session that it was started as. */
+  /** The model's name for the agent: the id of its first session. */
   readonly name: string;
-  /** The id of its session: the same as `name`, or of the copy that a fork continues. */
+  /** The id of its session: the same as `name`, or the id of a fork's copy. */
   readonly session: string;
   readonly capability: string;
   /** The beginning of its task, on one line. */
@@ -19,7 +19,7 @@ export interface Agent {
   readonly status: Status;
   /** The id of the agent's latest turn. */
   readonly turn?: string;
-  /** The id of the owner's turn that asked for it. */
+  /** The id of the owner's turn that started the latest turn. */
   readonly by?: string;
   /** The head of the agent's conversation after that turn. */
   readonly head?: string;
@@ -34,7 +34,7 @@ export interface Roster {
   readonly closed: readonly string[];
 }
 
-/** The runtime lists this many children of a session at most; an agent beyond would be lost from sight. */
+/** The runtime lists at most this many children of a session. It would not list further agents. */
 export const CHILDREN_LISTED = 1_000;
 const CLOSED_MAX = 500;
 const TASK_CHARS_MAX = 60;
@@ -61,7 +61,10 @@ function agentOf(given: Fields): Agent {
 
 export const depthOf = ({ permissions }: Pick<Reading, "permissions">): number => permissions?.subagent?.depth ?? 0;
 
-/** A child made with a copy of its parent's states begins with the parent's roster; the depth gives that away. */
+/**
+ * A child with a copy of its parent's states begins with the parent's roster. The depth shows that the roster is not
+ * the child's own.
+ */
 export const rosterAt = (roster: Roster, depth: number): Roster =>
   roster.depth === depth ? roster : { depth, agents: [], closed: [] };
 
@@ -69,7 +72,7 @@ export const rosterAt = (roster: Roster, depth: number): Roster =>
 export const agentsAmong = (children: readonly Reading[], depth: number): readonly Reading[] =>
   children.filter((child) => child.permissions?.subagent?.depth === depth + 1);
 
-/** The same name for the same call, so that a rerun finds the agent it has made. */
+/** The same name for the same call, so that a repeated call finds its agent. */
 export const nameFor = (idempotencyKey: string): string => `agt_${idempotencyKey.slice(0, NAME_CHARS)}`;
 /** The session in which `owner` continues an agent that was made for another session. */
 export const copyFor = (owner: string, name: string): string =>
@@ -106,7 +109,7 @@ export const withoutAgent = ({ depth, agents, closed }: Roster, name: string): R
   closed: [...closed.filter((each) => each !== name), name].slice(-CLOSED_MAX),
 });
 
-/** Line breaks would let one task pass for several agents in the prompt. */
+/** Without this, a task with line breaks could look like several agents in the prompt. */
 export const taskLine = (task: string): string => cutTo(task.replace(/\s+/gu, " ").trim(), TASK_CHARS_MAX);
 
 export function cutTo(text: string, max: number): string {
@@ -118,7 +121,7 @@ export function cutTo(text: string, max: number): string {
 const SHOWN_MAX = 16;
 const CLOSED_SHOWN_MAX = 4;
 
-/** The roster as the model is shown it in every round: running agents first, then the newest. */
+/** The roster in the prompt of every round: running agents first, then the newest. */
 export function shown({ agents, closed }: Roster): string {
   if (agents.length === 0) return "";
   const newest = agents.toReversed();

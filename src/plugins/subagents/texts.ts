@@ -1,4 +1,4 @@
-// All that a model reads of its agents, and an agent of its owner.
+// All texts that a model reads about its agents, and that an agent reads about its owner.
 export const SPAWN = "spawn_agent";
 export const MESSAGE = "message_agent";
 export const WAIT = "wait_agents";
@@ -70,7 +70,7 @@ export const TEXTS = {
 
   // ── How a turn of an agent ended ──────────────────────────────────────────────────────────────────────────────────
 
-  /** `toldBy` reads the agent and the turn back from the beginning of a failure: change both together. */
+  /** `reportedBy` parses the agent and the turn from the beginning of a failure, so change both together. */
   failed: (agent: string, turn: string, how: "failed" | "stopped", code: string | undefined, reason: string) =>
     `Agent ${agent} (turn ${turn}) ${how === "failed" ? "failed" : "was stopped"} (${code}): ${reason} ${TEXTS.goOn}`,
   timedOut: (agent: string, turn: string, ms: number) =>

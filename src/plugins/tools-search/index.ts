@@ -1,13 +1,13 @@
-// Finds tools that are not declared to the model, and opens them. Ranking is in `src/tools/search`.
+// Finds tools that are not declared to the model, and opens them. Not its job: ranking (`src/tools/search`).
 //
-// tools-search-1: The prompt does not depend on which tools are open: opening one must not cost the provider's cache.
+// tools-search-1: The prompt does not depend on which tools are open: opening one must not void the provider's cache.
 // tools-search-2: Opening sets a tool's membership, which is state: it is journaled, and lasts for later turns.
 import { definePlugin, hasCode, jsonSchema, optionsSchema, type ToolContext, type ToolManifest } from "../../plugin.ts";
 import { cutAt, signatureOf, type ToolIndex, toolGroups, toolIndexer } from "../../tools/search/index.ts";
 import { NAME, TEXTS } from "./texts.ts";
 
 export interface ToolsSearchOptions {
-  /** The most tools that one search opens. Default 8. */
+  /** How many tools one search opens. Default 8. */
   readonly max?: number | undefined;
 }
 
@@ -20,9 +20,9 @@ interface Found {
 export interface ToolsSearchResult {
   /** Tools that the model can call from its next reply on. */
   readonly opened: readonly Found[];
-  /** Names of tools that fit too, and that the model could call already. */
+  /** Names of further matches that the model can already call. */
   readonly open?: readonly string[];
-  /** What the model should know of this search: what is missing, and what to do next. */
+  /** A note for the model: what is missing, and what to do next. */
   readonly note: string;
 }
 
@@ -31,7 +31,7 @@ const DESCRIPTION_CHARS_MAX = 600;
 const SIGNATURE_CHARS_MAX = 1_200;
 const GROUPS_MAX = 24;
 
-/** Lets the model search for tools that are not declared to it, and call what it found. */
+/** Lets the model search for tools that are not declared to it, and call the ones it finds. */
 export const toolsSearch = definePlugin({
   id: "bowline/tools-search",
   options: optionsSchema<ToolsSearchOptions, { readonly max: number }>((given) => {
@@ -66,7 +66,10 @@ export const toolsSearch = definePlugin({
 
 const isSearchable = ({ availability }: ToolManifest): boolean => availability === "searchable";
 
-/** Rounded, and of all tools: neither opening a tool (tools-search-1) nor a few that come or go may change the prompt. */
+/**
+ * A rounded number of all tools, so that the prompt stays the same when a tool is opened (tools-search-1) or a few
+ * tools change.
+ */
 const roughly = (count: number): string => (count < 10 ? "a few" : `about ${Number(count.toPrecision(1))}`);
 
 type SearchContext = Pick<ToolContext, "catalog" | "membership">;
@@ -106,7 +109,7 @@ class Search {
     return result(opened, open, joined(...notes));
   }
 
-  /** Opens the first `#max` tools. A tool that cannot be had any more makes room for the next one. */
+  /** Opens the first `#max` tools. If a tool is no longer available, the next one takes its place. */
   async #open(ranked: readonly ToolManifest[]): Promise<Opened> {
     const [opened, open, failed]: [Found[], string[], string[]] = [[], [], []];
     let next = 0;
@@ -143,7 +146,7 @@ class Search {
       this.#context.membership.set(name, "callable");
       return true;
     } catch (error) {
-      if (hasCode(error, "tool.unknown")) return false; // The tool is gone by now, or belongs to this turn only.
+      if (hasCode(error, "tool.unknown")) return false; // The tool no longer exists, or belongs to this turn only.
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-// All that a model reads of the search for tools.
+// All texts about the search for tools that a model reads.
 export const NAME = "tools_search";
 
 export const TEXTS = {

@@ -1,6 +1,6 @@
 import { TEXTS } from "./texts.ts";
 
-/** Keeps the beginning and the end of a stream in bounded memory, and counts what was between. */
+/** Keeps the beginning and the end of a stream in bounded memory, and counts the bytes between them. */
 export class Capture {
   readonly #head: Buffer;
   readonly #tail: Buffer;
@@ -41,7 +41,7 @@ export class Capture {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-/** Drops the first bytes of a last character whose rest is missing. */
+/** Drops an incomplete last character. */
 function wholeEnd(bytes: Buffer): Buffer {
   let lead = bytes.length - 1;
   while (lead > bytes.length - 4 && isContinuation(bytes[lead])) lead--;

@@ -7,8 +7,8 @@ const POLL_MS = 10;
 const KILLED_MS = 2_000;
 
 /**
- * All processes that a command started: its process group and, on Linux, also those that left the group but are still
- * in its session, or have the mark in their environment.
+ * All processes that a command started: its process group. On Linux also processes that left the group, but are in its
+ * session or have the mark in their environment.
  */
 export class Family {
   /** A variable for the command's environment, which its children inherit. */
@@ -34,19 +34,19 @@ export class Family {
     for (const pid of this.#strays()) send(pid, name);
   }
 
-  /** Ends all that still runs: with SIGTERM, then with SIGKILL. Returns when nothing of it runs. */
+  /** Ends all running processes: with SIGTERM, then with SIGKILL. Returns when none runs. */
   async end(graceMs: number): Promise<void> {
     if (this.#isGone()) return;
     this.signal("SIGTERM");
     if (await this.#gone(graceMs)) return;
-    // SIGKILL is sent again and again: a process that forked while others were looked up would be missed.
+    // Sends SIGKILL repeatedly, because one pass misses a process that forks during the search.
     for (const until = performance.now() + KILLED_MS; performance.now() < until; ) {
       this.signal("SIGKILL");
       if (await this.#gone(5 * POLL_MS)) return;
     }
   }
 
-  /** Polls: processes that are not our children do not tell us when they end. */
+  /** Polls, because only direct children report their end. */
   async #gone(ms: number): Promise<boolean> {
     for (const until = performance.now() + ms; performance.now() < until; ) {
       await sleep(POLL_MS);
@@ -81,7 +81,7 @@ function send(pid: number, signal: "SIGTERM" | "SIGKILL" | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch {
-    return false; // The process is gone, or belongs to another user.
+    return false; // The process has ended, or belongs to another user.
   }
 }
 
@@ -97,11 +97,11 @@ function running(): readonly Running[] {
   return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (lookAt(Number(name)) ?? []) : []));
 }
 
-/** Undefined when the process is gone, or a zombie. */
+/** Undefined if the process has ended or is a zombie. */
 function lookAt(pid: number): Running | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  // The program's name, in brackets, may contain anything; after its last bracket come state, parent, group, session, …
-  // and as the 20th field the start.
+  // The program's name, in brackets, may contain anything; after its last bracket follow state, parent, group, session,
+  // … and the start as the 20th field.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields.length < 20 || fields[0] === "Z" || fields[0] === "X") return undefined;
   return { pid, group: Number(fields[2]), session: Number(fields[3]), since: Number(fields[19]) };

@@ -4,9 +4,9 @@ import { TEXTS } from "./texts.ts";
 const ALTERNATIVES_MAX = 64;
 
 /**
- * Knows `*`, `?`, `[a-z]` and `{a,b}` within a name, and `**` for any number of folders. A pattern without a slash is
- * matched against the last name of a path alone. It is not turned into a regular expression: a model's pattern could
- * make one run for ever, while this takes time in proportion to pattern times path.
+ * Supports `*`, `?`, `[a-z]` and `{a,b}` within a name, and `**` for any number of folders. A pattern without a slash
+ * matches only the last name of a path. This does not use regular expressions, because a model's pattern could make one
+ * run for ever. Here the time grows with the length of the pattern times the length of the path.
  */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const alternatives = braces(pattern).map((each) => each.replace(/^\.?\//, "").split("/"));
@@ -30,7 +30,7 @@ function braces(pattern: string): readonly string[] {
   return open;
 }
 
-/** Expands the innermost braces of each pattern. Returns the same list when there are none left. */
+/** Expands the innermost braces of each pattern. Returns the same list if there are no braces left. */
 function expandOnce(patterns: string[]): string[] {
   const found = patterns.map((pattern) => /\{([^{}]*)\}/.exec(pattern));
   if (found.every((each) => each === null)) return patterns;
@@ -66,7 +66,7 @@ function characterMatches(token: string, character: string): boolean {
 
 const tokensOf = (pattern: string): readonly string[] => pattern.match(/\[[!^]?\]?[^\]]*\]|[\s\S]/gu) ?? [];
 
-/** Matches tokens against items. It goes back to the last wildcard only, and so is quadratic at worst. */
+/** Matches tokens against items. It goes back only to the last wildcard, so the worst case is quadratic. */
 function matches<Token, Item>(
   tokens: readonly Token[],
   items: readonly Item[],

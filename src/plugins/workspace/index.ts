@@ -13,10 +13,10 @@ export type { ShellOptions, WorkspaceOptions } from "./options.ts";
 export type { ShellResult } from "./shell.ts";
 
 const FILES_MS = 60_000;
-/** The runtime's limit leaves this much time to end a command that has used up its own. */
+/** The runtime's limit is this much longer than a command's, so that there is time to end the command. */
 const ENDING_MS = 30_000;
 
-/** Gives the model tools for the files of one folder and, if asked for, a shell that starts in it. */
+/** Gives the model tools for the files of one folder and, as an option, a shell that starts in this folder. */
 export const workspace = definePlugin({
   id: "bowline/workspace",
   options: OPTIONS,
@@ -69,7 +69,7 @@ export const workspace = definePlugin({
         description: TEXTS.edit,
         input: EDIT,
         ...writing,
-        onInterrupt: "fail", // A rerun would apply an edit twice whose new text contains the old one.
+        onInterrupt: "fail", // A second run would apply an edit twice if its new text contains the old text.
         execute: (input) => editFile(input, options),
       }),
     ];

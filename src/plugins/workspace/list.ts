@@ -19,7 +19,7 @@ interface ListOptions {
   readonly bytesMax: number;
 }
 
-/** One path per line, folders with a slash at the end; a last line in brackets if there is more. */
+/** One path per line, folders with a slash at the end; the last line in brackets shows that there are more. */
 export function listFiles(
   { path = ".", glob, depth = glob === undefined ? DEPTH_SHOWN : DEPTH_MAX, limit = PATHS_SHOWN }: ListInput,
   { root, ignore, bytesMax }: ListOptions,
@@ -47,7 +47,7 @@ export function listFiles(
   });
 }
 
-/** A name may contain a line break, which would make it look like two names: such a path is quoted. */
+/** A path with such a character is quoted, because a name with a line break would look like two names. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 export const oneLine = (path: string): string => (CONTROL.test(path) ? JSON.stringify(path) : path);
 
@@ -68,13 +68,13 @@ interface Walk {
   readonly depth: number;
   readonly ignore: readonly string[];
   readonly signal: AbortSignal;
-  /** The budget of names for the whole walk: `left` is counted down, and at 0 the walk ends with `isOver`. */
+  /** The budget of names for the whole walk: `left` counts down. At 0 the walk ends and sets `isOver`. */
   readonly visits: { left: number; isOver: boolean };
 }
 
 /**
- * All names below a folder, sorted, each folder before what is in it. Symbolic links are yielded and not followed: they
- * could make a loop or lead out of the workspace.
+ * All names below a folder, sorted, each folder before what is in it. Yields symbolic links and does not follow them,
+ * because they could make a loop or lead out of the workspace.
  */
 export async function* walk(folder: Folder, options: Walk, prefix = ""): AsyncGenerator<Entry> {
   const { depth, ignore, signal, visits } = options;
@@ -86,7 +86,8 @@ export async function* walk(folder: Folder, options: Walk, prefix = ""): AsyncGe
     if (kind === "folder" && ignore.includes(name)) continue;
     yield { kind, name, path, folder };
     if (kind !== "folder" || depth === 1 || visits.isOver) continue;
-    const inner = await folder.enter(name).catch(() => undefined); // Gone by now, replaced, or not permitted.
+    // The folder was removed or replaced, or access is not permitted.
+    const inner = await folder.enter(name).catch(() => undefined);
     if (inner === undefined) continue;
     try {
       yield* walk(inner, { ...options, depth: depth - 1 }, `${path}/`);

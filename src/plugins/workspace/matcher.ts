@@ -12,10 +12,10 @@ interface Answer {
   readonly isBinary: boolean;
 }
 
-/** The pattern took too long on one file. The matcher still runs it and can only be closed. */
+/** The pattern took too long on one file. The matcher still runs it, so it must be closed. */
 export class TooSlow extends Error {}
 
-// The worker's program is text and no file, so that it is there when the package is bundled.
+// The worker's program is a text and not a file, so that a bundler includes it.
 const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { source, flags, around } = workerData;
@@ -65,7 +65,7 @@ export class Matcher {
     this.#worker.on("error", () => {}); // `hits` handles errors. A later error must not end the process.
   }
 
-  /** Transfers the bytes to the worker: the caller must not use them any more. */
+  /** Transfers the bytes to the worker: the caller can no longer use them. */
   hits(bytes: Uint8Array<ArrayBuffer>, max: number, signal: AbortSignal): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const worker = this.#worker;

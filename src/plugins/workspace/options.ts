@@ -3,16 +3,16 @@ import { type Fields, optionsSchema } from "../../plugin.ts";
 import type { ShellSettings } from "./shell.ts";
 
 export interface ShellOptions {
-  /** How long a command may take that the model gives no time, in milliseconds. Default two minutes. */
+  /** The time limit of a command if the model sets none, in milliseconds. Default two minutes. */
   readonly timeoutMs?: number | undefined;
-  /** The longest time that the model may ask for, in milliseconds. Default ten minutes. */
+  /** The longest time limit that the model can set, in milliseconds. Default ten minutes. */
   readonly timeoutMsMax?: number | undefined;
-  /** How long a command may take to end after SIGTERM, before SIGKILL, in milliseconds. Default 500. */
+  /** How long a command has to end between SIGTERM and SIGKILL, in milliseconds. Default 500. */
   readonly graceMs?: number | undefined;
-  /** Variables for commands. Of this process's own they get only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
+  /** Variables for commands. From this process they inherit only PATH, HOME, USER, LANG, LC_ALL, TMPDIR and TZ. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /**
-   * Only commands that one of these matches from beginning to end may run. Default: all. Options of one session are
+   * A command may run only if one of these expressions matches all of it. Default: all. Options of one session are
    * JSON: there an expression is written `{ pattern: "npm (test|run \\w+)" }`.
    */
   readonly allow?: readonly (RegExp | Pattern)[] | undefined;
@@ -25,11 +25,11 @@ interface Pattern {
 export interface WorkspaceOptions {
   /** The folder of the workspace. File tools cannot leave it. */
   readonly root: string;
-  /** Adds the tool `shell`. Default false. It is no sandbox: a command can do what this process can. */
+  /** Adds the tool `shell`. Default false. It is not a sandbox: a command can do everything that this process can. */
   readonly shell?: boolean | ShellOptions | undefined;
-  /** Leaves out the tools that write. Default false. */
+  /** Omits the tools that write. Default false. */
   readonly readonly?: boolean | undefined;
-  /** The most that one call returns, in bytes. Default 256 KiB. */
+  /** The maximum size of a call's result, in bytes. Default 256 KiB. */
   readonly bytesMax?: number | undefined;
   /** The largest file that can be written, edited or shown as an image, in bytes. Default 16 MiB. */
   readonly fileBytesMax?: number | undefined;

@@ -18,7 +18,7 @@ interface ReadOptions {
   readonly fileBytesMax: number;
 }
 
-/** Numbered lines and a last line in brackets about the file; an image is attached. */
+/** Returns numbered lines and a last line in brackets about the file. An image is attached. */
 export function readFile(
   { path, offset = 1, limit = LINES_SHOWN }: ReadInput,
   { root, bytesMax, fileBytesMax }: ReadOptions,
@@ -48,7 +48,7 @@ export function readFile(
   });
 }
 
-/** Reads no further than the size at the start: a file that grows as fast as it is read would have no end. */
+/** Reads up to the size at the start, because a growing file could have no end. */
 async function chunkAt(file: FileHandle, at: number, size: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(CHUNK_BYTES, size - at)));
   if (buffer.length === 0) return buffer;
@@ -73,7 +73,7 @@ export async function readWhole(file: FileHandle, path: string, bytesMax: number
 export const tooLarge = (path: string, bytes: number, bytesMax: number): Refusal =>
   new Refusal("workspace.limit", TEXTS.tooLarge(shown(path), bytes, bytesMax));
 
-/** 16 digits are enough to notice a change, and short for a model to repeat. */
+/** 16 digits are enough to detect a change, and short enough for a model to repeat. */
 const short = (hash: string): string => hash.slice(0, 16);
 export const hashOf = (data: Uint8Array | string): string => short(createHash("sha256").update(data).digest("hex"));
 
@@ -88,7 +88,7 @@ function imageType(data: Buffer): string | undefined {
   return MAGIC.find(([, begins]) => begins.test(start))?.[0];
 }
 
-/** Collects a window of lines from a stream of bytes, and holds no more than that window. */
+/** Collects a window of lines from a stream of bytes, and keeps only that window in memory. */
 class Lines {
   readonly #decoder = new TextDecoder("utf-8");
   readonly #offset: number;
@@ -145,7 +145,7 @@ class Lines {
   #append(text: string, from: number, to: number): void {
     this.#isOpen = true;
     this.#lineChars += to - from;
-    const room = LINE_CHARS_MAX + 1 - this.#line.length; // One more, for a carriage return.
+    const room = LINE_CHARS_MAX + 1 - this.#line.length; // One more character, for a carriage return.
     if (!this.#isClosed && this.#count + 1 >= this.#offset && room > 0)
       this.#line += text.slice(from, Math.min(to, from + room));
   }
@@ -161,7 +161,7 @@ class Lines {
     const text = cut > 0 ? raw.slice(0, LINE_CHARS_MAX) + TEXTS.lineCut(cut) : raw.replace(/\r$/, "");
     const line = `${this.#count}\t${text}`;
     this.#bytes += Buffer.byteLength(line) + 1;
-    // The first line is shown even if it is too long; otherwise reading on from it would never get past it.
+    // The first line is shown even if it is too long; otherwise the next page would begin with it again.
     if (this.#lines.length > 0 && this.#bytes > this.#bytesMax) this.#isClosed = true;
     else this.#lines.push(line);
     if (this.#lines.length >= this.#limit) this.#isClosed = true;

@@ -28,10 +28,12 @@ export const shown = (path: string): string => JSON.stringify(path.length > 200 
 
 const PASSING = new Set(["EMFILE", "ENFILE", "EAGAIN", "EBUSY", "EINTR", "ENOMEM"]);
 
-/** An error of the system as a refusal. Its own message would name descriptor paths that mean nothing to the model. */
+/**
+ * Turns a system error into a refusal, because its own message has descriptor paths that a model does not understand.
+ */
 export function explained(error: unknown, path: string): Error {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) return error as Error; // Not an error of the system.
+  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) return error as Error; // Not a system error.
   const at = shown(path);
   const refuse = (why: Code, message: string) => new Refusal(why, message, { cause: error });
   switch (code) {

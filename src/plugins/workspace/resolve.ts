@@ -1,9 +1,10 @@
 // Finds paths below the root without ever leaving it. All file tools go through here.
 //
-// path-1: A path is walked name by name, in folders that are held open. So another process cannot swap a folder for a link
-//    between the check and the use.
-// path-2: Symbolic links are resolved by hand and only below the root. Nothing outside is looked at, not even to refuse it.
-// path-3: Without `/proc` (not on Linux), names are looked up by path, and what was opened is compared with it afterwards.
+// path-1: A path is resolved name by name, in folders that stay open. So another process cannot swap a folder for a
+//    link between the check and the use.
+// path-2: Symbolic links are resolved by hand and only below the root. Nothing outside is read, not even to refuse it.
+// path-3: Without `/proc` (not on Linux), names are opened by path, and the result is compared with the path
+// afterwards.
 import { type Dirent, existsSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -14,13 +15,10 @@ const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
 const PATH_BYTES_MAX = 4_096;
 const LINKS_MAX = 40;
 
-/** Whether names can be looked up through the descriptor of an open folder (path-1). */
+/** Whether names can be opened through the descriptor of an open folder (path-1). */
 const HAS_DESCRIPTORS = process.platform === "linux" && existsSync("/proc/self/fd");
 
-/**
- * A folder that is held open. Its names are looked up in it, and not by its path, which may come to mean another
- * folder.
- */
+/** An open folder. Names are opened in it and not by its path, because the path can later lead to another folder. */
 export class Folder {
   readonly path: string;
   readonly #handle: FileHandle;
@@ -68,7 +66,7 @@ export class Folder {
     return this.#handle.close();
   }
 
-  /** Compares what was opened with what the path means now (path-3). */
+  /** Compares the opened file with the file that the path leads to now (path-3). */
   async #verify(handle: FileHandle, path: string): Promise<void> {
     const [opened, meant, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
     if (real !== path || opened.ino !== meant.ino || opened.dev !== meant.dev)
@@ -76,24 +74,24 @@ export class Folder {
   }
 }
 
-/** Where a path leads: to a name in a folder or, without a name, to the folder itself. */
+/** The target of a path: a name in a folder or, without a name, the folder itself. */
 export interface ResolvedPath {
   readonly folder: Folder;
   readonly name?: string;
-  /** What is there now, never a link; undefined when there is nothing. */
+  /** The existing file or folder, never a link. Undefined if there is none. */
   readonly found?: Stats;
-  /** Relative to the root, as the model would write it. */
+  /** Relative to the root, in the form that a model writes. */
   readonly path: string;
 }
 
 interface Options {
-  /** Creates folders that are missing on the way. */
+  /** Creates missing folders of the path. */
   readonly creates?: boolean;
   /** For tests: false works as on a system without `/proc`. */
   readonly holds?: boolean;
 }
 
-/** Walks from the root to a path (rules 1 and 2), and lets `use` work there while the folders are open. */
+/** Walks from the root to a path (path-1, path-2), and lets `use` work there while the folders are open. */
 export async function withResolved<T>(
   root: string,
   path: string,
@@ -143,7 +141,7 @@ async function walkTo(stack: Folder[], root: string, path: string, { creates, ho
 const isName = (name: string): boolean => name !== "" && name !== ".";
 const outside = (path: string) => new Refusal("workspace.outside", TEXTS.outside(shown(path)));
 
-/** The names from the root down, without `..`. An absolute path is allowed when it begins with the root. */
+/** The names from the root down, without `..`. An absolute path must begin with the root. */
 function namesOf(path: string, roots: readonly string[], asked = path): string[] {
   if (path.includes("\0")) throw new Refusal("workspace.path", TEXTS.nulInPath);
   if (Buffer.byteLength(path) > PATH_BYTES_MAX)
@@ -168,7 +166,9 @@ function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
 }
 
-/** Opens a regular file for `use`. Anything else is refused: reading a pipe would hang, a device would act. */
+/**
+ * Opens a regular file for `use`. Refuses anything else, because reading a pipe would hang, and a device could react.
+ */
 export async function withFile<T>(
   root: string,
   path: string,
@@ -185,7 +185,7 @@ export async function withFile<T>(
   });
 }
 
-/** Opens without waiting: the name may have become a pipe since it was checked. */
+/** Opens without blocking, because the name may lead to a pipe since the check. */
 export async function openFile(folder: Folder, name: string, path = name): Promise<FileHandle> {
   const file = await folder.open(name, O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   const stats = await file.stat();

@@ -23,7 +23,7 @@ interface SearchOptions {
   readonly bytesMax: number;
 }
 
-/** Every line that matches, as `file:line: text`; last lines in brackets say what was left out. */
+/** Every line that matches, as `file:line: text`; the last lines in brackets show what is missing. */
 export function searchFiles(
   { pattern, path = ".", glob, isLiteral = false, ignoreCase = false, limit = MATCHES_SHOWN }: SearchInput,
   { root, ignore, bytesMax }: SearchOptions,
@@ -91,7 +91,7 @@ async function searchOne(
   }
 }
 
-/** The bytes of a file; undefined when it cannot be searched, which is counted and does not end the search. */
+/** The bytes of a file; undefined if the file cannot be searched. The search counts such files and continues. */
 async function searchable(folder: Entry["folder"], name: string, { skipped }: Results) {
   try {
     const file = await openFile(folder, name);
@@ -125,7 +125,7 @@ class Results {
     return this.#lines.length === 0;
   }
 
-  /** How many matches to ask for: one more than fits, to learn whether there are more. */
+  /** How many matches to ask for: one more than fits, to find out whether there are more. */
   get room(): number {
     return this.#limit - this.#lines.length + 1;
   }

@@ -1,9 +1,9 @@
 // Runs one command.
 //
-// shell-1: Nothing of a command runs after its call has returned: what it left behind is ended (`family.ts`).
-// shell-2: Output is bounded in memory while it comes (`capture.ts`).
-// shell-3: A cancelled or late command is a result with what it wrote so far.
-// shell-4: What it writes is shown as it comes, in whole characters; stdout and stderr in the order of their arrival here.
+// shell-1: When a call returns, no process of its command runs: remaining ones are killed (`family.ts`).
+// shell-2: The memory for output is limited (`capture.ts`).
+// shell-3: A command that was cancelled or exceeded its time returns a result with its output so far.
+// shell-4: Output is shown while the command runs, in whole characters, with stdout and stderr in the order of arrival.
 import { type ChildProcess, spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { Capture } from "./capture.ts";
@@ -12,7 +12,7 @@ import { Refusal } from "./refusal.ts";
 import { withFolder } from "./resolve.ts";
 import { TEXTS } from "./texts.ts";
 
-/** How long the pipes are still read after the command has ended, if a process outside of its family holds them open. */
+/** How long the pipes are still read after the command has ended, if a process outside its family keeps them open. */
 const DRAIN_MS = 250;
 const INHERITED = ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
@@ -39,7 +39,7 @@ export interface ShellResult {
   readonly exitCode: number | null;
   /** The signal that ended the command. */
   readonly signal?: string;
-  /** Why the command was stopped: its time was up, or the call was cancelled. */
+  /** Why the command was stopped: its time limit has passed, or the call was cancelled. */
   readonly stopped?: string;
   readonly stdout: string;
   readonly stderr: string;
@@ -68,13 +68,16 @@ export class Commands {
   }
 }
 
-/** Who waits for the command and watches it: a part of a tool's context. */
+/** The part of a tool's context that a command uses. */
 export interface Watching {
   readonly signal: AbortSignal;
   output(chunk: string): void;
 }
 
-/** Runs a command with `/bin/sh -c`. A failing command is a result, no error. Nothing of it runs any more on return. */
+/**
+ * Runs a command with `/bin/sh -c`. A failing command gives a result, not an error. When this returns, no process of
+ * the command runs.
+ */
 export function shell(
   { command, cwd = ".", timeoutMs }: ShellInput,
   { root, bytesMax, shell: settings }: ShellOptions,
@@ -111,7 +114,7 @@ async function run(
   const decoders: StringDecoder[] = [];
   const [stdout, stderr] = [child.stdout, child.stderr].map((stream) => {
     const capture = new Capture(Math.floor(bytesMax / 2));
-    const decoder = new StringDecoder("utf8"); // A character may come in two chunks.
+    const decoder = new StringDecoder("utf8"); // One character can be split over two chunks.
     decoders.push(decoder);
     stream?.on("data", (chunk: Buffer) => {
       capture.add(chunk);
@@ -172,7 +175,7 @@ function inherited(): Record<string, string> {
   return Object.fromEntries(found.filter((pair): pair is readonly [string, string] => pair[1] !== undefined));
 }
 
-/** Waits for `exit` and not for `close`: what the shell left behind may hold its pipes open. */
+/** Waits for `exit` and not for `close`, because a child of the shell can keep the pipes open. */
 function ended(child: ChildProcess): Promise<{ readonly exitCode: number | null; readonly by: string | null }> {
   return new Promise((resolve, reject) => {
     child.once("error", (error) => reject(unrunnable(error)));
@@ -180,7 +183,7 @@ function ended(child: ChildProcess): Promise<{ readonly exitCode: number | null;
   });
 }
 
-/** Reads what was written before the end, but does not wait for a process that only holds the pipe open. */
+/** Reads the output from before the end, but does not wait for a process that only keeps the pipe open. */
 function drained(child: ChildProcess): Promise<void> {
   const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
   if (streams.every((stream) => stream.closed)) return Promise.resolve();

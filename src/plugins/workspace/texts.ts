@@ -1,4 +1,4 @@
-// All that a model reads of the workspace.
+// All texts of the workspace that a model reads.
 export const LINE_CHARS_MAX = 2_000;
 export const SEARCHED_BYTES_MAX = 2_097_152;
 export const LINES_SHOWN = 2_000;

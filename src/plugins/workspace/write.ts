@@ -1,7 +1,7 @@
 // Writes and edits files.
 //
-// file-write-1: A file changes as a whole: a reader, or a crash, meets the old content or the new.
-// file-write-2: An edit leaves all that it does not replace as it was, byte for byte: encoding, line ends, byte order mark.
+// file-write-1: A file changes as a whole: a reader finds the old or the new content, also after a crash.
+// file-write-2: An edit keeps every byte that it does not replace: encoding, line ends, byte order mark.
 import { randomBytes } from "node:crypto";
 import { constants, link, rename, unlink } from "node:fs/promises";
 import { hashOf, readWhole, tooLarge } from "./read.ts";
@@ -22,7 +22,7 @@ export interface WriteInput {
 /** The value of `ifMatch` for a file that must not exist yet. */
 const ABSENT = "none";
 
-/** Writes the whole file or nothing: other readers see the old content or the new. */
+/** Writes the whole file or nothing: other readers see the old or the new content. */
 export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBytesMax }: WriteOptions) {
   const data = Buffer.from(content);
   if (data.length > fileBytesMax) throw tooLarge(path, data.length, fileBytesMax);
@@ -34,7 +34,7 @@ export function writeFile({ path, content, ifMatch }: WriteInput, { root, fileBy
       const done = { path: place.path, bytes: data.length, hash: hashOf(data), isNew: place.found === undefined };
       if (ifMatch !== undefined) {
         const hash = await currentHash(place, path, fileBytesMax);
-        // A rerun after a crash finds its own content there already, which is not a conflict.
+        // A second run after a crash finds its own content, which is not a conflict.
         if (hash === done.hash) return { ...done, isNew: false };
         if (hash !== ifMatch) throw changed(path, hash);
       }
@@ -60,12 +60,12 @@ const changed = (path: string, hash: string): Refusal =>
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NONBLOCK } = constants;
 
-/** A rename would replace a read-only file. It is refused, because the file was made read-only on purpose. */
+/** Refuses a read-only file, because a rename would replace it. */
 async function requireWritable(folder: Folder, name: string): Promise<void> {
   try {
     await (await folder.open(name, O_WRONLY | O_NONBLOCK)).close();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ETXTBSY") throw error; // Busy: a program that runs can still be replaced.
+    if ((error as NodeJS.ErrnoException).code !== "ETXTBSY") throw error; // A running program can still be replaced.
   }
 }
 
@@ -110,7 +110,7 @@ export interface EditInput {
   readonly ifMatch?: string;
 }
 
-/** Replaces text that occurs exactly once, or all occurrences with `all`. Line ends stay as they are in the file. */
+/** Replaces text that occurs exactly once, or all occurrences with `all`. The line ends of the file do not change. */
 export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions) {
   const { path, ifMatch } = input;
   return withResolved(root, path, async (place) => {
@@ -127,7 +127,7 @@ export function editFile(input: EditInput, { root, fileBytesMax }: WriteOptions)
   });
 }
 
-/** Decodes without loss, the byte order mark included: the untouched rest of the file must stay byte for byte. */
+/** Decodes without loss, also the byte order mark, because the rest of the file must not change by a byte. */
 function textOf(data: Uint8Array, path: string): string {
   if (data.includes(0)) throw new Refusal("workspace.kind", TEXTS.binaryFile(shown(path)));
   try {
@@ -140,8 +140,8 @@ function textOf(data: Uint8Array, path: string): string {
 const COUNT_MAX = 100;
 
 /**
- * File and `oldText` are compared with LF line ends, because that is all a model was shown. The new text gets the line
- * ends of what it replaces.
+ * File and `oldText` are compared with LF line ends, because a model reads only LF. The new text gets the line ends of
+ * the replaced text.
  */
 export function edited(
   text: string,
@@ -176,9 +176,7 @@ function positions(text: string, sought: string, stride: number, max: number): n
   return found;
 }
 
-/**
- * `found` are positions in `plain`, where a CRLF is one character. What is not replaced is taken from `text` unchanged.
- */
+/** `found` are positions in `plain`, where a CRLF is one character. The rest comes from `text` unchanged. */
 function spliced(text: string, plain: string, found: readonly number[], length: number, wanted: string): string {
   const breaks = plain.split("\n").length - 1;
   const usual = (text.length - plain.length) * 2 > breaks ? "\r\n" : "\n";

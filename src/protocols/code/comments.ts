@@ -1,4 +1,4 @@
-// The comments of declarations. Nearly all of their text is foreign: it stays on one line, and nothing in it ends its
+// The comments of declarations. Nearly all of their text is untrusted, so it is kept on one line and cannot end the
 // comment.
 import { isObject } from "../../model/json.ts";
 
@@ -15,7 +15,7 @@ export const WORDS = {
   names: (module: string) => `// Also in ${module}: `,
 };
 
-/** Invisible characters, and those that change the text direction. */
+/** Invisible characters, and characters that change the text direction. */
 const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 
 /** Nearly all texts match nothing here and are used unchanged. */

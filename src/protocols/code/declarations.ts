@@ -20,8 +20,9 @@ export interface Declared {
 }
 
 /**
- * Declares tools in full while they fit, documented ones first. Tools that do not fit are declared in short, then only
- * named, then omitted. If space is short, no tool takes more than a quarter of it; with fewer than four, its share.
+ * Declares tools in full while they fit, documented ones first. Tools that do not fit are declared in a short form,
+ * then only by name, then omitted. If space is short, no tool takes more than a quarter of it, or more than its share
+ * if there are fewer than four.
  */
 export function declare(tools: readonly ToolDeclaration[], { charsMax }: DeclareOptions): Declared {
   const paths = toolPaths(tools);
@@ -159,7 +160,8 @@ class Entry implements Readonly<Record<Form, string>> {
     this.module = dot < 0 ? TOOLS : path.slice(0, dot);
     this.isFirst = tool.isDocumented === true;
     this.name = dot >= 0 ? path.slice(dot + 1) : callee === `${TOOLS}.${path}` ? path : `${quoted(path)}`;
-    this.#begin = `  ${this.name === "new" ? quoted("new") : this.name}`; // Unquoted it would declare a constructor.
+    // Quoted, because `new` without quotes would declare a constructor.
+    this.#begin = `  ${this.name === "new" ? quoted("new") : this.name}`;
     const examples = examplesOf(tool, callee, charsMax / 4);
     const whole = isBrief ? "" : commented([...linesOf(tool.description), ...examples]);
     const isWhole = whole !== "" && whole.length <= charsMax / 2;

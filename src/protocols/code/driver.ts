@@ -99,7 +99,7 @@ function repair(view: RoundView, words: string, add: readonly Draft[] = [correct
   return { kind: "end", add, ending: { kind: "failed", by: "provider", code: "output.invalid", reason } };
 }
 
-/** Native calls of a provider: each gets a result with the right way to do it. */
+/** Refuses native calls of a provider: each gets a result that explains how to use code. */
 const refuseCalls = ({ parts }: Reply): Decision => ({
   kind: "retry",
   add: [
@@ -116,7 +116,7 @@ const refuseCalls = ({ parts }: Reply): Decision => ({
   ],
 });
 
-/** This protocol decides on no calls. If calls were made all the same, their results go back to the model. */
+/** This protocol makes no native calls. If there are results of such calls, they go back to the model. */
 function onResults(_: RoundView, __: Reply, results: readonly PlacedResult[]): Decision {
   return { kind: "ask", add: [{ role: "tool", parts: results.map(resultPart) }] };
 }
@@ -150,13 +150,13 @@ function onExec(view: RoundView, _: Reply, output: CellOutput, results: readonly
 
 const finished = (value: Json): string => TEXTS.finished(shortened(JSON.stringify(value), FINISH_CHARS_MAX));
 
-/** For the result of a native call: code has no tool of that name. */
+/** The message for a native call: code has no tool of that name. */
 const problemIn = (message: string): string => {
   const [, problem] = /are not valid: (.*?)(?: Correct them so that .*)?$/s.exec(message) ?? [];
   return problem ?? message;
 };
 
-/** What the model is shown of a cell that ended: what it printed, how it ended, and more. */
+/** The message about an ended cell for the model: its output, how it ended, and its calls. */
 function outputMessage(output: CellOutput, results: readonly PlacedResult[], more = ""): Draft {
   const { state: status, parts } = output;
   const texts = parts.flatMap((part) => (part.kind === "text" ? [part.text] : []));
@@ -191,7 +191,7 @@ function mayHaveActed({ output }: PlacedResult): boolean {
   return ["denied", "failed", "timeout", "internal"].includes(output.failure.class);
 }
 
-/** The calls of a cell, by tool and how they ended. Of a cell that went well, only what did not. */
+/** The calls of a cell, by tool and how they ended. For a successful cell only the calls that failed. */
 function ledger(status: CellOutput["state"], results: readonly PlacedResult[]): string {
   const counts = new Map<string, number>();
   for (const { call, output } of results) {

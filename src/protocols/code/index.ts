@@ -23,7 +23,8 @@ export const codeMode = definePlugin({
       configure: ({ options }) => {
         const before = options.get();
         const now = storedOptions(settings, before);
-        if (!isDeepStrictEqual(before, now)) options.setAll(now); // Written only if changed, because each write costs one.
+        // Set only if they changed, because setting them causes a write.
+        if (!isDeepStrictEqual(before, now)) options.setAll(now);
       },
       extend: ({ extension, options }) => {
         if (extension.id !== ending.id)
@@ -37,7 +38,7 @@ export const codeMode = definePlugin({
   }),
 });
 
-/** Cached for all sessions with the same settings, together with what it makes of a catalog. */
+/** Cached for all sessions with the same settings, together with its declarations of a catalog. */
 function slotFor({ ending: usual, declarationCharsMax }: Settings): ProtocolDriverSlot {
   const key = `${usual} ${declarationCharsMax}`;
   let slot = SLOTS.get(key);

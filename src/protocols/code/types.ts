@@ -1,5 +1,6 @@
-// Converts a JSON Schema to a TypeScript type. Schemas are foreign input: an odd, cyclic or huge one becomes a simpler
-// type, finally `unknown`, and never an error. The result is always a valid type, and the same for the same schema.
+// Converts a JSON Schema to a TypeScript type. Schemas are untrusted input: an unusual, cyclic or huge schema becomes a
+// simpler type, or in the end `unknown`, and never an error. The result is always a valid type, and the same for the
+// same schema.
 import { isObject } from "../../model/json.ts";
 import { commentOn, factsOf, onOneLine, quoted, WORDS } from "./comments.ts";
 
@@ -24,7 +25,7 @@ interface Detail {
   /** The depth to which fields have comments. */
   readonly commentsTo: number;
 }
-/** From full detail to hardly any. The first that fits is used. */
+/** From full detail to very little. The first level that fits is used. */
 const DETAILS: readonly Detail[] = [
   { depthMax: 8, fieldsMax: 100, choicesMax: 50, commentsTo: 8 },
   { depthMax: 8, fieldsMax: 100, choicesMax: 50, commentsTo: 1 },
@@ -307,7 +308,7 @@ const isAtom = (type: Type): boolean => type.length === 1 && type[0]?.length ===
 const textOf = (type: Type): string =>
   isAtom(type) ? (type[0]?.[0] as string) : type.map((atoms) => atoms.join(" & ")).join(" | ");
 const atomOf = (type: Type): string => (isAtom(type) ? textOf(type) : `(${textOf(type)})`);
-/** Returns whether a type is narrower than "any value". */
+/** Returns whether a type excludes some values. */
 const isTelling = (type: Type): boolean => !["unknown", "{}", ANYTHING].includes(textOf(type));
 
 function union(types: readonly Type[]): Type {

@@ -1,8 +1,8 @@
-// What a model is sent of the conversation.
+// The part of the conversation that a model gets.
 // view-1: The model's own replies stay as it wrote them, because a model imitates its past.
 // view-2: Only the last message changes from round to round. The messages before it stay equal, so that a provider can
-// cache them. The exception are failed steps that are corrected: they are removed once.
-// view-3: Code can read what is cut from a long text: `(await history[i]).text`, where `i` counts the messages of the
+// cache them. One exception: failed steps are removed after the model has corrected them.
+// view-3: Code can read the cut part of a long text: `(await history[i]).text`, where `i` counts the messages of the
 // session, not the shown ones.
 import { nodeId } from "../../model/ids.ts";
 import { type Message, type Part, type TextPart, text, textOf } from "../../model/message.ts";
@@ -57,8 +57,8 @@ function endingOf({ output, unwraps }: RequestView, { ending }: DriverOptions): 
 }
 
 /**
- * Estimates how full the context is from the length of what is sent. The count of a provider would differ from run to
- * run.
+ * Estimates how full the context is from the length of the request, because the count of a provider would differ from
+ * run to run.
  */
 function contextOf(chars: number, { contextTokens }: DriverOptions): string {
   const used = Math.round(chars / CHARS_PER_TOKEN);
@@ -70,8 +70,8 @@ function contextOf(chars: number, { contextTokens }: DriverOptions): string {
 
 /**
  * Returns messages of failed steps without effects that were followed by a successful one, because the error is no
- * longer useful. A message of somebody else starts a new stretch. A step whose calls may have had an effect stays. So
- * does one with a message of a plugin: without its ending the code would look successful.
+ * longer useful. Steps before a message that is not the model's do not count. A step stays if its calls may have had an
+ * effect. It also stays if it has a message of a plugin, because without its error the code would look successful.
  */
 function superseded(messages: readonly Message[]): ReadonlySet<number> | undefined {
   let past: Set<number> | undefined;
@@ -96,8 +96,8 @@ function superseded(messages: readonly Message[]): ReadonlySet<number> | undefin
 }
 
 /**
- * Returns whether a cell has no result, because its turn ended first or the session was forked there. Without a note
- * the model would assume that it ran.
+ * Returns whether a cell has no result, because its turn ended first or because the session was forked at this message.
+ * Without a note the model would assume that it ran.
  */
 function isLost(messages: readonly Message[], index: number): boolean {
   const { role, parts } = messages[index] as Message;

@@ -22,7 +22,7 @@ export function aiSdk(model: LanguageModel): Provider {
   return provider;
 }
 
-/** `anthropic.messages` names the vendor and its API; a route has the vendor only, as models' names do. */
+/** `anthropic.messages` contains the vendor and its API. A route has only the vendor, like names of models. */
 const vendorOf = (api: string): string => api.slice(0, api.includes(".") ? api.lastIndexOf(".") : undefined);
 
 function requireModel(model: unknown): LanguageModel {
@@ -53,7 +53,7 @@ async function* stream(
   const { signal } = options;
   const reply = new ReplyReader();
   let source: Source | undefined;
-  // Cancelling the source also ends a stream whose model ignores the signal: the pending read then comes back as done.
+  // Cancelling the source also ends a stream whose model ignores the signal: the pending read then returns `done`.
   const stop = (): void => cancel(source);
   signal.addEventListener("abort", stop);
   try {
@@ -64,7 +64,8 @@ async function* stream(
       signal.throwIfAborted();
       if (done) break;
       const parts = reply.read(value);
-      yield parts.length === 1 ? parts[0]! : parts; // An empty list too: it shows that the model is alive.
+      // Yields an empty list too, because it shows that the model still works.
+      yield parts.length === 1 ? parts[0]! : parts;
     }
     // `finish` is held back until the stream is read to its end, so that the connection can be used again.
     if (reply.finish !== undefined) yield reply.finish;

@@ -5,20 +5,20 @@ import type { ModelRequest } from "../../model/request.ts";
 
 /** The option of a provider's package that caches a prompt up to a certain place. */
 export interface CacheStyle {
-  /** The key under which the package looks in the provider options. */
+  /** The package's key in the provider options. */
   readonly namespace: string;
-  /** The option's name, and other spellings that a user may have chosen. */
+  /** The option's name, and other spellings that users can use. */
   readonly names: readonly [string, ...string[]];
   readonly value: JsonObject;
-  /** Whether the option belongs to a message, whose end it means, and not to a part. */
+  /** Whether the option belongs to a message and marks its end, and not to a part. */
   readonly isOnMessage: boolean;
-  /** Whether the option may be on what the model wrote. */
+  /** Whether messages of the model can have the option. */
   readonly isOnReplies: boolean;
 }
 
 const EPHEMERAL = { names: ["cacheControl", "cache_control"], value: { type: "ephemeral" } } as const;
 const ANTHROPIC: CacheStyle = { ...EPHEMERAL, namespace: "anthropic", isOnMessage: false, isOnReplies: true };
-/** OpenRouter's package ignores the option on parts of a reply, and on a message would mark each of the results. */
+/** OpenRouter's package ignores the option on parts of a reply. On a message with results it would mark each result. */
 const OPENROUTER: CacheStyle = { ...EPHEMERAL, namespace: "openrouter", isOnMessage: false, isOnReplies: false };
 /** Bedrock's package for v2 ignores the option on parts, and the API refuses a breakpoint after reasoning. */
 const BEDROCK: CacheStyle = {
@@ -29,7 +29,7 @@ const BEDROCK: CacheStyle = {
   isOnReplies: false,
 };
 
-/** Undefined for providers that cache by themselves, and for packages that offer no way to ask for it. */
+/** Undefined for providers that cache automatically, and for packages without such an option. */
 export function cacheStyleOf(api: string, modelId: string): CacheStyle | undefined {
   // Bedrock refuses breakpoints for models that cannot cache. The name of an inference profile hides which model it is.
   if (/bedrock/i.test(api) && !CACHING_ON_BEDROCK.test(modelId)) return undefined;
@@ -40,7 +40,7 @@ export function cacheStyleOf(api: string, modelId: string): CacheStyle | undefin
 
 const CACHING_ON_BEDROCK = /\banthropic\.claude-(?!v\d|instant|3-(opus|sonnet|haiku)|3-5-sonnet)/;
 
-/** A part of a prompt, with the role it is sent in. */
+/** A part of a prompt, with the role in which it is sent. */
 export interface Block {
   readonly role: "user" | "assistant" | "tool";
   readonly part: { readonly [key: string]: unknown };
@@ -54,7 +54,7 @@ export interface Draft {
 }
 
 export interface Breakpoints {
-  /** The system prompts and blocks of the draft after which a breakpoint stands. */
+  /** The system prompts and blocks that have a breakpoint after them. */
   readonly after: ReadonlySet<object>;
   readonly isOnMessage: boolean;
   /** The key in the provider options, and the option under it. */
@@ -63,18 +63,20 @@ export interface Breakpoints {
 }
 
 const BREAKPOINTS_MAX = 4;
-/** A provider looks back 20 blocks from a breakpoint for one of an earlier call. Some are kept to spare. */
+/**
+ * A provider searches 20 blocks before a breakpoint for a breakpoint of an earlier call. This number leaves a margin.
+ */
 const LOOK_BACK = 15;
 
 /**
  * Puts one breakpoint after the system prompt, which covers the tools too, and one after the last block that the next
- * request will repeat. Where that is too far for the provider to find the breakpoint of an earlier call, two of those
- * are set again: where the last call ended (before the last reply), and where the turn began (at the user's message).
+ * request will repeat. If the breakpoint of an earlier call is too far back for the provider, this repeats two earlier
+ * ones: at the end of the last call (before the last reply), and at the beginning of the turn (at the user's message).
  */
 export function breakpointsIn(draft: Draft, request: ModelRequest, style: CacheStyle): Breakpoints {
   const { messages, stable = messages.length, settings } = request;
-  // A breakpoint that the user set for the whole request counts against the maximum. Ours get the same value, because a
-  // breakpoint that lives shorter than a later one is refused.
+  // A breakpoint that the user set for the whole request counts against the maximum. All breakpoints get its value,
+  // because providers refuse a breakpoint with a shorter lifetime than a later one.
   const own = Object.values(settings?.providerOptions ?? {})
     .flatMap((options) => style.names.map((name) => options[name]))
     .find((value) => isObject(value));

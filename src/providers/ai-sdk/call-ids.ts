@@ -2,8 +2,8 @@ import type { CallId } from "../../model/ids.ts";
 import type { ToolCallPart, ToolResultPart } from "../../model/message.ts";
 
 /**
- * Gives the calls of one prompt ids that the provider accepts. Our ids come from whatever provider made the call, so
- * they may repeat in a session, and may have characters that another provider refuses. Each id is used for one call and
+ * Gives the calls of one prompt ids that the provider accepts. Stored ids come from the provider that made the call, so
+ * they can repeat in a session, and can have characters that another provider refuses. Each id is used for one call and
  * its result.
  */
 export class CallIds {
@@ -17,7 +17,7 @@ export class CallIds {
   }
 
   ofCall({ callId, made }: ToolCallPart): string {
-    // A provider's own ids are sent back unchanged: some models read meaning in them.
+    // A provider's own ids are sent back unchanged: some models depend on them.
     const wanted = made?.route === this.#route ? callId : callId.replace(/[^A-Za-z0-9_-]/g, "_");
     let name = wanted;
     for (let count = 2; this.#used.has(name); count++) name = `${wanted}_${count}`;

@@ -10,13 +10,13 @@ export interface ErrorFacts {
   readonly status: number | undefined;
   /** Headers of the response, names in lower case. */
   readonly headers: { readonly [name: string]: string };
-  /** All codes, types and messages in one text, in lower case, to search in. */
+  /** All codes, types and messages in one lower-case text, for searching. */
   readonly words: string;
   /** The code of a system error, such as ECONNRESET. */
   readonly systemCode: string | undefined;
-  /** Google's way to say when to retry, `34.4s`. */
+  /** Google's delay before a retry, such as `34.4s`. */
   readonly retryDelay: string | undefined;
-  /** Whether the error holds the request, which must not get into a log. */
+  /** Whether the error contains the request, which must not get into a log. */
   readonly hasRequest: boolean;
 }
 

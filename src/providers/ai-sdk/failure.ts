@@ -4,8 +4,8 @@ import { ProviderFailure, type ProviderFailureClass } from "../../model/request.
 import { type ErrorFacts, factsOf } from "./error-facts.ts";
 
 /**
- * Classifies whatever a model threw. The thrown error is kept as the cause only when its class is unknown and it does
- * not hold the request, which must not get into a log.
+ * Classifies an error of a model. The error becomes the cause only if its class is unknown and it does not contain the
+ * request, which must not get into a log.
  */
 export function toFailure(
   thrown: unknown,
@@ -40,7 +40,7 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   AI_UnsupportedFunctionalityError: "unsupported",
   AI_InvalidPromptError: "request",
   AI_InvalidArgumentError: "request",
-  // Found by name only: the messages of these two quote the reply, so their words mean nothing.
+  // Detected only by name, because the messages of these two errors quote the reply.
   AI_JSONParseError: "stream",
   AI_TypeValidationError: "stream",
   AbortError: "cancelled",
@@ -48,7 +48,9 @@ const BY_NAME: { readonly [name: string]: ProviderFailureClass } = {
   TimeoutError: "timeout",
 };
 
-/** Errors of a package that could not read the provider's answer; used when nothing else determines the class. */
+/**
+ * Errors of a package that could not parse the provider's answer. They count only if nothing else determines the class.
+ */
 const UNCLEAR: { readonly [name: string]: ProviderFailureClass } = {
   AI_APICallError: "stream",
   AI_InvalidResponseDataError: "stream",
@@ -67,14 +69,14 @@ function byStatus({ status, words }: ErrorFacts): ProviderFailureClass | undefin
   return find(REFUSED, words) ?? (NOT_THERE.has(status) ? "setup" : "request");
 }
 
-/** What was asked for is not at this address: the model, or the API itself. */
+/** The model or the API does not exist at this address. */
 const NOT_THERE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 type Words = readonly (readonly [RegExp, ProviderFailureClass])[];
 
 /**
- * Words that tell why a request was refused, where the status does not. A refusal without any of them is `request`: what
- * people say and attach is hardly ever refused, unlike settings and schemas.
+ * Words that show why a request was refused, if the status does not. A refusal without these words is `request`,
+ * because providers mostly refuse settings and schemas, and hardly ever messages or attachments.
  */
 const REFUSED: Words = [
   [
@@ -95,7 +97,7 @@ const REFUSED: Words = [
   ],
   [/(image|file|document|pdf|audio|video)s? (is |are )?(too (large|many|long|big)|exceed)/, "input"],
 ];
-/** Words in errors that come inside a stream, and so without a status. */
+/** Words in errors inside a stream, which have no status. */
 const SENT: Words = [
   ...REFUSED,
   [/rate_limit|resource_exhausted|too many requests/, "rate-limit"],
@@ -128,7 +130,7 @@ function retryAfter({ headers, retryDelay }: ErrorFacts): number | undefined {
   if (/^\d+(\.\d+)?$/.test(after)) return Math.round(Number(after) * 1000);
   const at = Date.parse(after);
   if (!Number.isNaN(at)) {
-    const now = Date.parse(headers.date ?? ""); // By the clock that set the date: ours may differ.
+    const now = Date.parse(headers.date ?? ""); // Uses the server's clock, because the local clock may differ.
     return Math.max(0, at - (Number.isNaN(now) ? Date.now() : now));
   }
   const seconds = /^(\d+(?:\.\d+)?)s$/.exec(retryDelay ?? "")?.[1];

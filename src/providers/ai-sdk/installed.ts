@@ -25,7 +25,7 @@ export function installed(options: { readonly from?: string | undefined } = {}):
   };
 }
 
-/** The first part becomes a package's name: without a slash or dot it cannot lead out of the scope @ai-sdk. */
+/** The first part becomes the name of a package. Without a slash or dot it stays in the scope @ai-sdk. */
 const NAME = /^([a-z0-9][a-z0-9-]*)\/(.+)$/s;
 
 type Exports = { readonly [name: string]: unknown };
@@ -42,7 +42,7 @@ async function load(name: string, packageName: string, from: string): Promise<Ex
   }
 }
 
-/** Looks from the app first, then from here: with a global install the two see different packages. */
+/** Searches from the app first, then from this file, because with a global install the two find different packages. */
 function locate(packageName: string, from: string): string {
   const urlFrom = (base: string | URL): string => pathToFileURL(createRequire(base).resolve(packageName)).href;
   try {

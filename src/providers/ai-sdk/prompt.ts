@@ -1,5 +1,5 @@
-// Writes a request in the SDK's form of a prompt. Where breakpoints go is decided in `cache.ts`; shapes that differ
-// between versions of the specification are in `versions.ts`.
+// Writes a request in the SDK's form of a prompt. Not its job: the places of breakpoints (`cache.ts`), and forms that
+// differ between versions of the specification (`versions.ts`).
 import type { BlobHash } from "../../model/ids.ts";
 import { isObject, type Json } from "../../model/json.ts";
 import {
@@ -15,13 +15,13 @@ import { type Block, type Breakpoints, breakpointsIn, type CacheStyle, type Draf
 import { CallIds } from "./call-ids.ts";
 import { DIALECTS, type LoadedFile, named, type Version } from "./versions.ts";
 
-/** What the shape of a prompt depends on. */
+/** The properties of a model that determine the form of a prompt. */
 export interface Callee {
   readonly version: Version;
   readonly route: string;
   /** Whether the API is chat completions, where a tool's result can only be text. */
   readonly isChat: boolean;
-  /** How the provider takes cache breakpoints; undefined when it takes none. */
+  /** The form of the provider's cache breakpoints; undefined if it has none. */
   readonly cache: CacheStyle | undefined;
 }
 
@@ -33,9 +33,9 @@ type WireMessage = { readonly providerOptions?: object } & (
   | { readonly role: Block["role"]; readonly content: readonly object[] }
 );
 
-/** A part with the role it can be sent in, which may differ from the role of its message. */
+/** A part with the role in which it can be sent, which may differ from the role of its message. */
 interface Placeable extends Omit<Block, "at"> {
-  /** Whether the part must come after the results beside it: results must follow their calls without a break. */
+  /** Whether the part must come after the results of its message, because results must directly follow their calls. */
   readonly isLate?: boolean;
 }
 type Placed = Placeable & Block;
@@ -44,8 +44,8 @@ export function toPrompt(request: ModelRequest, callee: Callee, files: Files): r
   const { messages, settings } = request;
   const first = messages.findIndex(({ role }) => role !== "system");
   const opening = messages.slice(0, first < 0 ? messages.length : first);
-  // Only system messages at the beginning are sent as such: some APIs refuse a later one, and all take it as the
-  // user's.
+  // Only system messages at the beginning keep their role. Later ones are sent as user messages, because some APIs
+  // refuse later system messages.
   const system = [{ words: request.system, at: -1 }, ...opening.map(({ parts }, at) => ({ words: textOf(parts), at }))];
   const placer = new Placer(callee, files);
   const placed = messages
@@ -69,7 +69,7 @@ function written({ system, body }: Draft, breakpoints: Breakpoints | undefined):
   ];
 }
 
-/** Adds the option to a part or message. Options that it has already win. */
+/** Adds the option to a part or message. Existing options have priority. */
 function withOption<T extends { readonly providerOptions?: unknown }>(target: T, breakpoints: Breakpoints): T {
   const { namespace, option } = breakpoints;
   const own = isObject(target.providerOptions) ? target.providerOptions : {};

@@ -37,7 +37,7 @@ export class ReplyReader {
       case "reasoning-end":
         return this.#ended("reasoning", part);
       case "tool-call":
-        // A call that the provider runs itself comes with its result, and is not for us to make.
+        // A call that the provider runs itself comes with its result, so the runtime must not run it.
         return part.providerExecuted === true ? [] : [call(part)];
       case "finish":
         return this.#finished(part);
@@ -122,7 +122,7 @@ const REASONS: { readonly [reason: string]: FinishReason } = {
   "content-filter": "refused",
 };
 
-/** Undefined for a `finish` that the package made up because its stream was cut. */
+/** Undefined for a `finish` that the package generated because its stream was cut. */
 function finishOf(part: StreamPart): Finish | undefined {
   const said = part.finishReason;
   const { unified, raw } = isObject(said) ? said : { unified: said, raw: undefined };
@@ -133,7 +133,7 @@ function finishOf(part: StreamPart): Finish | undefined {
   if (unified === "interrupted") return undefined;
   const usage = usageOf(part);
   const reason = (typeof unified === "string" ? REASONS[unified] : undefined) ?? "other";
-  // Older packages do not mark a cut, but have then neither a reason nor any usage.
+  // Older packages do not mark a cut. Then they have neither a reason nor usage.
   if (reason === "other" && raw === undefined && usage === undefined) return undefined;
   return { kind: "finish", reason, ...(usage === undefined ? {} : { usage }) };
 }

@@ -1,7 +1,7 @@
 import { isObject } from "../../model/json.ts";
 import type { Usage } from "../../model/usage.ts";
 
-/** The usage of a `finish` part in our disjoint buckets; undefined when nothing was counted. */
+/** The usage of a `finish` part in disjoint buckets; undefined if nothing was counted. */
 export function usageOf(finish: { readonly [key: string]: unknown }): Usage | undefined {
   const usage = isObject(finish.usage) ? finish.usage : {};
   const counted = isObject(usage.inputTokens) || isObject(usage.outputTokens) ? nested(usage) : flat(usage, finish);
@@ -47,14 +47,15 @@ function flat(usage: { readonly [key: string]: unknown }, finish: { readonly [ke
   const reasoning = count(usage.reasoningTokens);
   const cacheRead = count(usage.cachedInputTokens);
   const { anthropic, bedrock } = isObject(finish.providerMetadata) ? finish.providerMetadata : {};
-  // The input of Anthropic and Bedrock does not include cached tokens, and only their metadata has the written ones.
+  // The input of Anthropic and Bedrock does not include cached tokens. Only their metadata has the tokens written to
+  // the cache.
   const isBeside = isObject(anthropic) || isObject(bedrock);
   const cacheWrite = isObject(anthropic)
     ? count(anthropic.cacheCreationInputTokens)
     : isObject(bedrock) && isObject(bedrock.usage)
       ? count(bedrock.usage.cacheWriteInputTokens)
       : undefined;
-  // The output of Google does not include reasoning, which shows in its total.
+  // The output of Google does not include reasoning: its total shows that.
   const isApart = reasoning !== undefined && count(usage.totalTokens) === sum(input, output, reasoning);
   return {
     total: isBeside ? sum(input, cacheRead, cacheWrite) : input,
@@ -71,5 +72,5 @@ const count = (value: unknown): number | undefined =>
 const sum = (first: number | undefined, ...more: readonly (number | undefined)[]): number | undefined =>
   first === undefined ? undefined : more.reduce<number>((total, each) => total + (each ?? 0), first);
 
-/** A part larger than its whole means that the provider counts the two apart. */
+/** If a part is larger than its whole, the provider counts the two separately. */
 const without = (whole: number, part: number): number => (part > whole ? whole : whole - part);

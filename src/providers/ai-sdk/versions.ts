@@ -8,7 +8,7 @@ export interface LoadedFile {
   readonly name?: string;
 }
 
-/** What differs between versions of the specification; everything else that is sent is the same in all. */
+/** The differences between versions of the specification. Everything else is sent in the same form. */
 interface Dialect {
   /** The field `data` of a file in a message. */
   fileData(bytes: Uint8Array): unknown;

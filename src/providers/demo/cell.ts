@@ -1,4 +1,4 @@
-// How the demo acts in code mode: which tools the prompt declares, the cell that calls them, and what came of the calls.
+// The demo in code mode: finds the tools in the prompt, writes the cell that calls them, and reads the results.
 import type { Json, JsonObject } from "../../model/json.ts";
 import { type Message, type ToolStatus, textOf } from "../../model/message.ts";
 import type { ModelRequest } from "../../model/request.ts";
@@ -47,7 +47,8 @@ interface CodeCall {
 }
 
 /**
- * A cell that makes these calls, those of one group at once, and prints what came of each: one that fails hides no other.
+ * A cell that makes these calls, those of one group at once, and prints the result of each, so that a failed call does
+ * not hide the others.
  */
 export function cellOf(groups: readonly (readonly CodeCall[])[]): string {
   const [first = []] = groups;
@@ -80,10 +81,10 @@ export interface Outcome {
   readonly status: ToolStatus;
   readonly words: string;
 }
-/** `outcomes`: of the calls, in their order. `problem`: the code did not come to its end. */
+/** `outcomes`: the results of the calls, in order. `problem`: the code failed before its end. */
 type CellEnd = { readonly outcomes: readonly Outcome[] } | { readonly problem: string };
 
-/** What came of the last cell in these messages; undefined when there is none. It is said next, as text or as such. */
+/** The result of the last cell in these messages; undefined if there is no cell. The demo answers with it. */
 export function cellEndIn(messages: readonly Message[]): CellEnd | undefined {
   const cell = messages.findLastIndex(({ role, parts }) => role === "assistant" && hasCell(textOf(parts)));
   const output = cell < 0 ? undefined : messages[cell + 1];
@@ -98,14 +99,14 @@ export function cellEndIn(messages: readonly Message[]): CellEnd | undefined {
   const [first = "The code came to nothing."] = lines;
   return { problem: first.startsWith('[{"status"') ? "It came to more than I can read." : first.replace(LABEL, "") };
 }
-/** What a protocol puts before the words of an error. */
+/** The label that a protocol writes before an error. */
 const LABEL = /^\[[A-Z]+\] /;
 
 type Settled =
   | { readonly status: "fulfilled"; readonly value?: Json }
   | { readonly status: "rejected"; readonly reason: { readonly code?: string; readonly message?: string } };
 
-/** The line that the cell printed; undefined when it is another one. */
+/** Parses the line that the cell printed; undefined for another line. */
 function settledIn(line: string): readonly Settled[] | undefined {
   try {
     const found: unknown = line.startsWith("[") ? JSON.parse(line) : undefined;

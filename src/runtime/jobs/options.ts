@@ -1,4 +1,4 @@
-// What a job is made from, checked for callers without types.
+// Checks the options of jobs for untyped callers, and makes jobs from them.
 
 import type { JobCompletion, JobOptions, TaskJobOptions } from "../../kernel/job-options.ts";
 import { checkedInput, isWireName, wireName } from "../../kernel/operation.ts";
@@ -58,9 +58,9 @@ export function taskName(operation: unknown, plugin: string, wrong: (problem: st
 }
 
 /**
- * Throws when the task or its input is wrong. `mayBeElsewhere` allows a task whose plugin is not installed here: a wrong
- * name or input then shows only where the job runs, or never. `offered` is what the task gets instead of an input, if it
- * takes one; `later` when that is not known yet.
+ * Throws when the task or its input is wrong. `mayBeElsewhere` allows a task whose plugin is not installed here: then
+ * only the process that runs the job can detect a wrong name or input. `offered`: the value that the task gets if the
+ * caller passes no input; `later` if the value is not known yet.
  */
 export function requireTask(
   { plugins, background, trace }: Core,
@@ -88,7 +88,7 @@ export function requireTask(
   checkedInput(found, isFree ? offered : input);
 }
 
-/** A value that goes into the record: JSON, and not too large. `wrong` gets the problem as the rest of a sentence. */
+/** A value for the record: JSON of limited size. `wrong` gets the problem as the rest of a sentence. */
 export function recordable(
   { limits }: Core,
   what: string,

@@ -28,7 +28,7 @@ export function stamped(live: LiveTurn, effect: Effect, made: Body | BodyAt, dra
   return answer as Answer;
 }
 
-/** Adds what the effect asked for to its answer. */
+/** Adds the requests of the effect to its answer. */
 function record(
   live: LiveTurn,
   { appends, spawns, taken, spent }: EffectDraft,

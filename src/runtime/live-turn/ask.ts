@@ -1,5 +1,5 @@
-// The effects `ask` and `respond`: builds the request, checks the budget, calls the model, runs response hooks.
-// Not its job: streaming and retries (`services/model-call.ts`), what follows from a reply (`turn/step.ts`).
+// The effects `ask` and `respond`: builds the request, checks the budget, calls the model, runs response hooks. Not its
+// job: streaming and retries (`services/model-call.ts`), the consequences of a reply (`turn/step.ts`).
 // ask-1 The budget is checked before each attempt of the call, because every attempt costs.
 // ask-2 Messages that are sent and never stored (the tail, the call for an answer) come after those that may be cached.
 // ask-3 `respond` begins after the reply is recorded, so that a failing hook costs no second model call.
@@ -167,7 +167,10 @@ function bodyOf(asked: ModelAnswer, model: string, usual: string): Body {
   return { ...rest, ...other, error, partial };
 }
 
-/** ask-2: the last round is for the answer. Tools stay in the request, so that the provider's cache still matches. */
+/**
+ * ask-2: in the last round the model must answer. Tools stay in the request, so that the provider's cache still
+ * matches.
+ */
 const forAnswer = ({ state, turnId }: LiveTurn, request: ModelRequest): ModelRequest => ({
   ...request,
   messages: [
@@ -248,7 +251,8 @@ const RESPOND_TRIES = 3;
 export async function respond(live: LiveTurn, effect: EffectOf<"respond">, scope: Scope): Promise<Body> {
   const merge = (now: Reply, answer: ReplyAnswer, plugin: string): Reply => {
     for (const { name, payload } of answer.events ?? []) live.show.emit(effect.name, plugin, name, payload ?? null);
-    const own = toJson(answer.parts); // Stored, sent and acted on: a value that is not JSON would differ in each.
+    // As JSON, because a stored, a sent and a used copy of another value would differ.
+    const own = toJson(answer.parts);
     if ("problem" in own)
       throw new RuntimeError("hook.answer", { plugin, hook: "response", problem: `${own.path}: ${own.problem}` });
     return { ...now, parts: own.json as unknown as Reply["parts"] };

@@ -50,7 +50,7 @@ export class TurnCode {
     this.#live = live;
   }
 
-  /** code-1: an event is folded in this state. It may answer a segment. */
+  /** code-1: takes an event before it is folded. It may be the answer of a segment. */
   took({ open }: TurnState, event: Answer): void {
     const effect = open.find(({ name }) => name === event.effect);
     if (effect?.kind !== "exec") return;
@@ -63,7 +63,7 @@ export class TurnCode {
     if (event.kind === "executed" && event.output.state === "stopped") this.#undoCell(cellOf(effect.name));
   }
 
-  /** A frame with a separate task began: the code starts without state. */
+  /** A frame with a new task began: the code starts without state. */
   #clear(): void {
     this.#ran = [];
     this.#isFresh = true;
@@ -123,7 +123,8 @@ export class TurnCode {
     this.#done = undefined;
     const trace = (problem: string): void => this.#live.trace("code.release", { problem });
     try {
-      if (this.#last !== undefined) await isOver(this.#last, ENDING_MS); // It would continue with released code.
+      // A running segment would continue with released code.
+      if (this.#last !== undefined) await isOver(this.#last, ENDING_MS);
       const released = this.#live.hooks.slot("codeExecutor")?.release?.();
       if (!isThenable(released)) return;
       const letting = { over: Promise.resolve(released).then(ignored), isOver: false };
@@ -163,7 +164,7 @@ export class TurnCode {
       try {
         if (this.#done !== this.#ran.length)
           await this.#call(effect, scope, (context) => executor.restore?.(this.#past(), context));
-        this.#done = undefined; // Until it is known how far this went.
+        this.#done = undefined; // Undefined until the result of the call shows how far the code ran.
         const found = await this.#call(effect, scope, run);
         this.#done = this.#ran.length + segments;
         return found;
@@ -240,7 +241,7 @@ const LISTED = new WeakMap<Catalog, readonly ToolManifest[]>();
 
 const ignored = (): void => {};
 
-/** Waits until it is over; false when it takes longer than this. */
+/** Waits until the call has ended. Returns false if it takes longer than this. */
 async function isOver(last: { readonly over: Promise<void>; readonly isOver: boolean }, ms: number): Promise<boolean> {
   if (last.isOver) return true;
   return new Promise((resolve, reject) => {

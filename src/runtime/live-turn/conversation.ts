@@ -16,7 +16,10 @@ export class Conversation {
   readonly #live: LiveTurn;
   #transcript: Transcript;
   #grown = 0;
-  /** What `context` hooks show the model instead of the plain conversation. Later entries of the turn follow it. */
+  /**
+   * The messages that `context` hooks show to the model instead of the plain conversation. Later entries of the turn
+   * follow it.
+   */
   shown: { readonly messages: readonly Message[]; readonly upTo: number } | undefined = undefined;
 
   constructor(live: LiveTurn, transcript: Transcript) {
@@ -38,7 +41,8 @@ export class Conversation {
     const { shown, transcript } = this;
     if (shown === undefined) return transcript.messages;
     const added = itemsOf(this.#live.state.log).slice(shown.upTo);
-    if (added.some((entry) => entry.kind === "frame")) return transcript.messages; // A frame replaces what was shown.
+    // A frame replaces the messages of `context` hooks.
+    if (added.some((entry) => entry.kind === "frame")) return transcript.messages;
     return [...shown.messages, ...added.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []))];
   }
 
@@ -62,7 +66,7 @@ export class Conversation {
     return [...this.messages, ...waiting];
   }
 
-  /** What a hook or a tool of this effect has appended so far. */
+  /** The nodes that a hook or a tool of this effect has appended so far. */
   appendsAt(place: EffectName): readonly DraftAppend[] {
     return place === STANDING ? this.#openAppends() : (this.#live.drafts?.get(place)?.appends ?? NO_APPENDS);
   }
@@ -80,7 +84,7 @@ export class Conversation {
     return this.#live.state.phase.kind === "working";
   }
 
-  /** Adds nodes to a draft. Returns the index of the first one in the turn's log, where it is known. */
+  /** Adds nodes to a draft. Returns the index of the first one in the turn's log, if it is known. */
   append({ appends }: EffectDraft, added: Appending): number | undefined {
     const before = appends.reduce((sum, { nodes }) => sum + nodes.length, 0);
     const from = this.#isInRound ? undefined : this.#live.state.log.length + before;
@@ -88,7 +92,10 @@ export class Conversation {
     return from;
   }
 
-  /** An append of this turn that has this name. Another tool that runs may still fail and drop what it appended. */
+  /**
+   * The append of this turn with this name. If another running tool made it, that tool can still fail and drop the
+   * append.
+   */
   appendedAs(
     named: string,
     own: readonly DraftAppend[],

@@ -18,9 +18,9 @@ export const NOTHING: {
 const TYPED = "the turn has an output schema, so only the model can answer";
 
 /**
- * Carries out directives of hooks. Those about the turn's log are returned for the event; of several aborts the last
- * counts, of several answers the first. An answer is for one input: in a turn that merged several it would swallow the
- * others, so the model is asked.
+ * Runs directives of hooks. Returns those about the turn's log, for the event. Of several aborts the last counts, of
+ * several answers the first. An answer is for one input. In a turn with several merged inputs the others would get no
+ * answer, so the model is asked.
  */
 export function carryOut(live: LiveTurn, effect: EffectName, directives: readonly Owned<Directive>[]): typeof NOTHING {
   const messages: Draft[] = [];

@@ -10,7 +10,7 @@ import type { Effect } from "../../turn/effect.ts";
 import type { Appending } from "../../turn/event.ts";
 import type { Spawning } from "../jobs/job-starts.ts";
 
-/** Nodes to append; `from` is their index in the turn's log, where it is known. */
+/** Nodes to append; `from` is their index in the turn's log, if it is known. */
 export type DraftAppend = Appending & { readonly from?: number };
 
 export interface NewWait {
@@ -24,9 +24,9 @@ export class EffectDraft {
   spawns: Spawning[] = [];
   /** Inputs whose nodes are among the appends. */
   taken: InputId[] = [];
-  /** What others paid while the turn was open, in inputs that the effect takes. */
+  /** Spending of others during the turn, from inputs that the effect takes. */
   spent: Spent[] = [];
-  /** What the call is about to wait for: one thing in each attempt. Its key exists once it was made answerable. */
+  /** The wait that the call is about to begin: at most one per attempt. It has a key after it was made answerable. */
   deferral: { readonly deferral: Deferral; readonly wait?: NewWait } | undefined = undefined;
   #claims = 0;
   #storing: PromiseLike<void>[] | undefined;
@@ -38,17 +38,17 @@ export class EffectDraft {
 
   /** draft-1: an attachment that is being stored, or a session that is being created. */
   store(stored: PromiseLike<void>): void {
-    stored.then(undefined, () => {}); // Nobody waits for it when the effect fails before its answer.
+    stored.then(undefined, () => {}); // No code awaits it if the effect fails before its answer.
     this.#storing ??= [];
     this.#storing.push(stored);
   }
 
-  /** Settles when all of them are stored; undefined when there are none. */
+  /** Settles when everything is stored; undefined if there is nothing to store. */
   get stored(): Promise<unknown> | undefined {
     return this.#storing && Promise.all(this.#storing);
   }
 
-  /** The tool failed: nothing is appended or begun. Its output may still name what is being stored. */
+  /** The tool failed: nothing is appended or begun. Its output may still refer to values that are being stored. */
   withdraw(): void {
     this.appends = [];
     this.spawns = [];

@@ -28,7 +28,8 @@ const isNone = (usage: Usage): boolean => {
 function ledgerOf({ opened, session }: LiveTurn, { usage, asks, spent }: Omit<Salvaged, "entries">): readonly Spent[] {
   const own = { source: "turn", model: opened.config.model, usage, calls: asks };
   const rows = asks === 0 && isNone(usage) ? spent : [own, ...spent];
-  const { subagent } = permissionsOf(session.snapshot.stored); // Not by the parent: a fork of a subagent's session has none.
+  // Tests the permission and not the parent, because a fork of a subagent's session has no parent.
+  const { subagent } = permissionsOf(session.snapshot.stored);
   if (subagent === undefined) return rows;
   const source = `subagent/${subagent.capability}`;
   return rows.map((row) => (row.source === "turn" ? { ...row, source } : row));
@@ -47,7 +48,7 @@ const withLatest = (latest: LatestUsage, plugins: PluginSnapshots): PluginSnapsh
   [LATEST]: { version: "1", revision: (plugins[LATEST]?.revision ?? 0) + 1, state: ownJson(latest) },
 });
 
-/** What the commit stores of a turn with these entries and this outcome. */
+/** The data of a turn with these entries and this outcome, for the commit. */
 export function whole(
   live: LiveTurn,
   entries: readonly Entry[],
@@ -59,7 +60,7 @@ export function whole(
   const { snapshot, composition } = session;
   const { head } = snapshot.stored;
   const plugins = live.states.snapshots(state.changes);
-  // Also if only an earlier plugin read it: otherwise it would be out of date when a plugin reads it again.
+  // Stored even if only a removed plugin read it, because it would be out of date for a later plugin.
   const spent = ledgerOf(live, state);
   const keepsUsage = composition.readsUsage || plugins[LATEST] !== undefined;
   return {

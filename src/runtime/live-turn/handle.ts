@@ -19,24 +19,27 @@ export interface TurnResult<Value = Json> {
   readonly turnId: TurnId;
   readonly outcome: TurnOutcome<Value>;
   readonly usage: Usage;
-  /** Set when the session had moved meanwhile: the turn was committed as a branch, and this is its last node. */
+  /** Set if the session changed during the turn: the turn was committed as a branch, and this is its last node. */
   readonly branch?: NodeId;
   /** Hooks that failed without changing the outcome, for example `lifecycle` hooks. */
   readonly issues: readonly Issue[];
 }
 
-/** A turn under way. Iterate for its events, await `result()` for its end. Leaving the loop does not cancel it. */
+/**
+ * A running turn. Iterate over it for its events, and await `result()` for its end. Leaving the loop does not cancel
+ * it.
+ */
 export interface Turn<Value = Json> extends AsyncIterable<TurnProgress> {
   /** Resolves when the input is durable. */
   readonly id: Promise<TurnId>;
-  /** Settles after the commit and its `lifecycle` hooks. Rejects when the input was refused or the turn is lost. */
+  /** Settles after the commit and its `lifecycle` hooks. Rejects if the input is refused or the turn is lost. */
   result(): Promise<TurnResult<Value>>;
   /**
    * Waits as `result()` does, and resolves with the text of the answer. The value of a finished turn is a string as it
    * is, or JSON. Throws `turn.unanswered` when the turn was stopped or failed; its `details` are the result.
    */
   text(): Promise<string>;
-  /** Asks the turn to end; `result()` then says how it ended. */
+  /** Asks the turn to end. `result()` then returns how it ended. */
   cancel(reason?: string): Promise<CancelAnswer>;
 }
 
@@ -64,7 +67,7 @@ export class TurnHandle implements Turn {
     this.#sessionId = id;
   }
 
-  /** Sets the session, for a handle that was made from the id of its turn alone. */
+  /** Sets the session of a handle that was made only from the id of its turn. */
   belongsTo(session: SessionId): void {
     this.#sessionId = session;
   }
@@ -76,7 +79,7 @@ export class TurnHandle implements Turn {
     return this.#id.promise;
   }
 
-  /** The runtime passes false, because it does not wait inside a session. */
+  /** `isInside`: the caller runs inside the session. The runtime passes false. */
   result(isInside = this.#core.sessions.find(this.#sessionId)?.isInside ?? false): Promise<TurnResult> {
     if (isInside && this.#ended === undefined)
       return Promise.reject(new RuntimeError("operation.reentrant", { name: "The result of a turn" }));
@@ -118,7 +121,7 @@ export class TurnHandle implements Turn {
     return read;
   }
 
-  /** Delivers that a wait began or was resolved, each once, although run, watcher and store may all report it. */
+  /** Delivers the begin or the end of a wait once, although the run, the watcher and the store can all report it. */
   notify(fact: WaitFact): void {
     const name = `${fact.kind}/${fact.wait}`;
     this.#notified ??= new Set();
@@ -135,7 +138,9 @@ export class TurnHandle implements Turn {
     this.isParkedUnread = true;
   }
 
-  /** Another process, which runs the turn, showed more. Lost previews are not repaired, because the result follows anyway. */
+  /**
+   * The process that runs the turn has new previews. Lost previews are not restored, because the result follows anyway.
+   */
   showRemote(events: readonly Preview[], isLost: boolean): void {
     const own = events.filter(({ turnId }) => turnId === this.#turnId);
     // The previews come again from the start, or their start is missing, so earlier ones under the same keys are void.

@@ -4,17 +4,17 @@ import type { Lease } from "../../stores/store.ts";
 import type { Answer } from "../../turn/event.ts";
 import { type Artifact, isFresh, type Prompt, type PromptParts, type Put } from "../toolset/artifacts.ts";
 
-/** What a turn was prepared with, and the inputs of that. */
+/** The preparation of a turn, and the inputs from which it was made. */
 export interface Prepared {
   readonly config: SessionConfig;
   readonly artifact: Artifact;
   readonly parts: PromptParts;
   readonly prompt: Prompt;
-  /** The blob of the parts, where plugins gave any. */
+  /** The blob of the parts, if plugins added any. */
   readonly stored: Put | undefined;
-  /** The blob of the fields of `opened` that the journals of such turns share, if journals are kept. */
+  /** The blob with the fields of `opened` that the journals of such turns have in common, if journals are kept. */
   readonly setting: Put | undefined;
-  /** What `prepared` records of plugins and tools. */
+  /** The data about plugins and tools that `prepared` records. */
   readonly stages: Stages;
 }
 export type Stages = Pick<
@@ -23,8 +23,8 @@ export type Stages = Pick<
 >;
 
 /**
- * What the last turn was prepared with. If nothing has changed, the next turn reuses it and merges, renders, hashes and
- * stores nothing. Plain sessions share the runtime's memo. Every other session has a separate memo.
+ * The preparation of the last turn. If nothing has changed, the next turn reuses it and need not merge, render, hash or
+ * store again. Plain sessions share the runtime's memo. Every other session has a separate memo.
  *
  * Not its job: catalogs (`toolset/`), and prompts that change from round to round.
  */
@@ -37,7 +37,7 @@ export class Memo {
     this.#last = { ...prepared, parts: { given: copied(given), plugins: copied(plugins) } };
   }
 
-  /** For plain sessions: their tools are the app's, so the config alone decides. */
+  /** For plain sessions: their tools are the app's, so only the config can differ. */
   ofConfig(config: SessionConfig, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.config !== config) return undefined;
@@ -45,7 +45,7 @@ export class Memo {
     return isFresh(artifact, lease) && isFresh(prompt, lease) && isFresh(setting, lease) ? last : undefined;
   }
 
-  /** For every session: the same tools and the same parts give the same prompt. */
+  /** For all other sessions: the same tools and the same parts give the same prompt. */
   of(artifact: Artifact, parts: PromptParts, lease: Lease): Prepared | undefined {
     const last = this.#last;
     if (last === undefined || last.artifact !== artifact) return undefined;

@@ -1,8 +1,8 @@
-// Parks a turn that only waits or sleeps: when it parks, and what stays of it here.
+// Parks a turn that only waits or sleeps: when it parks, and which of its data stays here.
 // park-1 A turn parks only if the store has no mail for it. The store decides in the write that releases the lease.
 // park-2 Its previews stay here while it has readers or iterating handles, so that the next run continues them.
-// park-3 A parent's turn stays while a turn that it waits for runs here, because it shows the child's previews. It parks if an
-//        operation, a delete or the end of the runtime needs it to leave.
+// park-3 A parent's turn stays while a turn that it waits for runs here, because it shows the child's previews. It
+//        parks if an operation, a delete or the end of the runtime needs it to leave.
 import { type TurnState, wakesAt } from "../../turn/state.ts";
 import type { OpenedTurn } from "./run.ts";
 import type { LiveTurn } from "./turn.ts";
@@ -18,7 +18,7 @@ export function quietMs(live: LiveTurn, opened: OpenedTurn): number {
 const isUnwanted = ({ session }: LiveTurn, { isRecovery, wasVisited }: OpenedTurn): boolean =>
   isRecovery === true || wasVisited === true || session.queue.door !== "open" || session.parksAtOnce;
 
-/** Whether the turn can park now. The host may also have returned because an operation came. */
+/** Whether the turn can park now. The host can also return because of an operation. */
 export const isLeft = (live: LiveTurn, opened: OpenedTurn): boolean =>
   opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live, opened);
 

@@ -43,7 +43,7 @@ const PERFORMERS: Performers = {
   compact,
   exec,
   finalize,
-  // Hosts perform these themselves: they have the clock and the store.
+  // Hosts perform these effects themselves, because they have the clock and the store.
   sleep: () => ({ kind: "slept" }),
   wait: () => ({ kind: "resolved", answer: { kind: "revoked" } }),
 };
@@ -100,7 +100,7 @@ function settleCalls(live: LiveTurn, { results: given, name }: EffectOf<"settle"
 
 /** If `gate` and `settle` are skipped, the call itself shows its start and its end. */
 function callTool(live: LiveTurn, effect: EffectOf<"call">, scope: Scope): Awaitable<Body | BodyAt> {
-  // A resumed call had its gate in another process, whose previews are gone.
+  // A resumed call passed its gate in another process, whose previews are lost.
   if (live.state.skips.gate === true || scope.isResumed === true) live.show.started(effect);
   if (scope.isAborted)
     return returned(live, effect, {
@@ -135,7 +135,7 @@ const isForItself = ({ session: { id, ancestors } }: LiveTurn, { deferral: { on 
 
 /** The tool deferred its result: the call becomes a wait. The wait may have a key already (`answerable`). */
 function deferred(live: LiveTurn, effect: EffectOf<"call">, { deferral, schema: ofTool }: Deferred): BodyAt {
-  live.show.failed(effect); // The attempt is over: shows the rest of what it printed.
+  live.show.failed(effect); // The attempt has ended: shows the rest of its output.
   const { question, on, schema = ofTool } = deferral;
   const known = live.drafts?.get(effect.position)?.deferral;
   const wait = (at: number) => (known?.deferral === deferral ? known.wait : undefined) ?? newWait(live, deferral, at);
@@ -185,7 +185,8 @@ function bounded(live: LiveTurn, name: EffectName, found: readonly (PendingInput
   const inputs = found.map((each) => {
     if (!("entries" in each)) return { inputId: each.id, message: each.message };
     if (each.spent !== undefined) live.draftOf(name).spent.push(...each.spent);
-    const isPlaced = placed?.some((own) => own.name === each.operation) ?? false; // By the turn itself, under this name.
+    // The turn itself has placed it under this name.
+    const isPlaced = placed?.some((own) => own.name === each.operation) ?? false;
     return { inputId: each.id, nodes: isPlaced ? [] : additionsIn(each.entries) };
   });
   return { kind: "bounded", inputs };
@@ -205,7 +206,7 @@ async function boundaryWithHooks(live: LiveTurn, { at, name }: EffectOf<"boundar
     const max = merges === true ? CLAIM_MAX : live.limits.pendingInputsMax;
     return bounded(live, name, await inputs.claim(live.lease, name, max, merges));
   }
-  // With no round or no budget left, waiting inputs are left to the next turn.
+  // If there is no round or budget left, waiting inputs stay for the next turn.
   const isLast = isLastRound(live.state) || (live.isBudgeted && (await overspent(live)) !== undefined);
   const isNothing = isLast || live.pending.isNone;
   const body = bounded(live, name, isNothing ? [] : await inputs.claim(live.lease, name, CLAIM_MAX));

@@ -1,6 +1,7 @@
 // The effect `prepare`: tools, prompt and view of the conversation for the next model call.
 // Not its job: catalogs (`toolset/`), rendering (`kernel/prompt.ts`), reuse by later turns (`memo.ts`).
-// prepare-1 A resumed turn has the recorded prompt, declarations and view of the conversation. Today's code runs the tools.
+// prepare-1 A resumed turn has the recorded prompt, declarations and view of the conversation. The present code runs
+// the tools.
 // prepare-2 Volatile parts are in the tail and never in the system prompt, which a provider may cache.
 // prepare-3 Blobs are stored before `prepared`, which refers to them.
 // prepare-4 A failed set-up restores the turn's tools (`undo`).
@@ -39,7 +40,7 @@ export function prepare(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scop
   return remembered(live) ?? setUp(live, effect, scope);
 }
 
-/** A turn of a plain session without prompt parts reuses what the last such turn was prepared with. */
+/** A turn of a plain session without prompt parts reuses the preparation of the last such turn. */
 function remembered(live: LiveTurn): PreparedBody | undefined {
   const { core, session, opened } = live;
   // A protocol with `beforeAsk` must be asked in the first round too.
@@ -143,7 +144,7 @@ async function keptSetting(live: LiveTurn): Promise<Put | undefined> {
 const keepJson = ({ core, lease }: LiveTurn, value: unknown): Promise<Put> =>
   core.artifacts.keep(JSON.stringify(value), lease);
 
-/** prepare-1: reads back what an earlier run was prepared with. */
+/** prepare-1: reads the recorded preparation of an earlier run. */
 export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void> {
   const { core, session, past: recorded } = live;
   if (recorded === undefined) return;
@@ -163,7 +164,7 @@ export async function recallPrepared(live: LiveTurn, scope: Scope): Promise<void
       ? { given: layersOf(live), plugins: [] }
       : (JSON.parse(await text(recorded.parts)) as typeof live.parts);
   const artifact = await session.toolset.artifact(live.parts.given, callContext, live.lease);
-  if (!recorded.hasOtherTools) live.basis = artifact; // Else the next round must see the change.
+  if (!recorded.hasOtherTools) live.basis = artifact; // Otherwise the next round must detect the change.
   const isSame = recorded.catalog === undefined || recorded.catalog === artifact.hash;
   live.artifact = isSame
     ? artifact
@@ -189,12 +190,13 @@ async function again(live: LiveTurn, effect: EffectOf<"prepare">, scope: Scope):
   if (live.parts === NO_PARTS) live.parts = { given: layersOf(live), plugins: [] }; // `remembered` sets no parts.
   const choices = choicesOf(live);
   const artifact = await live.session.toolset.artifact(live.parts.given, callContext, live.lease);
-  const isChanged = artifact !== (live.basis ?? live.artifact); // Today's, not the recorded one (prepare-1).
+  // Compares with the present artifact, not the recorded one (prepare-1).
+  const isChanged = artifact !== (live.basis ?? live.artifact);
   if (isChanged) {
     live.artifact = artifact;
     live.basis = artifact;
   }
-  // From then on the prompt describes what code has made.
+  // After the first cell the prompt describes the variables of the code.
   if (isVolatile(live) || (live.state.code !== undefined && live.hooks.has.prompt)) {
     const given = (await collected(live, callContext)).filter((part) => !isStable(part));
     const plugins = [...live.parts.plugins.filter(isStable), ...given];
@@ -244,7 +246,7 @@ const partsOf = ({ artifact, parts: { given, plugins } }: LiveTurn): readonly Pr
   ...plugins,
 ];
 
-/** The parts of the runtime, the session and the turn, in this order; those of the protocol and of plugins follow. */
+/** The parts of the runtime, the session and the turn, in this order. Parts of the protocol and of plugins follow. */
 function layersOf({ core, opened: { config, prompt: ofTurn = [] } }: LiveTurn): readonly PromptPart[] {
   const { instructions, prompt = [] } = config;
   const intro: readonly PromptPart[] = instructions === undefined ? [] : [{ slot: "intro", text: instructions }];
@@ -381,7 +383,7 @@ async function contextFrom(
 function requireDistinct(tools: readonly Owned<Tool | ToolProvider>[]): void {
   const givers = new Map<string, string>();
   for (const { plugin, value } of tools) {
-    if (isToolProvider(value)) continue; // Its list is not loaded yet, see `Toolset.overlay`.
+    if (isToolProvider(value)) continue; // A provider's list is not loaded yet, see `Toolset.overlay`.
     const before = givers.get(value.name);
     if (before !== undefined) throw new RuntimeError("tool.duplicate", { name: value.name, sources: [before, plugin] });
     givers.set(value.name, plugin);
@@ -395,7 +397,7 @@ function inputOf(live: LiveTurn): Message {
   return first.message;
 }
 
-/** What `step` must know of plugins and tools. With a volatile prompt no round may skip `prepare`. */
+/** The data about plugins and tools that `step` needs. With a volatile prompt no round may skip `prepare`. */
 function stagesOf(live: LiveTurn, { policies }: Artifact): Stages {
   const { stages } = live.session.composition;
   if (stages.skips?.prepare === undefined || !isVolatile(live))

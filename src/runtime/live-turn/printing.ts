@@ -4,9 +4,9 @@ import { describeThrown, type Json, toJson } from "../../model/json.ts";
 import type { PlacedCall } from "../../turn/effect.ts";
 import type { LiveTurn } from "./turn.ts";
 
-/** A tool that prints byte by byte must not become an event per byte. */
+/** The pause between two events, because a tool that prints byte by byte must not cause an event per byte. */
 const JOIN_MS = 50;
-/** The most characters of one attempt that are shown, because late readers get all of them again. */
+/** How many characters of one attempt are shown. Bounded, because late readers get all of them again. */
 const SHOWN_MAX = 256 * 1024;
 const PROGRESS_BYTES_MAX = 16 * 1024;
 const CUT = "\n… more was printed; it is not shown.\n";
@@ -19,7 +19,7 @@ interface Printing {
   room: number;
   text: string;
   progress: Json | undefined;
-  /** Something was shown just now. More is shown after the pause. */
+  /** An event was just shown. The next one follows after the pause. */
   isPausing: boolean;
 }
 
@@ -56,7 +56,7 @@ export class LivePrinting {
     this.#show(printing);
   }
 
-  /** The attempt is over: shows the output that was held back. */
+  /** The attempt has ended: shows the output that was held back. */
   close(effect: EffectName): void {
     const printing = this.#printing.get(effect);
     if (printing === undefined) return;

@@ -43,7 +43,7 @@ export class ReplyProse {
   }
 }
 
-/** The parts of a reply with what a person sees of each text, where that is not the text itself. */
+/** The parts of a reply. If a person sees another text, the part has it as `shown`. */
 export function projected(live: LiveTurn, parts: readonly Part[]): readonly Part[] {
   const projector = projectorOf(live);
   if (projector === undefined) return parts;

@@ -14,7 +14,10 @@ import type { LiveTurn } from "./turn.ts";
 
 const PAUSE_MS = 100;
 const FAILED_MS = 2_000;
-/** The size of a part, and when all is written again (publish-3). Together they stay below the bound of the store. */
+/**
+ * The size of a part, and after how much text everything is written again (publish-3). Together they stay below the
+ * limit of the store.
+ */
 const PART_CHARS = Math.floor((SHOWN_MAX.chars * 3) / 8);
 const AGAIN = { parts: SHOWN_MAX.parts / 2, chars: Math.floor(SHOWN_MAX.chars / 8) };
 const UNSENT_MAX = 4_096;
@@ -91,7 +94,8 @@ export class Publisher {
 
   async #showNext(): Promise<void> {
     const part = this.#part;
-    const whole = this.#previews.list(); // Taken together with `#unsent`: publish-3 relies on it.
+    // Read at the same time as `#unsent`, because publish-3 needs both from one moment.
+    const whole = this.#previews.list();
     const { previews, chars, isCut } = newest(part === "first" ? whole : joined(this.#unsent), PART_CHARS);
     this.#unsent = [];
     this.#part = "more";

@@ -1,4 +1,5 @@
-// What a commit stores of a turn besides its nodes, so that people can see later what happened: a summary, and the journal.
+// The data besides nodes that a commit stores of a turn, so that people can later see what happened: a summary and the
+// journal.
 import type { Spent } from "../../model/usage.ts";
 import type { EndedTurn, TurnSummary } from "../../stores/store.ts";
 import type { Opened } from "../../turn/event.ts";

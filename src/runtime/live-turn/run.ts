@@ -38,7 +38,7 @@ export interface OpenedTurn {
   /** `opened`, then the events that an earlier run recorded. */
   readonly journal: readonly TurnEvent[];
   readonly isResumed?: true;
-  /** This process had left the turn because the store failed. */
+  /** This process had released the turn because the store failed. */
   readonly isFault?: true;
   /** The input waited in the store: a cancel may wait there too. */
   readonly hasWaited?: true;
@@ -46,7 +46,10 @@ export interface OpenedTurn {
   readonly isRecovery?: true;
   /** This process found the turn in the store. Without the turn's model it leaves the turn to other processes. */
   readonly isFound?: true;
-  /** Why the turn stays open for another process. Before that an operation may run inside it, but nothing else of it runs. */
+  /**
+   * Why the turn stays open for another process. Before that an operation may run inside it, but the turn itself does
+   * not run.
+   */
   left?: RuntimeError | undefined;
   /** The operation that the turn was opened for. It runs when the turn only waits, and then the turn parks at once. */
   visit?: ((live: LiveTurn) => Promise<void>) | undefined;
@@ -90,7 +93,8 @@ export async function runTurn(session: LiveSession, opened: OpenedTurn): Promise
       advance(live, begun, isPast ? undefined : live.telemetry);
       while (done === undefined) {
         while (live.state.phase.kind !== "ended") {
-          const first = live.state.open[0]?.kind; // Asked before the whole list: most turns never wait.
+          // Checks only the first effect before the whole list, because most turns never wait.
+          const first = live.state.open[0]?.kind;
           const isResting = !isPast && (first === "wait" || first === "sleep") && isOnlyWaiting(live.state);
           if (isResting && (await operated(live, opened))) continue;
           if (isResting && opened.left !== undefined) {
@@ -188,7 +192,7 @@ async function operated(live: LiveTurn, opened: OpenedTurn): Promise<boolean> {
   return true;
 }
 
-/** I10: a cancel reaches the turns and jobs that calls of this one were waiting for, before the turn is committed. */
+/** I10: before the commit, cancels the turns and jobs for which calls of this turn were waiting. */
 async function stopOthers({ core, state }: LiveTurn, stops: NonNullable<TurnState["stops"]>): Promise<void> {
   const reason = state.winding?.ending.reason;
   for (const { turns, jobs = [] } of stops) {
@@ -211,10 +215,13 @@ function useOptions(session: LiveSession, options: Opened["options"], isResumed?
 }
 
 const DAY_MS = 86_400_000;
-/** The pause before another try to park, if mail prevented it that the turn has not received yet. Without it the loop spins. */
+/**
+ * The pause before the next try to park, if unread mail prevented the last try. Without the pause the loop would use
+ * all CPU time.
+ */
 const REFUSED_MS = 100;
 
-/** Throws if today's host, protocol or options cannot follow the journal. */
+/** Throws if the present host, protocol or options cannot follow the journal. */
 function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void {
   const { protocol, host } = live.opened;
   if (host !== live.core.host.kind)
@@ -230,7 +237,7 @@ function followJournal(live: LiveTurn, unusable: RuntimeError | undefined): void
   }
 }
 
-/** Applies an event of an earlier run. Throws if today's plugins cannot use the recorded states. */
+/** Applies an event of an earlier run. Throws if the present plugins cannot use the recorded states. */
 function foldable(live: LiveTurn, event: TurnEvent): void {
   try {
     live.learn(event);
@@ -265,7 +272,7 @@ async function recallWhole(live: LiveTurn): Promise<void> {
 async function salvage(live: LiveTurn, error: unknown): Promise<CommittedTurn> {
   const { store } = live.core;
   if (passingFault(error, store) !== undefined || hasCode(error, "runtime.closed") || isForOthers(error)) throw error;
-  // A recorded event that answers nothing means that today's machine is not the one that recorded it.
+  // If a recorded event answers nothing, another version of the machine recorded it.
   if (hasCode(error, "turn.diverged") && live.isResumed) live.isUnfoldable = true;
   live.trace("turn.salvaged", { problem: describeThrown(error) });
   const journal = live.isUnfoldable ? await wholeJournal(live) : undefined;

@@ -18,7 +18,7 @@ export function salvagedTurn(
   live: LiveTurn,
   error: unknown,
   cancel: string | undefined,
-  /** The journal, if today's machine cannot follow it. */
+  /** The journal, if the present machine cannot follow it. */
   journal: readonly TurnEvent[] | undefined,
 ): EndedTurn {
   const recorded = journal === undefined ? undefined : salvage(live.opened, journal, whyInterrupted(error));
@@ -50,7 +50,7 @@ const codeForgottenAt = ({ turnId, core }: LiveTurn, index: number): Entry => ({
 
 const whyInterrupted = (error: unknown): string => (hasCode(error, "turn.expired") ? TEXTS.expired : TEXTS.upgraded);
 
-/** The longest beginning in which every call has its result. */
+/** The longest first part of the log in which every call has its result. */
 function wholePart(entries: readonly Entry[]): readonly Entry[] {
   let whole = 0;
   let before: Extract<Entry, { kind: "message" }>["message"] | undefined;

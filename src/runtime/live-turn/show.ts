@@ -32,7 +32,7 @@ export class TurnShow extends PreviewWriter implements CallShow {
   #live: LiveTurn;
   readonly sessionId: SessionId;
   readonly turnId: TurnId;
-  /** The generation of the run that began the show. A run that continues the show keeps it. */
+  /** The generation of the run that first showed the turn. A run that continues the show keeps it. */
   readonly generation: number;
   /** How many events of the turn were shown before this run. */
   #shown = 0;
@@ -124,7 +124,7 @@ export class TurnShow extends PreviewWriter implements CallShow {
     if (value.kind === "emitEvent") this.emit(this.#position(placed), plugin, value.name, value.payload);
     else if (value.kind === "emitTrace") this.#live.trace(`${plugin}.${value.name}`, { payload: value.payload });
     else {
-      // Gates and settling run one at a time, so the open one is where the directive comes from.
+      // Gates and settling run one at a time, so the directive comes from the open one.
       const serial = this.#live.state.open.find(({ kind }) => kind === "gate" || kind === "settle");
       this.#live.makeSession(plugin, value.request, serial?.name ?? this.#position(placed));
     }
@@ -181,7 +181,7 @@ export class TurnShow extends PreviewWriter implements CallShow {
     this.end(position, placed.call, output, this.#live.world.now());
   }
 
-  /** Shows the rest of what a failed attempt printed, before the next attempt begins. */
+  /** Shows the rest of a failed attempt's output, before the next attempt begins. */
   failed(placed: PlacedCall): void {
     this.#printing?.close(this.#position(placed));
   }

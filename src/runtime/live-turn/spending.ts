@@ -1,5 +1,5 @@
-// What a turn that runs here spends besides its own model calls.
-// spending-1 What is spent is recorded with the next answer.
+// The spending of a running turn besides its own model calls.
+// spending-1 The next answer records the spending.
 // spending-2 A recorded completion is booked once over all runs of the turn.
 import { type Spent, tokensIn, totalOf } from "../../model/usage.ts";
 import type { TurnEvent } from "../../turn/event.ts";

@@ -61,7 +61,7 @@ export class LiveTurn implements Dispatch {
   readonly handles: TurnHandle[];
   /** Checks the typed result that the caller asked for. */
   readonly output: Validate | undefined;
-  /** Whether its spending counts against a budget, its own or one of an ancestor. */
+  /** Whether its spending counts against a budget of its session or of an ancestor. */
   readonly isBudgeted: boolean;
   readonly show: TurnShow;
   readonly pending: Pending = { isNone: false, acceptedAt: -Infinity };
@@ -74,10 +74,10 @@ export class LiveTurn implements Dispatch {
   events: TurnEvent[] | undefined;
   /** The blob with the fields of `opened` that many turns have in common. */
   setting: BlobHash | undefined;
-  /** What the folded events of earlier runs were prepared with. */
+  /** The recorded preparation of earlier runs. */
   past: PastPreparation | undefined = undefined;
   run!: TurnRun;
-  /** Undefined if nobody listens. */
+  /** Undefined without a listener. */
   readonly telemetry: TurnTelemetry | undefined;
   state!: TurnState;
   issues: readonly Issue[] = NO_ISSUES;
@@ -86,20 +86,20 @@ export class LiveTurn implements Dispatch {
   /** Arguments that passed the gate, so that the attempt need not check them again. */
   passed: Dispatch["passed"] = undefined;
   artifact: Artifact | undefined = undefined;
-  /** Today's artifact, if the turn runs on a recorded one. Later rounds compare with it to detect a change. */
+  /** The present artifact, if the turn uses a recorded one. Later rounds compare with it to detect a change. */
   basis: Artifact | undefined = undefined;
   prompt: Prompt | undefined = undefined;
   /** The parts of the prompt; rendered again when the tools change. */
   parts: PromptParts = NO_PARTS;
   /** Volatile prompt text, sent after the conversation in this round. */
   tail = "";
-  /** Today's machine, protocol or plugins cannot follow the journal. */
+  /** The present machine, protocol or plugins cannot follow the journal. */
   isUnfoldable = false;
   readonly conversation: Conversation;
   #noting: Map<string, Promise<Json>> | undefined;
   /** The drafts of open effects, by place. Most effects have none. */
   drafts: Map<EffectName, EffectDraft> | undefined = undefined;
-  /** Undefined until the turn spends on something besides its own model calls. */
+  /** Undefined until the turn has other spending than its own model calls. */
   ownSpending: Spending | undefined = undefined;
   /** Made when a cell runs, here or in an earlier run. */
   ranCode: TurnCode | undefined = undefined;
@@ -139,7 +139,7 @@ export class LiveTurn implements Dispatch {
   get world(): World {
     return this.core.world;
   }
-  /** The code that this turn runs. Most turns run none, and do not load what runs it. */
+  /** The code that this turn runs. Most turns run no code and do not load the code runner. */
   async code(): Promise<TurnCode> {
     if (this.ranCode === undefined) {
       const { TurnCode } = await import("./code.ts");
@@ -165,7 +165,7 @@ export class LiveTurn implements Dispatch {
     this.run.start(effects, dropped);
   }
 
-  /** Applies an event of an earlier run: its state changes, its bookings, and what it was prepared with. */
+  /** Applies an event of an earlier run: its state changes, its bookings and its preparation. */
   learn(event: TurnEvent): void {
     this.folded++;
     this.lastAt = event.at;

@@ -1,5 +1,5 @@
-// The monitors of a session, as plugins and apps use them. A monitor is a job; this is how it is shown and started.
-// Not its job: running commands (`run.ts`), jobs (`../jobs/`).
+// The monitors of a session, as plugins and apps use them. A monitor is a job. This file shows and starts it. Not its
+// job: running commands (`run.ts`), jobs (`../jobs/`).
 import { isDeepStrictEqual } from "node:util";
 import {
   type CheckedMonitor,
@@ -50,7 +50,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     });
   }
 
-  /** As they stand: starts nothing. */
+  /** The present monitors. Starts none. */
   look(): Promise<MonitorSnapshot> {
     return this.call(() => this.#look());
   }
@@ -83,18 +83,19 @@ export class SessionMonitors extends SessionService implements Monitors {
     });
   }
 
-  /** The run of each monitor that lives, else the latest, by its name. */
+  /** The live run of each monitor, or its latest run, by name. */
   async #runs(): Promise<Map<string, JobRecord>> {
     const stored = await this.core.store.jobs.list({ session: this.session, kind: "monitor", max: Infinity });
     const runs = new Map<string, JobRecord>();
     for (const { record } of stored) {
       if (record.operation !== WATCH) continue;
-      const before = runs.get(nameOf(record)); // One that was handed over to the session may be older than its own.
+      // A monitor that was transferred to the session can be older than the session's own monitor.
+      const before = runs.get(nameOf(record));
       if (before === undefined || isOver(before)) runs.set(nameOf(record), record);
     }
     return runs;
   }
-  /** Monitors that begin with an answer of this turn, of whichever call, or with this operation. */
+  /** Monitors that start with an answer of any call of this turn, or with this operation. */
   #notStarted(): readonly Spawning[] {
     const { callContext, core } = this.place;
     const { live } = callContext?.turn ?? {};
@@ -111,7 +112,7 @@ export class SessionMonitors extends SessionService implements Monitors {
   // ── Starting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   start(spec: MonitorSpec | string): Promise<MonitorStatus> {
-    // Before any wait: the order of calls makes the key.
+    // Before the first await, because the order of calls determines the key.
     const key = isOfOther(this.place) ? this.place.callContext?.nextKey(this.place.plugin, "background") : undefined;
     return this.call(async () => {
       await this.requireStored();
@@ -128,7 +129,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     return specOf(before);
   }
 
-  /** The names of declared monitors are theirs. */
+  /** Refuses the names of declared monitors. */
   #undeclared(spec: CheckedMonitor): CheckedMonitor {
     const declared = this.#declared.get(spec.id ?? "");
     if (declared !== undefined && !isDeepStrictEqual(fromDeclared(spec.id as string, declared), spec))
@@ -136,7 +137,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     return spec;
   }
 
-  /** Where nothing runs, reading starts nothing either. */
+  /** Reading starts monitors only in a process that runs turns. */
   async #startArmed(): Promise<void> {
     if (!this.core.runs) return;
     const armed = [...this.#declared].filter(([, { isArmed }]) => isArmed !== false);
@@ -156,7 +157,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     const before = runs.get(id);
     const unbegun = this.#notStarted().find(({ job }) => specOf(job).id === id)?.job;
     if (before?.cancel !== undefined && !isOver(before)) {
-      await cancelJob(core, before.id, before.cancel.reason); // It is about to end.
+      await cancelJob(core, before.id, before.cancel.reason); // The monitor is about to end.
       return this.#start({ ...spec, id }, key);
     }
     const running = unbegun ?? (before !== undefined && !isOver(before) ? before : undefined);
@@ -170,7 +171,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     const job = key === undefined ? fresh : { ...fresh, id: await this.#recordedId(key, fresh.id) };
     const isRepeatable = key !== undefined || callContext?.job?.steps !== undefined;
     const known = isRepeatable ? await core.store.jobs.load(job.id) : undefined;
-    if (known !== undefined) return this.#statusOf(known.record); // A rerun of what has started it.
+    if (known !== undefined) return this.#statusOf(known.record); // A rerun of the call that started the monitor.
     const spawning: Spawning = { job, plugin, isNamed: true };
     if (await this.#begin(spawning)) return startingOf(this.#requireSameStart(spawning).job);
     await this.#forgetOld();
@@ -178,7 +179,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     return stored === undefined ? startingOf(job) : this.#statusOf(stored.record);
   }
 
-  /** Its run may be over when a rerun asks: it must not start again, so the id of the run is recorded. */
+  /** Records the id of the run, because the run can have ended at a rerun, and the monitor must not start again. */
   async #recordedId(key: string, id: JobId): Promise<JobId> {
     const { callContext, plugin } = this.place;
     return asJobId((await callContext?.onceHere<string>(plugin, `monitor/${key}`, () => id)) ?? id);
@@ -188,12 +189,12 @@ export class SessionMonitors extends SessionService implements Monitors {
     try {
       return await beginJob(this.place, spawning);
     } catch (error) {
-      // Another one was quicker, with another command.
+      // Another call was first, with another command.
       throw hasCode(error, "job.conflict") ? new RuntimeError("monitor.conflict", { id: nameOf(spawning.job) }) : error;
     }
   }
 
-  /** Two calls of one reply may start it at the same time, each with another command. */
+  /** Two calls of one reply can start the monitor at the same time with different commands. */
   #requireSameStart(own: Spawning): Spawning {
     const other = this.#notStarted().find((each) => each !== own && each.job.id === own.job.id);
     if (other === undefined || isDeepStrictEqual(other.job.input, own.job.input)) return own;
@@ -202,7 +203,10 @@ export class SessionMonitors extends SessionService implements Monitors {
     throw new RuntimeError("monitor.conflict", { id: nameOf(own.job) });
   }
 
-  /** Named after the run before: of two that start it at once, both name the same job. In a task, after the step, but for another session. */
+  /**
+   * The job's id comes from the previous run, so that two parallel starts have the same id. In a task it comes from the
+   * step, except for another session.
+   */
   async #job(id: string, spec: CheckedMonitor, input: Json, before: string): Promise<NewJob> {
     const { label, wake } = spec;
     const { core, callContext, plugin } = this.place;
@@ -212,7 +216,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     const step = isStep ? callContext.nextKey(plugin, "background") : undefined;
     const jobId = asJobId(`job_${hashOf(`monitor/${step ?? `${this.session}/${id}/${before}`}`).slice(0, 26)}`);
     const known = (await core.store.jobs.load(jobId))?.record;
-    // It was handed over to another session: the name is free again here.
+    // The monitor was transferred to another session, so its name is free here.
     if (step === undefined && known !== undefined && known.sessionId !== this.session)
       return this.#job(id, spec, input, jobId);
     return {
@@ -232,7 +236,7 @@ export class SessionMonitors extends SessionService implements Monitors {
     };
   }
 
-  /** Returns the latest run of each monitor, and only the newest of the ended ones. */
+  /** Returns the latest run of each monitor. Of the ended ones it returns only the newest and removes the others. */
   async #forgetOld(): Promise<void> {
     const { store } = this.core;
     const latest = new Set([...(await this.#runs()).values()].map(({ id }) => id));

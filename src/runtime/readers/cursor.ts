@@ -1,7 +1,7 @@
 import { RuntimeError } from "../../model/errors.ts";
 import { asCursor, asSessionId, type Cursor, type SessionId } from "../../model/ids.ts";
 
-/** A reader's cursor contains its session, because any session would accept a number alone. */
+/** A reader's cursor contains its session, because every session would accept a plain number. */
 export const cursorFor = (session: SessionId, fact: Cursor): Cursor => asCursor(`${fact}@${session}`);
 
 export interface ReadCursor {

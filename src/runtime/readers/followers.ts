@@ -71,7 +71,7 @@ export class Followers {
   }
 }
 
-/** What the store has of the end of a turn, besides its result. */
+/** The stored data about the end of a turn, besides its result. */
 export interface TurnEnd {
   readonly at: number;
   readonly cursor: Cursor;

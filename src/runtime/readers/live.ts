@@ -21,10 +21,10 @@ import type { SessionReader } from "./reader.ts";
 import type { Recalled } from "./recorded.ts";
 
 const LIVELY_MS = 5_000;
-/** How long a follow holds in the store, and how often it is renewed. */
+/** How long the store keeps a follow without renewal, and how often it is renewed. */
 const FOLLOW_MS = 15_000;
 const RENEW_MS = 5_000;
-/** The most sessions of a tree that are searched for open turns when a reader joins in the middle. */
+/** How many sessions of a tree are searched for open turns when a reader joins late. */
 const TREE_MAX = 1_000;
 const OWN_MAX = 1_000;
 
@@ -57,7 +57,7 @@ class Followed {
   isRenewed = false;
   /** live-5: the previews from the journal of the parked turn. */
   record: Recalled | undefined = undefined;
-  /** When it was last compared with the journal. */
+  /** When the record was last compared with the journal. */
   comparedAt = -Infinity;
 
   constructor(id: SessionId, last: number) {
@@ -250,7 +250,8 @@ export class RemotePreviews {
 
   #isWanted(followed: Followed): boolean {
     const { readers } = this.#core();
-    if (followed.ancestors === undefined && readers.hasTrees) return true; // It may be in a tree that has readers.
+    // The session can be in a tree that has readers.
+    if (followed.ancestors === undefined && readers.hasTrees) return true;
     for (const _ of this.#listeners(followed)) return true;
     return false;
   }

@@ -108,7 +108,7 @@ export abstract class PreviewWriter {
 
   /**
    * Shows a recorded event as it was shown live, between the states `before` and `after`. `isPast`: the turn does not
-   * continue from here, so the result is final. Otherwise today's hooks may still change the results of an unfinished
+   * continue from here, so the result is final. Otherwise the present hooks can still change the results of an unfinished
    * round (previews-2).
    */
   previewRecorded(before: TurnState, event: TurnEvent, after: TurnState, isPast: boolean): void {

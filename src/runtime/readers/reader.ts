@@ -29,7 +29,7 @@ interface ReaderOptions {
   readonly isTree: boolean;
   readonly from: ReadCursor | undefined;
   readonly view: () => Promise<SessionView>;
-  /** The previews so far of turns that run here. `elsewhere`: also of turns in other processes, after a gap. */
+  /** The previews so far of turns that run here. `includesRemote`: also of turns in other processes, after a gap. */
   readonly shown: (includesRemote: boolean) => readonly Previews[];
   /** Called with a session of which facts were read. */
   readonly changed: (session: SessionId) => void;
@@ -57,7 +57,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   /** reader-2: previews are skipped until the gap is delivered. */
   #hasGap = false;
   #gap: FactEvent | undefined;
-  /** The first page of facts was read. Only the first page may begin inside a fact. */
+  /** The first page of facts was read. Only that page can begin inside a fact. */
   #isBegun = false;
   #isOver = false;
   #wake: (() => void) | undefined;
@@ -68,14 +68,16 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#of = of;
     const { from } = of;
     if (from?.seen === undefined) this.#last = from?.fact;
-    else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1)); // Seen in part: the fact is read again.
+    // The reader has only a part of the fact, so the fact is read again.
+    else if (from.fact !== "1") this.#last = asCursor(String(Number(from.fact) - 1));
   }
 
   /** Queues the previews of running turns, so that a reader that joins in the middle of a turn gets its beginning. */
   join(isAfterGap = false): void {
     const { shown, max, isTree } = this.#of;
     for (const each of shown(isAfterGap)) {
-      const events = each.list().filter(({ kind }) => !isTree || kind !== "child"); // A tree has the child's own.
+      // A reader of a tree gets the child's own events.
+      const events = each.list().filter(({ kind }) => !isTree || kind !== "child");
       if (each.isTrimmed || events.length > max) this.#hasGap = true;
       for (const event of events.slice(-max)) this.#line.push(event);
       this.#joined += Math.min(events.length, max);
@@ -218,7 +220,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   async #load(): Promise<void> {
     const { store, session, isTree, from } = this.#of;
     if (isTree && from !== undefined && !this.#isBegun) await this.#requireOurs(from);
-    this.#advance(); // Before the read: a fact that comes meanwhile puts MOVED in again.
+    this.#advance(); // Before the read, because a fact during the read adds MOVED again.
     const whose = isTree ? { tree: session } : { session };
     const changes = await store.changes(this.#last, { ...whose, max: PAGE });
     if (changes.length === 0 && (await store.load(session)) === undefined)
@@ -243,7 +245,8 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   #seenOf(first: Change | undefined): number {
     const { from } = this.#of;
     if (from?.seen === undefined) return 0;
-    if (first === undefined || Number(first.cursor) > Number(from.fact)) return 0; // The fact is gone with its session.
+    // The fact was deleted with its session.
+    if (first === undefined || Number(first.cursor) > Number(from.fact)) return 0;
     if (from.seen < eventsOf(first, first.sessionId).length) return from.seen;
     throw new RuntimeError("cursor.unknown", { cursor: `${from.fact}.${from.seen}` });
   }
@@ -267,7 +270,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
     this.#head = 0;
   }
 
-  /** reader-4: gives the view, and queues what running turns have shown. */
+  /** reader-4: sets the view, and queues the previews of running turns. */
   #closeGap(gap: FactEvent): FactEvent {
     this.#gap = undefined;
     this.#line = [MOVED];
@@ -298,7 +301,7 @@ export class SessionReader implements AsyncIterableIterator<SessionEvent> {
   }
 }
 
-/** The sessions of these facts in which a turn may be open now. */
+/** The sessions of these facts in which a turn can be open now. */
 function changedIn(changes: readonly Change[]): ReadonlySet<SessionId> {
   const open = new Set<SessionId>();
   for (const change of changes) {

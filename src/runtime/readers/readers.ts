@@ -21,15 +21,15 @@ export interface ObserveOptions {
   readonly after?: string | undefined;
   /** Observes all descendants too, in one order. Default: false. */
   readonly tree?: boolean | undefined;
-  /** Ends the stream when it aborts; turns go on. */
+  /** Ends the stream when it aborts. Turns continue. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export const OBSERVE: Known<ObserveOptions> = { after: true, tree: true, signal: true };
 
-/** After how many looks to notice a deletion. */
+/** A deletion is detected after this many looks. */
 const GONE_LOOKS = 4;
-/** A hint within this time after a fact of this process is taken to be about that fact. */
+/** A hint within this time after a fact of this process counts as a hint about that fact. */
 const OWN_MS = 50;
 const NOTED_MAX = 1_000;
 
@@ -172,7 +172,7 @@ export class Readers {
     }
   }
 
-  /** All facts of the store, in one order. */
+  /** The facts of all sessions, in one order. */
   feed(options: RuntimeObserveOptions): AsyncIterableIterator<RuntimeFact> {
     const feed: RuntimeFeed = new RuntimeFeed({
       store: this.#store,
@@ -183,7 +183,7 @@ export class Readers {
         this.#left();
       },
     });
-    if (options.signal?.aborted === true) return feed; // It has ended already.
+    if (options.signal?.aborted === true) return feed; // The signal has already aborted.
     this.#feeds.add(feed);
     this.#joined();
     return feed;

@@ -58,7 +58,7 @@ export function recordedTurn(core: Core, stored: StoredSession, journal: Journal
 
 const openedIn = ([opened]: Journal): Opened => opened as Opened; // A journal begins with it.
 
-/** recorded-1. Undefined if today's machine, protocol or options cannot follow the journal. */
+/** recorded-1. Undefined if the present machine, protocol or options cannot follow the journal. */
 export function stateIn(
   core: Core,
   stored: StoredSession,
@@ -124,7 +124,7 @@ class RecordedPreviews extends PreviewWriter {
       else this.end(effect, known.call, event.output, event.at);
     }
     if (event.kind === "settled") {
-      const isWhole = event.effect.endsWith(".settle"); // Else it is of one call of a cell.
+      const isWhole = event.effect.endsWith(".settle"); // Otherwise the event is about one call of a cell.
       const effects = isWhole ? [...this.#calls.keys()] : [name(event.effect.replace(".settle.", ".call."))];
       for (const [nth, effect] of effects.entries()) {
         const { call, output } = this.#calls.get(effect) ?? {};

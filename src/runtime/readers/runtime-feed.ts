@@ -29,7 +29,7 @@ const LATEST = "latest";
 
 interface Position {
   readonly fact: Cursor | undefined;
-  /** The cursor points inside this fact: so many of its events were seen. */
+  /** The cursor points inside this fact: this many of its events were read. */
   readonly inside?: { readonly fact: Cursor; readonly seen: number };
 }
 
@@ -109,7 +109,7 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
     const { store, options } = this.#of;
     const { owner, tag } = options;
     const { fact, inside } = await this.#position;
-    this.#hasMoved = false; // Before the read: a fact that comes meanwhile sets it again.
+    this.#hasMoved = false; // Before the read, because a fact during the read sets it again.
     const changes = await store.changes(fact, { max: PAGE });
     if (changes.length === PAGE) this.#hasMoved = true;
     const seen = inside === undefined ? 0 : await this.#seenOf(inside, changes[0]);
@@ -123,7 +123,10 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
     if (last !== undefined) this.#position = Promise.resolve({ fact: last.cursor });
   }
 
-  /** How many events of the first fact to skip: none if it is a later one, because that of the cursor was deleted. */
+  /**
+   * How many events of the first fact to skip: none if the cursor's fact was deleted, so that the first fact is a later
+   * one.
+   */
   async #seenOf({ fact, seen }: NonNullable<Position["inside"]>, first: Change | undefined): Promise<number> {
     const unknown = (): RuntimeError => new RuntimeError("cursor.unknown", { cursor: `${fact}.${seen}` });
     if (first?.cursor !== fact) {
@@ -134,7 +137,10 @@ export class RuntimeFeed implements AsyncIterableIterator<RuntimeFact> {
     return seen;
   }
 
-  /** Waits until there may be facts. Nobody polls a store in memory, so this looks for the facts that nobody tells of. */
+  /**
+   * Waits until there can be new facts. No watch polls a memory store, so this also polls for facts without a
+   * notification.
+   */
   async #sleep(): Promise<void> {
     const { store, waits } = this.#of;
     const look = store.isDurable ? undefined : setTimeout(() => this.moved(), POLL_MS.facts);

@@ -1,6 +1,6 @@
 // Removes the kept journals of ended turns when they are too old, too many for their session, or too large in all.
 //
-// journals-1 A journal is only for people: no turn, resume or repeat reads it. So it may be removed at any time.
+// journals-1 A kept journal is only for people: no turn, resume or repeat reads it. So it can be removed at any time.
 // journals-2 A sweep reads and removes pages and pauses between them, so that no running turn waits for it.
 import type { TurnId } from "../../model/ids.ts";
 import type { StoredTurn } from "../../stores/store.ts";
@@ -9,7 +9,7 @@ import type { Core } from "../core.ts";
 const DAY_MS = 86_400_000;
 const PAGE = 200;
 const PAUSE_MS = 20;
-/** So many turns without a journal in a row, and the older ones most likely have none either. */
+/** After this many turns in a row without a journal, the older turns most likely have none. */
 const NONE_MAX = 1_000;
 
 /** Returns how many journals were removed. `isWhole`: looks at all turns, also behind many without a journal. */

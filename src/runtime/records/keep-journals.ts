@@ -4,22 +4,22 @@ import { type Known, requireKnown } from "../../model/known.ts";
 import type { Core } from "../core.ts";
 import { Poller } from "../poller.ts";
 
-/** How long the journals of ended turns are kept. A journal is removed soon after one bound is passed. */
+/** How long the journals of ended turns are kept. A journal is removed soon after one of these limits is exceeded. */
 export interface KeepJournals {
   /** Default: 7. */
   readonly days?: number | undefined;
   /** How many turns of one session keep theirs. Default: 200. */
   readonly perSession?: number | undefined;
-  /** All journals of the store. The memory store does not count bytes. Default: 1 GiB. */
+  /** The size of all journals of the store. The memory store does not count bytes. Default: 1 GiB. */
   readonly bytes?: number | undefined;
 }
 export type JournalBounds = { readonly [bound in keyof KeepJournals]-?: number };
 export const KEEP_JOURNALS: JournalBounds = { days: 7, perSession: 200, bytes: 2 ** 30 };
 const KNOWN: Known<KeepJournals> = { days: true, perSession: true, bytes: true };
 
-/** When a process looks for expired journals: after its start, and after each look. */
+/** When a process searches for expired journals: after its start, and after each search. */
 const SWEEP_MS = { first: 60_000, next: 600_000 };
-/** The first of so many looks goes through all turns: about one a day. */
+/** One of this many searches reads all turns: about one a day. */
 const WHOLE_EVERY = 144;
 
 /** Removes expired journals from time to time. */

@@ -1,5 +1,5 @@
-// What happened in a turn, from its journal. The machine that runs turns folds the events, so that a start and an end are
-// those of the real effect. Nothing is recorded for it.
+// What happened in a turn, from its journal. The machine that runs turns folds the events, so that the start and the
+// end of an item are those of the real effect. No extra data is recorded for the timeline.
 import type { EffectName } from "../../model/ids.ts";
 import { defined, type Json } from "../../model/json.ts";
 import type { TimelineItem } from "../../model/turn-record.ts";
@@ -12,7 +12,7 @@ import { begin, step } from "../../turn/step.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Common = Pick<TimelineItem, "effect" | "round" | "startedAt">;
-/** What an effect has become so far. A model call has an item for each attempt. */
+/** The item of an effect, while its events are read. A model call has an item for each attempt. */
 type Item = TimelineItem extends infer One ? (One extends TimelineItem ? Writable<One> : never) : never;
 
 export interface Folded {
@@ -26,7 +26,7 @@ export function timelineOf(events: readonly TurnEvent[], driver: ProtocolDriver 
     try {
       return { items: foldedItems(events, driver), isExact: true };
     } catch {
-      // Today's machine is not the one that recorded the journal.
+      // Another version of the machine recorded the journal.
     }
   }
   return { items: plainItems(events), isExact: false };
@@ -66,12 +66,12 @@ function foldedItems([opened, ...events]: readonly TurnEvent[], driver: Protocol
 }
 
 /**
- * `waited`: the turn was parked, or left while it only waited, and was resumed for an answer or a time. `fault`: a process
- * had left it because the store failed. `crash`: a process died or closed in the middle of its work.
+ * `waited`: the turn was parked, or released while it only waited, and was resumed for an answer or a time. `fault`: a
+ * process released it because the store failed. `crash`: a process died or closed in the middle of its work.
  */
 export type WhyResumed = "waited" | "fault" | "crash";
 
-/** Why the turn was resumed each time; nothing without a driver that can follow the events. */
+/** The reason of each resume. Empty without a driver that can follow the events. */
 export function whyResumed(
   [opened, ...events]: readonly TurnEvent[],
   driver: ProtocolDriver | undefined,
@@ -85,7 +85,7 @@ export function whyResumed(
       state = step(driver, state, event).state;
     }
   } catch {
-    // Today's machine is not the one that recorded the rest of the journal.
+    // Another version of the machine recorded the rest of the journal.
   }
   return why;
 }
@@ -217,7 +217,7 @@ function besideItem(event: TurnEvent, round: number): Item {
   }
 }
 
-/** The events as they are, if nothing here can follow them. */
+/** The plain events, if no driver here can follow them. */
 function plainItems([, ...events]: readonly TurnEvent[]): readonly TimelineItem[] {
   let before = events[0]?.at ?? 0;
   let round = 1;

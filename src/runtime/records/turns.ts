@@ -1,4 +1,4 @@
-// Turns as records: lists, one turn with all that is known of it, and its timeline. Nothing here opens a session.
+// Turns as records: lists, all data of one turn, and its timeline. Nothing here opens a session.
 import type { Awaitable } from "../../model/awaitable.ts";
 import { hasCode, RuntimeError } from "../../model/errors.ts";
 import {
@@ -64,7 +64,7 @@ const OUTCOMES: readonly TurnOutcome["kind"][] = ["answered", "finished", "stopp
 export const OLDER_MAX = 1_000;
 export const SLICE = 200;
 
-/** One turn with all that is known of it. */
+/** All data of one turn. */
 export interface TurnReport extends Omit<TurnDetails, "resumed"> {
   /** Each time that a process resumed it. `why` is omitted if the present build cannot follow the journal. */
   readonly resumed?: readonly {
@@ -215,7 +215,7 @@ async function withStart(core: Core, record: TurnRecord, waiting = waitingInputs
   }
   const events = await readable(() => openEvents(core, record.sessionId, record.id));
   const opened = events[0] as Opened | undefined;
-  if (opened === undefined) return record; // It has ended meanwhile.
+  if (opened === undefined) return record; // The turn has ended in the meantime.
   const { at: startedAt, config, metadata, acceptedAt } = opened;
   const rounds = Math.max(1, ...events.map((event) => ("effect" in event ? roundIn(event.effect) : 1)));
   const resumes = events.filter(({ kind }) => kind === "resumed").length;
@@ -288,7 +288,8 @@ async function journalOf(core: Core, { turnId, sessionId, end }: StoredTurn): Pr
   }
   const stored = await store.turns.journal(turnId);
   if (stored === undefined) {
-    const { journalBytes } = (await store.turns.get(turnId))?.end ?? {}; // A sweep may have removed it meanwhile.
+    // A sweep may have removed the journal in the meantime.
+    const { journalBytes } = (await store.turns.get(turnId))?.end ?? {};
     if (journalBytes !== undefined) throw damaged(turnId, "it is missing");
     throw new RuntimeError("turn.no-journal", { turnId, problem: "it is not kept" });
   }
@@ -304,7 +305,7 @@ async function settingOf(core: Core, turnId: TurnId, hash: BlobHash): Promise<Pa
   return sound(turnId, () => JSON.parse(setting) as Partial<Opened>);
 }
 
-/** Reads values that the check of a store may not have covered. */
+/** Reads values that the store may not have checked. */
 function sound<T>(turnId: TurnId, read: () => T): T {
   try {
     return read();
@@ -353,7 +354,7 @@ async function senderOf({ store }: Core, { key = "" }: StoredTurn): Promise<Turn
   return undefined;
 }
 
-/** The job of a subagent. The plugin sends the input under a key that tells nothing. */
+/** The job of a subagent. The plugin's key of the input does not name the job. */
 async function jobOf({ store }: Core, { id, parentId }: StoredSession): Promise<TurnDetails["sentBy"]> {
   if (parentId === undefined) return undefined;
   const jobs = await store.jobs.list({ session: parentId, max: Infinity });
@@ -361,7 +362,7 @@ async function jobOf({ store }: Core, { id, parentId }: StoredSession): Promise<
   return own && { jobId: own.record.id };
 }
 
-/** What `get` takes from the journal; undefined if its events are damaged. */
+/** The data from the journal for `get`; undefined if its events are damaged. */
 function reading(core: Core, session: StoredSession, events: readonly TurnEvent[]) {
   try {
     const opened = events[0] as Opened;
@@ -372,7 +373,7 @@ function reading(core: Core, session: StoredSession, events: readonly TurnEvent[
       resumed: resumedIn(events, driver),
     };
   } catch {
-    return undefined; // `timeline` reports it.
+    return undefined; // `timeline` reports the damage.
   }
 }
 

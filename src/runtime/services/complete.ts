@@ -19,18 +19,18 @@ import type { Over } from "./budget.ts";
 import { callModel } from "./model-call.ts";
 import { requireAttachment } from "./reading.ts";
 
-/** What a completion needs from its caller: an effect of a turn, an operation, a job, or the app. */
+/** The part of a completion that depends on its caller: an effect of a turn, an operation, a job, or the app. */
 export interface CompletionContext {
   readonly core: Core;
   readonly model: string;
   readonly limits: Limits;
-  /** Returns the budget that is used up; `spent`: what failed attempts at this call may have cost. */
+  /** Returns the budget that is used up, if any. `spent`: the possible cost of failed attempts at this call. */
   allow(model: string, spent: Usage): Promise<Over | undefined>;
-  /** Books the cost; `key` names a recorded reply, which is booked once. */
+  /** Books the cost. `key` identifies a recorded reply, which is booked only once. */
   spend(spent: Spent, key?: string): Awaitable<void>;
-  /** Told of every call once it is booked, also of a recorded one. */
+  /** Called after every call is booked, also for a recorded one. */
   spent?(usage: Usage): void;
-  /** In a turn: returns the reply that an earlier run of the effect recorded, else records that of `run`. */
+  /** In a turn: returns the reply that an earlier run of the effect recorded, or records the reply of `run`. */
   once(run: () => Promise<Reply>): Promise<{ readonly reply: Reply; readonly isBooked?: true; readonly key?: string }>;
   trace(event: string, about: { readonly [key: string]: Json }): void;
   /** Called for a reply without usage. */
@@ -46,7 +46,10 @@ const OPTIONS: Known<CompletionOptions> = { model: true, settings: true, label: 
 
 const REPAIRS_MAX = 2;
 
-/** One-shot model calls for plugins, tools and apps: no turn, no history, no tool is run; booked under a label. */
+/**
+ * Single model calls for plugins, tools and apps, without a turn, history or tools that run. They are booked under a
+ * label.
+ */
 export const completer = (context: CompletionContext): Complete => ({
   text: (prompt, options) =>
     unwaited(async () =>
@@ -137,7 +140,7 @@ async function reply(
         unreported: () => context.unreported(model),
       });
       if (found.kind === "replied") return found.reply;
-      if (lost !== undefined) throw lost; // The store's fault, and not the provider's.
+      if (lost !== undefined) throw lost; // An error of the store, not of the provider.
       if (found.usage !== undefined) {
         await context.spend({ source, model, usage: found.usage, calls: 1 });
         context.spent?.(found.usage);
@@ -156,7 +159,7 @@ async function reply(
   });
   if (isBooked !== true) await context.spend({ source, model, usage: asked.usage, calls: 1 }, key);
   context.spent?.(asked.usage);
-  return frozen(asked); // Its usage is in the bill.
+  return frozen(asked); // The usage is already booked.
 }
 
 function requireRequest(request: ReplyRequest): void {

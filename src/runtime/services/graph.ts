@@ -1,10 +1,11 @@
 // The `graph` service: plugins and tools append nodes to their own session, or to another one.
-// Not its job: where the nodes of a turn stand (`turn/move.ts`), storing a change between turns (`session/change.ts`).
-// graph-1 In a turn, nodes for its own session belong to the effect that appends them. They are recorded with its answer and
-//         stored by the turn's commit. If the effect fails, they are dropped.
+// Not its job: the position of a turn's nodes (`turn/move.ts`), storing a change between turns (`session/change.ts`).
+// graph-1 In a turn, nodes for its own session belong to the effect that appends them. They are recorded with its
+//         answer and stored by the turn's commit. If the effect fails, they are dropped.
 // graph-2 In an operation, nodes join the change of the operation.
-// graph-3 In all other cases the store takes the nodes at once. While a turn is open, it queues them until that turn takes
-//         them or ends. The caller does not wait for that turn, so that a child can append to a parent that waits for it.
+// graph-3 In all other cases the store gets the nodes at once. While a turn is open, it queues them until that turn
+//         takes them or ends. The caller does not wait for that turn, so that a child can append to a parent that waits
+//         for it.
 // graph-4 An id of the caller counts once in a session, in any of these ways.
 import { leafOf } from "../../graph/history.ts";
 import { type Segment, segmentOn } from "../../graph/segment.ts";
@@ -54,7 +55,7 @@ export async function appendFrom(
   return (await context.job.steps.step(`append/${key}`, step)) as unknown as Appended;
 }
 
-/** The options of an append, in a plugin and at the app's door. */
+/** Checks the options of an append, from a plugin or the app. */
 export function requireAppend(where: string, options: AppendOptions, known: { readonly [name: string]: true }): void {
   requireOptions(where, options, known);
   if (options.requiresAncestor !== undefined) requireWords("requiresAncestor", options.requiresAncestor);
@@ -80,8 +81,8 @@ async function appendAt(
 }
 
 /**
- * Names of operations are unique over all sessions, those of callers within one. The first slash ends the session's id;
- * a name that begins with one is the runtime's own.
+ * Operation names are unique over all sessions, and the ids of callers are unique within one session. The first slash
+ * ends the session's id. A name that begins with a slash belongs to the runtime.
  */
 export const operationOf = (session: SessionId, operationId: string): string => {
   requireWords("operationId", operationId, 256);
@@ -117,7 +118,8 @@ async function inTurn(
   const { requiresAncestor, operationId } = options;
   const draft = live.draftOf(effect);
   const made = additions();
-  const nodes = isThenable(made) ? await made : made; // Plain nodes are taken at once, because a caller can omit the `await`.
+  // Plain nodes are added synchronously, because a caller can omit the `await`.
+  const nodes = isThenable(made) ? await made : made;
   const stale = await staleOn(core, session.id, requiresAncestor, () => grown(live, effect));
   if (stale !== undefined) return stale;
   const join = (added: Appending): number | undefined => {
@@ -141,7 +143,7 @@ const placed = (live: LiveTurn, from: number | undefined, count: number, operati
     ? { kind: "queued", operationId }
     : appended(Array.from({ length: count }, (_, index) => nodeId(live.turnId, from + index)));
 
-/** The receipts of the turn's named appends, for its commit. */
+/** The receipts of the turn's appends with an id, for its commit. */
 export const partsOf = (
   turnId: string,
   appends: readonly { readonly name: string; readonly hash: string; readonly from: number; readonly count: number }[],
@@ -199,7 +201,7 @@ async function inOperation(
   return appended(ids);
 }
 
-/** In an operation inside a waiting turn, the nodes belong to the turn and stand after its results (I4). */
+/** In an operation inside a waiting turn, the nodes belong to the turn and follow its results (I4). */
 export async function appendWaiting(
   { live, appends }: NonNullable<Working["waiting"]>,
   nodes: readonly Addition[],
@@ -310,7 +312,7 @@ function requireSame(before: string | undefined, hash: string, operationId: stri
   if (before !== hash) throw new RuntimeError("append.conflict", { operation: operationId });
 }
 
-/** The turn's own part of the path, with what this effect has appended where its place is known. */
+/** The turn's part of the path, with the nodes of this effect whose position is known. */
 export function grown(live: LiveTurn, effect?: EffectName): Segment {
   const { turnId, session, state, world } = live;
   const log = itemsOf(state.log);
@@ -353,10 +355,10 @@ const MESSAGE: Known<Extract<AppendNode, { readonly kind: "message" }>> = {
 };
 const NODE: Known<Extract<AppendNode, { readonly kind: "plugin" }>> = { kind: true, type: true, body: true };
 
-/** Nodes to append. Each call stores their attachments: a sweep may have removed the bytes. */
+/** Nodes to append. Each call stores their attachments again, because a sweep may have removed the bytes. */
 export type Additions = () => Awaitable<readonly Addition[]>;
 
-/** Checks nodes and gives them their owner. */
+/** Checks nodes and sets their plugin. */
 export function additionsOf(core: Core, plugin: string, nodes: readonly AppendNode[]): Additions {
   const wrong = (problem: string): never => {
     throw new RuntimeError("input.invalid", { problem });
@@ -406,7 +408,7 @@ async function withAttachments(
   return { kind: "message", message: { ...message, parts: [...message.parts, ...(await stored(core, attachments))] } };
 }
 
-/** Gives nodes their places. The first node has the number `from`. */
+/** Gives nodes their positions. The first node has the number `from`. */
 export const entriesOf = (operation: string, additions: readonly Addition[], at: number, from = 0): readonly Entry[] =>
   additions.map(
     (node, index): Entry =>
@@ -415,7 +417,7 @@ export const entriesOf = (operation: string, additions: readonly Addition[], at:
         : { at, ...node },
   );
 
-/** A queued append that a turn takes. Its nodes get other places in the turn. */
+/** A queued append that a turn takes. Its nodes get other positions in the turn. */
 export const additionsIn = (entries: readonly Entry[]): readonly Addition[] =>
   entries.flatMap((entry): readonly Addition[] => {
     if (entry.kind === "frame") return [];

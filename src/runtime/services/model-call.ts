@@ -1,12 +1,11 @@
-// One model call, for turns and completions alike: retried with backoff, throttled, aborted by the scope.
-// Not its job: what is asked (`live-turn/ask.ts`), the stream of one attempt (`reply-stream.ts`), what a budget allows
-// (`budget.ts`).
-// model-call-1 Before another attempt, the previews of the failed one are retracted. The last failure retracts nothing: its
-//              text is the `partial` of the answer.
-// model-call-2 Two kinds of failures are retried: failed attempts, up to `modelAttemptsMax`, and throttles. Throttles wait at
-//              most `throttlesMax` times and `throttleMs` in all, and each wait is at least the backoff.
-// model-call-3 A failed attempt that the provider may have billed counts as one call of unknown usage, with an estimate of
-//              its tokens. The recorded answer has both, so that a resume counts the same.
+// One model call, for turns and completions alike: retried with backoff, throttled, aborted by the scope. Not its job:
+// the request (`live-turn/ask.ts`), the stream of one attempt (`reply-stream.ts`), budgets (`budget.ts`).
+// model-call-1 Before another attempt, the previews of the failed one are retracted. The last failure retracts nothing:
+//              its text is the `partial` of the answer.
+// model-call-2 Two kinds of failures are retried: failed attempts, up to `modelAttemptsMax`, and throttles. Throttles
+//              wait at most `throttlesMax` times and `throttleMs` in all, and each wait is at least the backoff.
+// model-call-3 A failed attempt that the provider may have billed counts as one call of unknown usage, with an estimate
+//              of its tokens. The recorded answer has both, so that a resume counts the same.
 // model-call-4 The budget is checked before every attempt, because failed attempts may be billed and other turns spend
 //              during a backoff.
 import type { Chunk, ChunkAnswer, StreamEnd } from "../../kernel/hook-values.ts";
@@ -38,20 +37,26 @@ export interface ModelCall {
   readonly world: World;
   readonly scope: Scope;
   load: CallOptions["load"];
-  /** Returns the budget that is used up; `spent`: what earlier attempts may have cost. Absent where no budget is set. */
+  /**
+   * Returns the budget that is used up, if any. `spent`: the possible cost of earlier attempts. Omitted without a
+   * budget.
+   */
   readonly allow?: ((spent: Usage) => Promise<Over | undefined>) | undefined;
   /**
-   * Shows a delta; `retracted` voids all that this attempt has shown. A number means that the reply is over, and that so
-   * much of the delta belongs to it.
+   * Shows a delta. `retracted` voids all previews of this attempt. If it returns a number, the reply has ended, and
+   * this many characters of the delta belong to it.
    */
   show(attempt: number, kind: "text" | "reasoning" | "retracted", delta: string): number | undefined;
-  /** Called before a wait, when an attempt failed and another follows. */
+  /** Called before the wait between a failed attempt and the next. */
   retrying(attempt: number, failure: ProviderFailureClass, waitMs: number): void;
   /** Called for a reply without usage. */
   unreported(): void;
-  /** An earlier run may have made this call, and was killed. The fold counts that call; its tokens are added here. */
+  /**
+   * An earlier run may have made this call before it was killed. The fold counts that call, and this file adds its
+   * tokens.
+   */
   readonly wasAsked?: boolean;
-  /** Absent when no plugin transforms the stream: then a delta costs no call and no promise. */
+  /** Omitted if no plugin transforms the stream. Then a delta costs no call and no promise. */
   readonly transform?: (chunk: Chunk) => Awaitable<ChunkAnswer>;
   /** Called at the beginning of each attempt, for telemetry. */
   readonly observed?: ObserveAttempt | undefined;
@@ -73,7 +78,7 @@ export type ModelAnswer =
       readonly usage: Usage;
       readonly partial: readonly Part[];
     }
-  /** The budget is used up. `attempts` and `usage` are absent when the model was never called. */
+  /** The budget is used up. `attempts` and `usage` are omitted if the model was never called. */
   | {
       readonly kind: "refused";
       readonly over: Over;
@@ -95,7 +100,8 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       ? { kind: "refused", over, partial }
       : { kind: "refused", over, attempts, usage: unknown, partial };
   for (let number = 1; ; number++) {
-    // model-call-4. A call that was under way when its process was killed is made again: its own estimate does not refuse it.
+    // model-call-4. A call that ran when its process was killed is repeated: the estimate of the first call does not
+    // count against it.
     const over = call.allow === undefined ? undefined : await call.allow(number === 1 ? NO_USAGE : unknown);
     if (over !== undefined) return refused(over, []);
     const startedAt = world.now();
@@ -131,14 +137,16 @@ export async function callModel(call: ModelCall): Promise<ModelAnswer> {
       retries ??= new Retries(limits);
       const waitMs = failure instanceof HookStop ? undefined : retries.waitAfter(failure, number);
       const isLast = waitMs === undefined || scope.isAborted;
-      // model-call-4: asked before the wait too, so that a used up budget keeps the partial answer and costs no backoff.
+      // model-call-4: the budget is also checked before the wait, so that a used-up budget keeps the partial answer and
+      // needs no backoff.
       const overNow = isLast || call.allow === undefined ? undefined : await call.allow(unknown);
       if (isLast || overNow !== undefined) {
         attempts.push(record);
         const finished = call.finished?.(
           failureClass === "cancelled" || scope.isAborted ? "cancelled" : "provider-error",
         );
-        if (!scope.isAborted) await finished; // Not waited for after a cancel: the hook must not use up the turn's grace.
+        // Not awaited after a cancel, because the hook must not use up the turn's grace period.
+        if (!scope.isAborted) await finished;
         if (overNow !== undefined) return refused(overNow, stream.partial());
         return { kind: "failed", failure, attempts, usage: unknown, partial: stream.partial() };
       }
@@ -167,7 +175,7 @@ class Retries {
     this.#limits = limits;
   }
 
-  /** How long to wait after this failure; undefined when the call is not made again. */
+  /** How long to wait after this failure; undefined if there is no retry. */
   waitAfter({ class: kind, isRetryable, retryAfterMs }: ProviderFailure, number: number): number | undefined {
     if (!isRetryable) return undefined;
     // A turn that an earlier version began has no `throttlesMax`.

@@ -6,7 +6,10 @@ import { requireListing } from "../toolset/tools.ts";
 import type { ServiceContext } from "./service-context.ts";
 import { requireBelow, using } from "./using.ts";
 
-/** `sessions.tools(id)`: of the turn's own session by its pending state (`change`), of others as an app does it. */
+/**
+ * `sessions.tools(id)`. For the turn's own session it uses the pending state (`change`). For other sessions it works
+ * like the app's API.
+ */
 export const toolsOf = (context: ServiceContext, id: string, change: ChangeTools): ToolsOfSession =>
   id === context.sessionId && context.turnId !== undefined ? ownTools(context, change) : otherTools(context, id);
 

@@ -15,8 +15,8 @@ import { requireBelow, unlessClosed } from "./using.ts";
 const TURN: Known<SessionTurnOptions> = { key: true, output: true, signal: true, extensions: true };
 
 /**
- * A turn of another session, for a plugin. Its session is held open until the turn has ended, its reader has left, or
- * `sessions.close` lets it go; a plugin that never looks holds it no longer.
+ * A turn of another session, for a plugin. Its session stays open until the turn has ended, its reader has left, or
+ * `sessions.close` releases it. A handle that the plugin never reads does not keep it open longer.
  */
 export function otherTurn(
   { core, session }: ServiceContext,

@@ -15,28 +15,33 @@ import { requireOptions } from "../checks.ts";
 import { type Core, effectiveConfig } from "../core.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-/** Ids of what a session was created with: stored like plugin states, so that forks and restores carry it. */
+/**
+ * Ids of the data with which a session was created. It is stored like plugin states, so that forks and restores copy
+ * it.
+ */
 export const PERMISSIONS = "bowline/authority"; // The key of older versions: their files have it.
 export const OVERLAY = "bowline/overlay";
 export const FIRST_INPUT = "bowline/first-input";
 export const PROTOCOL = "bowline/protocol";
 export const BASE_TOOLS = "bowline/base-tools";
-/** What the latest model call used. Written only where a hook reads it. */
+/** The usage of the latest model call. Stored only if a hook reads it. */
 export const LATEST = "bowline/latest-usage";
 const OWN = new Set([PERMISSIONS, OVERLAY, FIRST_INPUT, PROTOCOL, BASE_TOOLS, LATEST, TOOLS_STATE]);
 
-/** Whether a state is the runtime's and no plugin's. */
+/** Whether a state belongs to the runtime and not to a plugin. */
 export const isOwnState = (id: string): boolean => OWN.has(id);
 
-/** The states of plugins as a value, without what the runtime keeps beside them. */
+/** The states of plugins as a value, without the states of the runtime. */
 export const savedStates = ({ plugins }: StoredSession): SavedStates =>
   Object.fromEntries(Object.entries(plugins).filter(([id]) => !isOwnState(id)));
 
-/** What a session keeps for its protocol. */
+/** The data that a session stores for its protocol. */
 export interface OfProtocol {
-  /** The options that a turn begins with. */
+  /** The options at the beginning of a turn. */
   readonly options?: Json;
-  /** What was last set for all frames, and how often that was done: a fork at an older node has it too. */
+  /**
+   * The last options that were set for all frames, and how often they were set. A fork at an older node gets them too.
+   */
   readonly all?: { readonly nth: number; readonly value: Json };
 }
 export const ofProtocol = (plugins: PluginSnapshots): OfProtocol | undefined =>
@@ -57,7 +62,7 @@ export const overlayOf = (stored: StoredSession): readonly CatalogOverlay[] =>
 
 export interface LatestUsage {
   readonly usage: Usage;
-  /** The active frame of that call. */
+  /** The active frame at that call. */
   readonly frame?: NodeId | undefined;
 }
 export const latestOf = ({ plugins }: StoredSession): LatestUsage | undefined =>
@@ -73,14 +78,14 @@ export function modelMismatch(core: Core, { config, ledger }: StoredSession): Mo
   return { expected: last.model, actual };
 }
 
-/** Throws `session.unknown`, also for ids that are not text. */
+/** Throws `session.unknown`, also for ids that are not strings. */
 export async function requireStored({ store }: Core, id: string): Promise<StoredSession> {
   const stored = typeof id === "string" ? await store.load(asSessionId(id)) : undefined;
   if (stored === undefined) throw new RuntimeError("session.unknown", { id: typeof id === "string" ? id : typeof id });
   return stored;
 }
 
-/** A session and those above it, up to the root. A deleted session ends the line. */
+/** A session and its ancestors, up to the root. A deleted session ends the list. */
 export async function lineOf({ store }: Core, session: SessionId): Promise<readonly SessionId[]> {
   const line: SessionId[] = [];
   let at: SessionId | undefined = session;
@@ -88,14 +93,14 @@ export async function lineOf({ store }: Core, session: SessionId): Promise<reado
   return line;
 }
 
-/** Reads any session as last committed, open here or not. */
+/** Reads the committed data of any session. It need not be open here. */
 export async function snapshot(core: Core, given: string): Promise<SessionReading> {
   const stored = await requireStored(core, given);
   const segments = stored.head === undefined ? [] : await core.store.view(stored.id, { toFrame: true });
   return readingOf(core, stored, Transcript.from(segments).messages);
 }
 
-/** A page of a session's history, also of one that is not open here. */
+/** A page of a session's history. The session need not be open here. */
 export async function historyIn(segments: Segments, id: SessionId, page: HistoryPage): Promise<readonly Node[]> {
   requireOptions("session.history", page, HISTORY);
   return historyOf(segments, id, page);
@@ -110,13 +115,16 @@ export async function historyFor(
   const { store } = core;
   const { id: given } = session;
   if (id !== given) return historyIn(store, (await requireStored(core, id)).id, page);
-  // A plugin may still read with the service of a turn that is committed.
+  // A plugin can still use the service of a turn that is committed.
   const isOpen =
     added !== undefined && added.entries.length > 0 && !(await store.holds(given, nodeId(added.commit, 0)));
   return historyIn(isOpen ? withTop(store, added) : store, given, page);
 }
 
-/** The bytes of an attachment that a message names. Throws `store.corrupt`: the model must not be shown empty ones. */
+/**
+ * The bytes of an attachment in a message. Throws `store.corrupt` if they are missing, because the model must not get
+ * an empty attachment.
+ */
 export async function requireAttachment({ store }: Core, hash: BlobHash): Promise<Uint8Array> {
   const data = await store.blobs.get(hash);
   if (data !== undefined) return data;

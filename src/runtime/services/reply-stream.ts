@@ -1,5 +1,5 @@
-// The stream of one attempt at a model call: shows its parts as they come and puts them together into the reply.
-// Not its job: other attempts (`model-call.ts`), how a provider is spoken to (`providers/`).
+// The stream of one attempt at a model call: shows its parts as they come and puts them together into the reply. Not
+// its job: other attempts (`model-call.ts`), the calls of a provider (`providers/`).
 // reply-1 After a cancel or `modelIdleMs` has ended the attempt, later parts are neither shown nor stored.
 // reply-2 A provider that ignores its signal, or a stream that never ends, cannot block the turn.
 // reply-3 A reply without usage counts as one call of unknown usage, with an estimate of its tokens.
@@ -61,7 +61,7 @@ export function tokensSent({ system, messages, tools }: ModelRequest): number {
   try {
     return Math.ceil(Buffer.byteLength(JSON.stringify({ system, messages, tools })) / BYTES_PER_TOKEN);
   } catch {
-    return 0; // A hook put something into the request that cannot be sent either.
+    return 0; // A hook added a value to the request that cannot be sent either.
   }
 }
 
@@ -197,7 +197,7 @@ export class ReplyStream {
     return withEstimate(UNKNOWN_CALL, tokensSent(this.#call.request), Math.ceil(this.#bytes / BYTES_PER_TOKEN));
   }
 
-  /** Returns a promise only when a transform does: one per delta would be costly. */
+  /** Returns a promise only if a transform does, because a promise per delta would be slow. */
   #take(part: ModelPart, transform: NonNullable<ModelCall["transform"]>): Awaitable<void> {
     const current = this.#saying;
     if (current === undefined || part.kind === current.kind || part.kind === "made")
@@ -264,7 +264,7 @@ export class ReplyStream {
     if (keeps !== undefined) this.#cut(delta.length - keeps);
   }
 
-  /** The protocol has read enough: the reply ends here. */
+  /** The protocol needs no more text: the reply ends here. */
   #cut(chars: number): void {
     if (this.#block !== undefined) this.#block.text = this.#block.text.slice(0, this.#block.text.length - chars);
     this.#isAborted = true;
@@ -280,7 +280,9 @@ export class ReplyStream {
       });
   }
 
-  /** reply-4: arguments that are not JSON, or cannot be kept, are `malformed`; none at all are an empty object. */
+  /**
+   * reply-4: arguments that are not JSON, or cannot be stored, are `malformed`. Missing arguments are an empty object.
+   */
   #callIn(part: Extract<ModelPart, { kind: "call" }>): Part {
     const data = part.data === undefined ? undefined : storable(part.data);
     this.#count(`${part.callId}${part.name}${data === undefined ? "" : JSON.stringify(data)}`);

@@ -52,7 +52,7 @@ interface Making {
 }
 const making = new AsyncLocalStorage<Making>();
 
-/** A change that an operation is working out. Code that runs in the operation adds to it. */
+/** A change that an operation prepares. Code that runs in the operation adds to it. */
 export interface Working {
   /** The same in every attempt, so that its nodes have the same ids. */
   readonly operation: string;
@@ -67,13 +67,15 @@ export interface Working {
   readonly booked: PartOperation[];
   /** Jobs that begin with its change. */
   readonly spawns: Spawning[];
-  /** Its code has returned. Later requests would be in no change, so they are refused. */
+  /** Its code has returned. Later requests are refused, because no change would contain them. */
   isOver?: true;
-  /** The waiting turn in which the operation runs, and what it appends to that turn. */
+  /** The waiting turn in which the operation runs, and the nodes that it appends to that turn. */
   readonly waiting?: { readonly live: LiveTurn; readonly appends: Appending[] };
 }
 
-/** A running job. It runs beside turns, so it changes no plugin state. A job with steps records `once` values. */
+/**
+ * A running job. It runs in parallel with turns, so it changes no plugin state. A job with steps records `once` values.
+ */
 export interface InJob {
   readonly id: JobId;
   readonly steps?: JobSteps;

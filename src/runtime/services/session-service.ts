@@ -1,4 +1,4 @@
-// What the services for jobs, monitors and triggers of a session have in common.
+// The common base of the services for jobs, monitors and triggers.
 import { unwaited } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
@@ -8,7 +8,7 @@ import type { Core } from "../core.ts";
 import { lineOf, requireStored } from "./reading.ts";
 import type { ServiceContext } from "./service-context.ts";
 
-/** Who calls a service: which plugin, in which turn, operation or job, and for which session. */
+/** The caller of a service: the plugin, the turn, operation or job, and the session. */
 export interface CallerPlace {
   readonly core: Core;
   /** The session that the service is for: that of `callContext`, or another one. */
@@ -20,23 +20,25 @@ export interface CallerPlace {
 }
 
 /**
- * Which plugins reach jobs and monitors of sessions other than their own and its descendants, by the ids of the plugins.
- * `app` stands for the tools of the app.
+ * The plugins, by id, that can use jobs and monitors of sessions other than their own and its descendants. `app` stands
+ * for the tools of the app.
  */
 export interface SessionAccess {
-  /** Plugins that reach all sessions of their tree: the root of their session and all its descendants. Default: none. */
+  /**
+   * Plugins that can use all sessions of their tree: the root of their session and all its descendants. Default: none.
+   */
   readonly tree?: readonly string[] | undefined;
-  /** Plugins that reach every session. Default: none. */
+  /** Plugins that can use every session. Default: none. */
   readonly all?: readonly string[] | undefined;
 }
 
-/** The same place, for another session. Throws `session.unknown` for an id that is not text. */
+/** The same place, for another session. Throws `session.unknown` for an id that is not a string. */
 export function placeFor(place: Omit<CallerPlace, "sessionId">, session: string): CallerPlace {
   if (typeof session !== "string") throw new RuntimeError("session.unknown", { id: typeof session });
   return { ...place, sessionId: asSessionId(session) };
 }
 
-/** Whether the service is for a session other than the one that asks. */
+/** Whether the service is for another session than the caller's. */
 export const isOfOther = ({ callContext, sessionId }: CallerPlace): boolean =>
   callContext !== undefined && callContext.sessionId !== sessionId;
 
@@ -46,7 +48,7 @@ export function freshId({ core, callContext, plugin }: CallerPlace, prefix: stri
   return key === undefined ? core.world.id(prefix) : `${prefix}_${hashOf(`${kind}/${key}`).slice(0, length)}`;
 }
 
-/** Throws `session.unknown`, and `session.foreign` where `sessionAccess` does not let the plugin reach the session. */
+/** Throws `session.unknown`, and `session.foreign` if `sessionAccess` does not allow the plugin to use the session. */
 export async function requireAccess({ core, sessionId, plugin, callContext }: CallerPlace): Promise<void> {
   if (callContext === undefined || callContext.sessionId === sessionId) return;
   const { id } = await requireStored(core, sessionId);

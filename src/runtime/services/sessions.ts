@@ -24,7 +24,7 @@ export const INJECT: Known<InjectOptions> = { id: true };
 /** The `sessions` service: plugins and tools create, message, await, cancel and list other sessions with it. */
 export const sessionsService = (context: ServiceContext, plugin: string): Services["sessions"] => {
   const { core, session } = context;
-  const change = context.changeTools(plugin); // Made now, so that a late call of a tool that has ended is refused.
+  const change = context.changeTools(plugin); // Made now, so that a late call from a tool that has ended is refused.
   return {
     create: (request) =>
       unwaited(async () => {
@@ -113,7 +113,7 @@ export async function cancel(
   return answer;
 }
 
-/** Takes the first input that a session was created with; undefined when it is taken already. */
+/** Takes the first input that a session was created with; undefined if it was already taken. */
 export async function takeFirstInput(core: Core, id: string): Promise<FirstInput | undefined> {
   const { store, world } = core;
   for (;;) {
@@ -134,7 +134,7 @@ export async function takeFirstInput(core: Core, id: string): Promise<FirstInput
   }
 }
 
-/** Earlier versions stored the text alone. */
+/** Earlier versions stored only the text. */
 const firstInputIn = (state: Json): FirstInput =>
   typeof state === "string"
     ? { role: "user", parts: [{ kind: "text", text: state }] }

@@ -39,7 +39,7 @@ export async function accept(
   try {
     if (core.door.isClosed) throw new RuntimeError("runtime.closed", {});
     if (output !== undefined) followers.expect(input.turnId, output);
-    // queue-3: without an opening the store queues the input and begins no turn.
+    // queue-3: without `opening` the store queues the input and opens no turn.
     const opening = queue.doing === "operation" || !core.runs ? undefined : session.opening;
     const max = core.limits.pendingInputsMax;
     const accepted =

@@ -31,9 +31,9 @@ import type { SendOptions, Session } from "./public-api.ts";
 export interface AppSessions {
   /** Lists the sessions that meet all given conditions. */
   list(page?: SessionsPage): Promise<readonly SessionSummary[]>;
-  /** Finds a session without its messages: what `list` shows of it. Undefined if there is none. */
+  /** Finds a session and returns its entry of `list`, without its messages. Undefined if there is none. */
   find(id: string): Promise<SessionSummary | undefined>;
-  /** Reads any session as `session.read()` does: as last committed, with its open turn so far. Throws `session.unknown`. */
+  /** Reads any session like `session.read()`: its committed data and its open turn so far. Throws `session.unknown`. */
   get(id: string): Promise<SessionDetails>;
   /** Nodes of all frames, newest first. */
   history(id: string, page?: HistoryPage): Promise<readonly Node[]>;
@@ -52,20 +52,23 @@ export interface AppSessions {
   create(request?: AppSessionRequest): Promise<CreatedSession>;
   /** Returns the `firstInput` of a session; undefined from the second time on. Throws `session.busy` during a turn. */
   takeFirstInput(id: string): Promise<FirstInput | undefined>;
-  /** Creates a session over the same history, with its own future. Default: at the head. */
+  /** Creates a session that shares the history up to a node. Default: the head. */
   fork(id: string, options?: ForkOptions): Promise<Session>;
   /** Asks a turn to end, without opening the session. Without `turnId`: the open turn and all waiting inputs. */
   cancel(id: string, turnId?: string, reason?: string): Promise<CancelAnswer>;
   /**
-   * Puts a message into a session without opening it: at the next boundary of its running turn, in whatever process,
-   * else when its next turn begins. It opens no turn, and `input` hooks do not see it.
+   * Adds a message to a session without opening it: at the next boundary of its running turn, in any process, or at the
+   * beginning of its next turn. It opens no turn, and `input` hooks do not see it.
    */
   inject(id: string, message: string | InjectedMessage, options?: InjectOptions): Promise<{ readonly id: InputId }>;
   /** Finds the last node that two sessions share, and what each has after it. */
   compare(id: string, other: string): Promise<Comparison>;
-  /** Adds up what a session and all its descendants have spent. */
+  /** Returns the total spending of a session and all its descendants. */
   usage(id: string): Promise<TreeUsage>;
-  /** Final: the id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits here. */
+  /**
+   * Deletes a session. Its id cannot be used again. Throws `session.busy` while a turn or an operation runs or waits
+   * here.
+   */
   delete(id: string): Promise<void>;
 }
 

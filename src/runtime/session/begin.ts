@@ -1,4 +1,4 @@
-// What a session begins with besides its history: plugin states as a value, and a first input.
+// The data with which a session begins, besides its history: plugin states and a first input.
 
 import type { SavedState, SavedStates } from "../../kernel/created.ts";
 import type { Installed } from "../../kernel/plugin.ts";
@@ -23,7 +23,8 @@ export async function beginning(
   const { message } = await newInput(core, id, firstInput, undefined, "turn");
   const state = plugin === undefined ? message : { ...message, origin: { kind: "plugin", plugin } };
   const files = message.parts.filter((part) => part.kind === "attachment");
-  const blobs = Object.fromEntries(files.map(({ hash }) => [hash, hash])); // So that their bytes stay.
+  // The session refers to the blobs, so that a sweep keeps their bytes.
+  const blobs = Object.fromEntries(files.map(({ hash }) => [hash, hash]));
   const saved = {
     version: "1",
     revision: 1,
@@ -56,7 +57,10 @@ async function savedAgain({ plugins, limits, store }: Core, given: unknown): Pro
   return states;
 }
 
-/** Checks states that come from outside, and migrates them to the installed versions. Keeps those of other plugins (S4). */
+/**
+ * Checks states of callers, and migrates them to the installed versions. Keeps states of plugins that are not installed
+ * (S4).
+ */
 const checkedStates = (plugins: readonly Installed[], given: object, bytesMax: number): SavedStates =>
   Object.fromEntries(
     Object.entries(given).map(([id, value]: [string, unknown]) => {

@@ -1,4 +1,4 @@
-// Takes back what was sent to a session: inputs that no turn has taken yet, and turns.
+// Withdraws inputs that no turn has taken yet, and cancels turns.
 import { RuntimeError } from "../../model/errors.ts";
 import type { TurnId } from "../../model/ids.ts";
 import type { CancelAnswer, InputRef, Withdrawal } from "../../stores/store.ts";

@@ -1,14 +1,15 @@
 // Changes of a session between its turns: one optimistic loop, and its users configure, compact, append and bookings.
 // Not its job: plugins' operations (`operate.ts`), which use the loop too; commits of turns (`live-turn/`).
 // change-1 A change is one `store.apply`, including changed plugin states. The store writes all of it or nothing.
-// change-2 If another process moved the session, nothing was stored. `undo` runs, and the change is worked out again on the
+// change-2 If another process changed the session first, nothing is stored. `undo` runs, and the work runs again on the
 //          new session, unless `moved` ends it.
-// change-3 Work that throws or is worked out again stores nothing, but the completions that it paid for are booked.
-// change-4 After a fault of the store the session is read again, because the plugin states here are of an unstored change.
-// change-5 If another process stored a change under the same name first, the loop looks for that change. The turns that it
-//          queued count and are not withdrawn.
-// change-6 While a turn is open and only waits, the change becomes part of that turn (`applied`). Its nodes stand after the
-//          results of the round, its settings hold from the next turn on, and the commit of the turn stores it.
+// change-3 Work that throws or runs again stores nothing, but its paid completions are booked.
+// change-4 After a fault of the store the session is read again, because the plugin states in memory belong to a change
+// that was not stored.
+// change-5 If another process stored a change under the same name first, the loop looks for that change. The turns that
+//          it queued count and are not withdrawn.
+// change-6 While a turn is open and only waits, the change becomes part of that turn (`applied`). Its nodes follow the
+//          results of the round, its settings apply from the next turn on, and the commit of the turn stores it.
 
 import type { Appended, AppendNode, AppendOptions } from "../../kernel/append.ts";
 import { compaction } from "../../kernel/compact.ts";
@@ -47,19 +48,19 @@ export type Change = Pick<
   "by" | "entries" | "config" | "spent" | "requires" | "receipt" | "parts" | "plugins" | "spawns"
 >;
 
-/** A change, worked out on the present session. */
+/** A change that was prepared for the present session. */
 export interface Worked<T> {
   /** Stored with changed plugin states and paid completions. With none of the three nothing is written. */
   readonly change?: Change;
   /** The caller's result; `kept` is undefined when there was nothing to store. */
   done(saved: Committed | undefined): T | Promise<T>;
-  /** Reverts what the work did outside the change, when the change was not stored. */
+  /** Reverts side effects of the work if the change was not stored. */
   undo?(): Promise<void>;
-  /** change-2: a result ends the change. If `moved` returns undefined, the change is worked out again. */
+  /** change-2: a result ends the change. If `moved` returns undefined, the work runs again. */
   moved?(): Promise<T | undefined>;
 }
 
-/** Works a change out and stores it (change-1 to change-4). */
+/** Runs the work and stores its change (change-1 to change-4). */
 export function changeSession<T>(
   session: LiveSession,
   name: string,
@@ -73,7 +74,8 @@ export function changeSession<T>(
 ): Promise<T> {
   const { snapshot, core } = session;
   const operation = named ?? core.world.id("opr");
-  // Under a name, what was written is found again. Without one it is done once more only if surely nothing was.
+  // With a name, an earlier write is found again. Without a name the work runs again only if certainly nothing was
+  // written.
   const mayRepeat = (fault: unknown): boolean =>
     named !== undefined || hasCode(fault, "lease.lost") || hasCode(fault, "store.locked");
   const run = async (waiting: LiveTurn | undefined): Promise<T> => {
@@ -156,8 +158,8 @@ export function changeSession<T>(
 }
 
 /**
- * Stores a change. Returns undefined if the session has moved and the change must be worked out again (change-2), and
- * `busy` if a turn was opened meanwhile.
+ * Stores a change. Returns undefined if the session has changed and the work must run again (change-2), and `busy` if a
+ * turn was opened in the meantime.
  */
 async function keep(
   session: LiveSession,
@@ -186,7 +188,7 @@ async function keep(
 
 // ── In a turn that only waits (change-6) ──────────────────────────────────────────────────────────────────────────────────
 
-/** Runs `visit` in the open turn when it only waits. Returns undefined if the change must be worked out again. */
+/** Runs `visit` in the open turn when it only waits. Returns undefined if the work must run again. */
 async function meetTurn<T>(
   session: LiveSession,
   name: string,
@@ -283,7 +285,9 @@ async function applyTo(live: LiveTurn, event: Applied): Promise<void> {
 const BOOK_TRIES = 100;
 const BOOKING = "the booking of a completion";
 
-/** change-3: books paid completions, also if another process moves the session. Recorded ones are booked only once. */
+/**
+ * change-3: books paid completions, also if another process changes the session. Recorded ones are booked only once.
+ */
 async function bookWork(session: LiveSession, { spent, booked }: Working): Promise<void> {
   const { core, id } = session;
   for (let tries = 0; tries < BOOK_TRIES; tries++) {
@@ -411,7 +415,7 @@ export function compact(session: LiveSession, options: CompactOptions): Promise<
     );
     if (seed === undefined) return nothing;
     const { operation, nodes } = working;
-    const at = nodes.length; // What compactors appended stands before the frame.
+    const at = nodes.length; // Nodes that compactors appended come before the frame.
     return {
       change: { by: "compact", entries: frameOf(operation, core.world.now(), seed, at) },
       done: () => ({ kind: "compacted", frame: nodeId(operation, at) }),

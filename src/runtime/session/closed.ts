@@ -1,5 +1,5 @@
-// What `runtime.sessions` does with a session that need not be open in this process: read it, observe it, send to it and
-// follow its turns. Not its job: running turns. An input waits for a process that runs them.
+// Reads and observes a session that need not be open in this process, sends to it and follows its turns, for
+// `runtime.sessions`. Not its job: running turns. An input waits for a process that runs them.
 import { HISTORY, type HistoryPage, type Node } from "../../graph/history.ts";
 import { Transcript } from "../../graph/transcript.ts";
 import type { SavedStates } from "../../kernel/created.ts";
@@ -28,9 +28,9 @@ import type { SendOptions } from "./public-api.ts";
 import { failHandles, settle } from "./remote-turns.ts";
 import { type Viewed, viewOf } from "./view.ts";
 
-/** A session as `session.read()` shows it, with what it was created with. */
+/** A session in the form of `session.read()`, with the data with which it was created. */
 export interface SessionDetails extends SessionView {
-  /** What the protocol records for the session, if it records something. */
+  /** The options that the protocol stores in the session, if any. */
   readonly protocolOptions?: Json;
   /** Omitted if there are no restrictions. */
   readonly permissions?: Permissions;

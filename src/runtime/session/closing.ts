@@ -20,7 +20,7 @@ async function parkNow(session: LiveSession): Promise<void> {
   session.parksAtOnce = false;
 }
 
-/** session-3: runs this when nothing runs, waits or comes in. */
+/** session-3: runs `run` when nothing runs or waits, and no input is being accepted. */
 export async function whenIdle(session: LiveSession, run: () => void): Promise<void> {
   while (session.entering?.size || session.queue.isAccepting) {
     await Promise.allSettled(session.entering ?? []);
@@ -33,7 +33,7 @@ export async function whenIdle(session: LiveSession, run: () => void): Promise<v
 
 /** Waits `graceMs` for running work. Then a durable store keeps the turn for a later resume; in memory it is cancelled. */
 export async function closeSession(session: LiveSession, graceMs: number): Promise<void> {
-  session.running?.run?.hurry(); // A turn that only waits parks at once, or is left if the host cannot park.
+  session.running?.run?.hurry(); // A turn that only waits parks at once, or is released if the host cannot park.
   const isKept = session.running !== undefined && isOnlyWaiting(session.running.state) && !session.core.host.parks;
   await session.queue.close(isKept ? 0 : graceMs, async () => {
     const { running } = session;

@@ -12,7 +12,7 @@ export function follow(session: LiveSession, turnId: TurnId, handle: TurnHandle)
   if (session.running?.turnId === turnId) joinRunning(session, session.running, handle);
   else {
     session.followers.join(turnId, handle);
-    session.core.watcher.showOf(turnId)?.replayTo(handle); // Of a turn that was parked here.
+    session.core.watcher.showOf(turnId)?.replayTo(handle); // Previews of a turn that was parked here.
   }
   const find = async (): Promise<void> => {
     session.core.watcher.follow(session.id, session.followers, turnId);

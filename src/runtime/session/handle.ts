@@ -290,7 +290,7 @@ export class SessionHandle implements Session {
     await this.close();
   }
 
-  /** With its plugins as the session's options are now. */
+  /** The session with its plugins composed for its present options. */
   #current(): LiveSession {
     const session = this.#open();
     session.useStored();
@@ -304,7 +304,7 @@ export class SessionHandle implements Session {
   }
 }
 
-/** What a caller asks of a turn besides an answer: `wants` is recorded, `check` is the caller's own schema. */
+/** The typed result that a caller wants from a turn: `wants` is recorded, `check` is the caller's schema. */
 interface Wants {
   readonly check?: Validate;
   readonly wants?: TurnWants;

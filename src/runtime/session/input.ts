@@ -77,7 +77,7 @@ export async function injectedInput(
   if (plugin === undefined) return made(core, sessionId, message, id, "injected", undefined);
   const origin = { kind: "plugin", plugin } as const;
   const input = made(core, sessionId, { ...message, origin }, id, "injected", undefined);
-  // Not hashed: a repeat has another id.
+  // Not part of the hash, because a repeat has another id.
   return { ...input, message: { ...message, origin: { ...origin, inputId: input.id } } };
 }
 

@@ -34,14 +34,14 @@ export interface SessionSummary {
   readonly tags?: readonly string[];
   readonly label?: string;
   readonly parentId?: SessionId;
-  /** The session that this one was forked from, and the node where. */
+  /** The session from which this one was forked, and the node of the fork. */
   readonly origin?: { readonly sessionId: SessionId; readonly at?: NodeId };
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** When a turn was last opened or a commit last made. */
   readonly activeAt: number;
   readonly state: SessionState;
-  /** The beginning of the last words of its latest turn. */
+  /** The beginning of the last text of its latest turn. */
   readonly lastWords?: string;
   readonly turns: number;
   readonly usage: Usage;

@@ -45,8 +45,8 @@ import type { LiveSession } from "./session.ts";
 import type { KnownTranscript } from "./session-snapshot.ts";
 
 /**
- * Creates a session: on its own, as a child with its parent's permissions, or as a fork that shares history and copies
- * states. `by`: the session of the plugin that asks; of an app, the session that the new one comes from.
+ * Creates a session: without a parent, as a child with its parent's permissions, or as a fork that shares history and
+ * copies states. `by`: the session of the calling plugin. For an app: the session from which the new one comes.
  */
 export async function makeSession(
   core: Core,
@@ -73,7 +73,7 @@ export async function makeSession(
   const id = asSessionId(request.id === undefined ? world.id("ses") : checkedName(request.id, ID_BYTES_MAX, wrongId));
   const begin = (): Promise<PluginSnapshots> => beginning(core, id, request, plugin);
   const begun = await begin();
-  // An empty fork copies no states, so it would lose the protocol options that its origin set for all frames.
+  // An empty fork copies no states. So this copies the protocol options that its origin set for all frames.
   const ofFork = kind === "fork" ? from?.plugins : undefined;
   const overlay = request.overlay ?? ofFork?.[OVERLAY]?.state;
   const baseTools = request.includeBaseTools ?? ofFork?.[BASE_TOOLS]?.state;
@@ -95,7 +95,7 @@ export async function makeSession(
       kind === "fork" ? { ...inherited, ...config } : from === undefined ? config : { ...modelOf(from), ...config },
     at: world.now(),
     ...(request.ifExists === "take" ? {} : { isNew: true }),
-    // A fork of another session belongs to the one that asks for it.
+    // A fork of another session belongs to the calling session.
     ...(by !== undefined && (kind === "child" || (kind === "fork" && request.from !== undefined))
       ? { parentId: by.id }
       : {}),
@@ -120,14 +120,14 @@ export async function makeSession(
   return defined({ id, kind: madeAs, parentId, head });
 }
 
-/** `take` finds what the same request made, and no other session. */
+/** `take` accepts only a session that the same request made. */
 const isMadeAs = (stored: StoredSession, made: NewSession, from: SessionId | undefined): boolean =>
   stored.parentId === made.parentId &&
   stored.origin?.sessionId === from &&
   stored.owner === made.owner &&
   isDeepStrictEqual(stored.plugins[PERMISSIONS]?.state, made.plugins?.[PERMISSIONS]?.state);
 
-/** Whose session it is, and how it can be found. Both never change, and children and forks inherit both. */
+/** The owner and the tags of a session. Both never change, and children and forks inherit both. */
 export interface SessionMarks {
   /**
    * The user or tenant that the session belongs to: at most 256 bytes. An existing session of another owner throws
@@ -153,7 +153,7 @@ export function requireOwner({ id, owner }: StoredSession, wanted: string | unde
   if (wanted !== undefined && owner !== wanted) throw new RuntimeError("session.owner", { id });
 }
 
-/** Creates a session for an app. `from` takes the place of a plugin's own session, because an app has none. */
+/** Creates a session for an app. `from` replaces the session of a calling plugin, because an app has none. */
 export async function createForApp(core: Core, request: AppSessionRequest): Promise<CreatedSession> {
   requireOptions("sessions.create", request, APP_SESSION);
   const { from, ...rest } = request;
@@ -162,16 +162,18 @@ export async function createForApp(core: Core, request: AppSessionRequest): Prom
 }
 
 export interface ForkOptions {
-  /** The last node that the fork has. Default: the head. */
+  /** The last node that the fork shares. Default: the head. */
   readonly at?: string | undefined;
-  /** Instead of `at`: the first node that the fork does not have. Before the very first one, it begins empty. */
+  /**
+   * Instead of `at`: the first node that the fork does not share. Before the first node of all, the fork begins empty.
+   */
   readonly before?: string | undefined;
   readonly id?: string | undefined;
   /** A name for people to read. */
   readonly label?: string | undefined;
-  /** Edits of its catalog, in place of those of its origin. */
+  /** Edits of its catalog. They replace those of its origin. */
   readonly overlay?: readonly CatalogOverlay[] | undefined;
-  /** Options of plugins, in place of those that the fork takes over. JSON, and no secrets. */
+  /** Options of plugins. They replace those that the fork copies. They must be JSON without secrets. */
   readonly plugins?: readonly PluginOptions[] | undefined;
 }
 export const FORK: Known<ForkOptions> = { at: true, before: true, id: true, label: true, overlay: true, plugins: true };
@@ -213,7 +215,7 @@ const modelOf = ({ config: { model } }: StoredSession): Partial<SessionConfig> =
 
 /** Appends the seed once, also when the creation is repeated. Returns the session with the seed. */
 async function sow(core: Core, stored: StoredSession, seed: readonly Draft[]): Promise<StoredSession> {
-  const { id, createdAt: at, head } = stored; // The same content, whichever process appends it.
+  const { id, createdAt: at, head } = stored; // The same content in every process that appends it.
   if (head !== undefined) return stored;
   const operation = `/seed/${id}`;
   const entries = seed.map(({ role, parts }, index) => ({
@@ -225,7 +227,7 @@ async function sow(core: Core, stored: StoredSession, seed: readonly Draft[]): P
   return requireStored(core, id);
 }
 
-/** Grants, what its protocol keeps, and what its model calls used are a session's own: a child begins without them. */
+/** A child begins without its parent's grants, protocol options and latest usage. */
 function forChild({ [PROTOCOL]: _, [LATEST]: __, ...plugins }: PluginSnapshots): PluginSnapshots {
   const tools = plugins[TOOLS_STATE];
   if (tools === undefined) return plugins;
@@ -233,8 +235,9 @@ function forChild({ [PROTOCOL]: _, [LATEST]: __, ...plugins }: PluginSnapshots):
 }
 
 /**
- * Permissions only narrow: a child or a fork gets no tool that its origin lacks. A plugin's list is cut, because one list
- * serves all sessions. An app names one session, so an extra tool is a mistake.
+ * A child or a fork gets no tool that its origin lacks. If a plugin lists further tools, they are dropped, because a
+ * plugin uses one list for all sessions. If an app lists further tools, this throws, because an app lists the tools of
+ * one session.
  */
 function narrowed(mine: Permissions, given: Permissions, isApp: boolean): Permissions {
   const wider = isApp ? given.toolAccess?.find((tool) => mine.toolAccess?.includes(tool) === false) : undefined;

@@ -29,7 +29,7 @@ export interface OpenOptions {
   readonly options?: SessionOptions | undefined;
   /** The owner and the tags, if this opening creates the session. */
   readonly marks?: Pick<NewSession, "owner" | "tags"> | undefined;
-  /** The conversation, if the caller has it already. */
+  /** The conversation, if the caller already has it. */
   readonly known?: KnownTranscript | undefined;
   /**
    * Recovery opens the session, not a caller. A turn whose model is missing here is left to other processes. Options that no
@@ -203,7 +203,8 @@ export class OpenSessions implements Iterable<LiveSession> {
       return (await open.takeUp(true)) ? { session: open, done: open.queue.settled() } : undefined;
     const handle = await this.handle(id, { isRecovery: true });
     const session = this.find(id);
-    if (!this.#core().store.isDurable) await session?.takeUp(true); // Else its opening did.
+    // Otherwise the opening of the session has resumed it.
+    if (!this.#core().store.isDurable) await session?.takeUp(true);
     if (session !== undefined) return { session, done: session.queue.settled().finally(() => handle.close()) };
     await handle.close();
     return undefined;
@@ -283,7 +284,8 @@ async function replaceOptions(session: LiveSession, given: SessionOptions | unde
   const { core, snapshot } = session;
   if (given !== undefined) snapshot.takeOptions((await snapshot.requireThere()).options);
   const options = withOptions(snapshot.stored.options, given);
-  const { hooks } = session.composedWith(options); // They may be of no use: recovery opens a session all the same.
+  // The stored options may be invalid, because recovery opens such a session too.
+  const { hooks } = session.composedWith(options);
   if (given !== undefined && options !== snapshot.stored.options) {
     snapshot.takeOptions(await core.store.setOptions(session.id, given));
     if (hooks.slot("protocolSession")?.configure !== undefined) await configure(session);

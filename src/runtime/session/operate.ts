@@ -46,14 +46,14 @@ export interface Receipt<O = unknown> {
   readonly queued: readonly TurnId[];
 }
 export interface OperationOptions {
-  /** `null` runs it without a session; an id runs it on that session. Default: what the operation says. */
+  /** `null` runs it without a session; an id runs it on that session. Default: the option of the operation. */
   readonly session?: string | null | undefined;
   /**
-   * Makes a command or a task repeatable: the same id again gets the receipt of the first time. One that was interrupted
-   * goes on: what it has done with `once` and `complete` is not done again.
+   * Makes a command or a task repeatable: a second call with the same id gets the first receipt. An interrupted
+   * operation continues: it does not repeat its recorded `once` and `complete` calls.
    */
   readonly operationId?: string | undefined;
-  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
+  /** Withdraws the operation while it waits. When the operation runs, it gets the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -72,7 +72,7 @@ export function requireOperation({ composition }: LiveSession, kind: OperationKi
   throw new RuntimeError("operation.unknown", { name, known });
 }
 
-/** Whether the operation gets the session. Where the session is forbidden, only asking for it explicitly is refused. */
+/** Whether the operation gets the session. If a session is forbidden, only a call that names one is refused. */
 function runsOnSession({ plugin, name, operation }: OwnedOperation, options: OperationOptions): boolean {
   requireOptions(wireName(plugin, name), options, OPTIONS);
   const rule = operation.spec.session ?? "required";
@@ -167,12 +167,12 @@ async function worked(
 
 // ── A task that runs as a job ───────────────────────────────────────────────────────────────────────────────────────
 
-/** What a task that runs beside turns changes. It is stored when the task is done. */
+/** The changes of a task that runs in parallel with turns. They are stored when the task has ended. */
 export interface TaskRan extends Ran {
   readonly updates: readonly ((state: Json) => Json)[];
 }
 
-/** Runs a task beside the session's turns. The task reads the last committed state with its own changes. */
+/** Runs a task in parallel with the session's turns. The task reads the last committed state with its own changes. */
 export async function runTask(
   session: LiveSession,
   owned: OwnedOperation,
@@ -208,7 +208,7 @@ export const isChanging = ({ events, turns, config, updates }: TaskRan): boolean
   events.length + turns.length + updates.length > 0 || config !== undefined;
 
 /**
- * Stores what the task has changed, once under the job's name. It may wait for the session. If the job has ended by then,
+ * Stores the task's changes once, under the job's name. It may wait for the session. If the job has ended by then,
  * nothing is stored.
  */
 export async function keepTask(

@@ -1,5 +1,5 @@
-// The options of plugins for one session: stored as they were given, and parsed whenever its plugins are composed.
-// Not its job: which options are in use when (`LiveSession.use`), and their place in the store (`open.ts`, `make.ts`).
+// The options of plugins for one session: stored unchanged, and parsed when its plugins are composed. Not its job: when
+// options are used (`LiveSession.use`), and storing them (`open.ts`, `make.ts`).
 import { type Composition, compose } from "../../kernel/compose.ts";
 import { optionsFor } from "../../kernel/plugin.ts";
 import type { PluginOptions } from "../../kernel/session-requests.ts";
@@ -15,7 +15,7 @@ import { restrictionsOf } from "../services/reading.ts";
 
 const PLUGIN: Known<PluginOptions> = { plugin: true, options: true };
 
-/** Checks options that a caller or a plugin gives a session; `option` is where. Undefined when there are none. */
+/** Checks options of plugins for a session. `option` names the argument. Undefined if there are none. */
 export function givenOptions(
   core: Core,
   given: readonly PluginOptions[],
@@ -62,11 +62,13 @@ const NONE: SessionOptions = {};
 export interface Composed {
   readonly options: SessionOptions | undefined;
   readonly composition: Composition;
-  /** Left out in sessions without plugins: they share the runtime's one composition. */
+  /** Omitted in sessions without plugins, because they share the runtime's composition. */
   readonly compositions?: Compositions;
 }
 
-/** Composes the plugins of a session. `isLenient` uses the installed options where stored ones no longer parse. */
+/**
+ * Composes the plugins of a session. `isLenient`: if stored options no longer parse, the installed options are used.
+ */
 export function composed(
   core: Core,
   session: StoredSession,
@@ -92,7 +94,7 @@ export class Compositions {
     this.#session = session;
   }
 
-  /** Throws `plugin.options` when options no longer parse, and what a `setup` throws. */
+  /** Throws `plugin.options` if options no longer parse, and errors of a `setup`. */
   of(options: SessionOptions | undefined): Composition {
     const text = textOf(options);
     const known = this.#cache.get(text);

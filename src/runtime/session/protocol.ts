@@ -56,7 +56,7 @@ export async function materialize(session: LiveSession): Promise<void> {
 }
 const isEmpty = ({ turns, head }: StoredSession): boolean => turns === 0 && head === undefined;
 
-/** Lets the protocol set its options under the session's latest plugin options, and stores a difference. */
+/** Lets the protocol set its options, with the session's latest plugin options, and stores them if they changed. */
 export async function configure(session: LiveSession, isNew = false): Promise<void> {
   const { stored } = session.snapshot;
   const asked = await ask(session, isNew);
@@ -167,7 +167,7 @@ export function carriedOver({ plugins }: StoredSession): JsonObject | undefined 
   return now.all === undefined ? {} : { options: now.all.value, all: now.all };
 }
 
-/** protocol-2: a fork at an older node also gets what was set for all frames after that node. */
+/** protocol-2: a fork at an older node also gets the options that were set for all frames after that node. */
 export async function carryOver({ store, world }: Core, from: StoredSession, fork: StoredSession): Promise<void> {
   const state = carriedOver(from);
   if (state?.all === undefined || ofProtocol(from.plugins)?.all?.nth === ofProtocol(fork.plugins)?.all?.nth) return;

@@ -39,17 +39,17 @@ import type { OperationOptions, Receipt } from "./operate.ts";
 
 /** Options of one turn. */
 export interface TurnOptions {
-  /** Makes a repeat safe: the same key and input join the turn that is there; another input is `input.conflict`. */
+  /** Makes a repeat safe: the same key and input join the existing turn. Another input throws `input.conflict`. */
   readonly key?: string | undefined;
   /** Cancels the turn when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** Prompt parts for this turn only: the highest layer. */
+  /** Prompt parts for this turn only: the last layer. */
   readonly prompt?: readonly PromptPart[] | undefined;
-  /** Input for plugins and the protocol, each checked by the plugin that declares it: `[urgency.of({ level: 2 })]`. */
+  /** Input for plugins and the protocol. The plugin that declares it checks it: `[urgency.of({ level: 2 })]`. */
   readonly extensions?: readonly ExtensionValue[] | undefined;
   /**
-   * The app's notes about the turn, for example a user id or a `traceparent`: JSON of at most 8 KB. Records and telemetry
-   * show them, and the model does not see them. A repeat with the same key may have others.
+   * The app's notes about the turn, for example a user id or a `traceparent`: JSON of at most 8 KB. Records and
+   * telemetry show them, and the model does not see them. A repeat with the same key can have different metadata.
    */
   readonly metadata?: JsonObject | undefined;
 }
@@ -72,7 +72,7 @@ export interface LaterInput {
 /** Options of `session.cancel`. */
 export interface CancelOptions {
   readonly reason?: string | undefined;
-  /** Makes a repeat safe: the same request cancels once. */
+  /** Makes a repeat safe: a request with the same id cancels once. */
   readonly requestId?: string | undefined;
 }
 
@@ -80,14 +80,17 @@ export interface CancelOptions {
 export interface SessionInputs {
   /** Oldest first. */
   list(): Promise<readonly WaitingInput[]>;
-  /** Withdraws a waiting input, or with `from` all from this one on. To change an input, cancel it and send another. */
+  /**
+   * Withdraws a waiting input, or with `from` this input and all later ones. To change an input, cancel it and send
+   * another.
+   */
   cancel(
     which: { readonly id: string } | { readonly key: string } | { readonly from: string },
   ): Promise<readonly CancelledInput[]>;
 }
 export interface WaitingInput {
   readonly id: InputId;
-  /** The turn that the input opens, unless a running turn takes it. An injected one opens none. */
+  /** The turn that the input opens, unless a running turn takes it. An injected input opens no turn. */
   readonly turnId?: TurnId;
   readonly key?: string;
   /** `injected`: for a boundary of the running or the next turn (`sessions.inject`). */
@@ -100,47 +103,52 @@ export interface CancelledInput {
   readonly id: InputId;
   /** Left out for an injected input, which has none. */
   readonly turnId?: TurnId;
-  /** Only a waiting input can be cancelled; for the others `follow` the turn. */
+  /** Only a waiting input can be cancelled. Use `follow` for the turn of another input. */
   readonly kind: "cancelled" | "already-taken" | "already-completed";
 }
 
-/** A conversation. Its turns run one after the other. Handles are cheap: several may be open on one session. */
+/** A conversation. Its turns run one after the other. Handles are cheap: a session can have several. */
 export interface Session extends AsyncDisposable {
   readonly id: SessionId;
-  /** Starts a turn, or queues it behind the one that runs. */
+  /** Starts a turn, or queues it behind the running turn. */
   turn(input: Input, options?: TurnOptions): Turn;
   /** Starts a turn that ends with a value of this schema: the outcome is `finished`, by `model`. */
   turn<S extends ToolSchema>(input: Input, options: TurnOptions & { readonly output: S }): Turn<OutputOf<S>>;
-  /** Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`; else it opens a turn. */
+  /**
+   * Sends an input. A running turn takes it at its next boundary, unless `at` is `next-turn`. Otherwise it opens a
+   * turn.
+   */
   send(input: Input, options?: SendOptions): Promise<{ readonly turnId: TurnId }>;
   /**
-   * Sends an input at a time: a date, or milliseconds since 1970. It is durable at once, and a job until then:
-   * `session.jobs.cancel(jobId)` takes it back. The same key sends once.
+   * Sends an input at a time: a date, or milliseconds since 1970. It is durable at once. Until that time it is a job,
+   * and `session.jobs.cancel(jobId)` withdraws it. The same key sends once.
    */
   sendAt(time: Date | number, input: Input, options?: SendOptions): Promise<LaterInput>;
-  /** Sends an input after so many milliseconds, as `sendAt`. */
+  /** Sends an input after this many milliseconds, like `sendAt`. */
   sendAfter(ms: number, input: Input, options?: SendOptions): Promise<LaterInput>;
   readonly inputs: SessionInputs;
   /** Background work of the session. */
   readonly jobs: Jobs;
-  /** Commands that are watched for the session. */
+  /** The monitors of the session. */
   readonly monitors: Monitors;
-  /** Follows a turn before, while or after it runs, in whatever process: what it shows here, and its result. */
+  /** Follows a turn before, while or after it runs, in any process. Returns a handle for its events and its result. */
   follow(turnId: string): Turn;
-  /** The turn that is under way in this process, also one that another process had left. */
+  /** The turn that runs in this process. It can be an orphaned turn of another process. */
   current(): Turn | undefined;
-  /** Asks a turn to end, in whatever process it runs. The turn's result is the acknowledgement. */
+  /** Asks a turn to end, in any process. The turn's result is the acknowledgement. */
   cancel(turnId: string, options?: CancelOptions): Promise<CancelAnswer>;
-  /** Reads the session as last committed, with its open turn, open inputs and the cursor to observe from. */
+  /** Reads the committed session, with its open turn, open inputs and the cursor for `observe`. */
   read(): Promise<SessionView>;
-  /** Streams facts, from a cursor on, and previews as they are shown. A slow reader may lose previews: see `gap`. */
+  /** Streams facts after a cursor, and live previews. A slow reader may lose previews: see `gap`. */
   observe(options?: ObserveOptions): AsyncIterableIterator<SessionEvent>;
   /** Nodes of all frames, newest first. */
   history(page?: HistoryPage): Promise<readonly Node[]>;
-  /** Begins a new frame with a shorter conversation; answers `nothing` when no plugin compacts. */
+  /** Begins a new frame with a shorter conversation; returns `nothing` if no plugin compacts. */
   compact(options?: CompactOptions): Promise<Compacted>;
 
-  /** Calls a plugin's query at once; it changes nothing. Throws `operation.unknown` if the plugin is not installed. */
+  /**
+   * Calls a plugin's query at once. A query changes nothing. Throws `operation.unknown` if the plugin is not installed.
+   */
   query<Ops, N extends NamesOf<Ops, "query">>(
     plugin: Plugin<Ops>,
     name: N,
@@ -161,14 +169,17 @@ export interface Session extends AsyncDisposable {
   /** Calls an operation by its wire name, `plugin.operation`, without types. */
   invoke(kind: OperationKind, name: string, input?: Json, options?: OperationOptions): Promise<Receipt>;
   operations(): readonly OperationDefinition[];
-  /** Returns which plugins handle each hook in this session. A hook that nobody handles has an empty list. */
+  /** Returns which plugins handle each hook in this session. A hook without handlers has an empty list. */
   hooks(): InstalledHooks;
   /** Lists the plugins of the session, and what each adds. */
   plugins(): Promise<readonly InstalledPlugin[]>;
   contributed<Out>(point: Point<Any, Out>): Out;
-  /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
+  /** The triggers of the session: declared events, subscriptions, occurrences. */
   readonly triggers: Triggers;
-  /** A hash of the plugins' states: it changes with a plugin, its version, its state's revision, or their order. */
+  /**
+   * A hash of the plugins' states: it changes if a plugin, its version, its state's revision or the order of plugins
+   * changes.
+   */
   readonly fingerprint: string;
 
   /** Changes the session's own settings; a field set to `undefined` falls back to the runtime's. */
@@ -177,13 +188,16 @@ export interface Session extends AsyncDisposable {
   append(nodes: readonly AppendNode[], options?: AppendOptions): Promise<Appended>;
   /** Makes model calls outside the conversation, booked in the session's ledger. */
   readonly complete: Complete;
-  /** Gives the protocol an extension for the session, between turns. Throws `protocol.extension` if it takes none. */
+  /**
+   * Passes an extension for the session to the protocol, between turns. Throws `protocol.extension` if the protocol
+   * accepts none.
+   */
   extend(value: ExtensionValue): Promise<void>;
   readonly tools: SessionTools;
-  /** Returns the plugin states as last committed, to begin another session with: `sessions.create({ states })`. */
+  /** Returns the committed plugin states, for example for a new session: `sessions.create({ states })`. */
   states(): Promise<SavedStates>;
-  /** Creates a session over the same history. Default: at the head. */
+  /** Creates a session that shares the history up to a node. Default: the head. */
   fork(options?: ForkOptions): Promise<Session>;
-  /** Closes this handle; turns go on. */
+  /** Closes this handle. Turns continue. */
   close(): Promise<void>;
 }

@@ -35,12 +35,12 @@ export interface QueueWork<Turn, Operation> {
   runTurn(turn: Turn): Promise<void>;
   /** Runs an operation. Its caller gets its failure. */
   runOperation(operation: Operation): Promise<void>;
-  /** Releases the lease of a turn that must not begin any more. */
+  /** Releases the lease of a turn that must no longer begin. */
   giveBack(turn: Turn): Promise<void>;
   refuse(operation: Operation): void;
-  /** Asks the store for the next turn and puts it in. If there is none, clears `mayHaveMore`. */
+  /** Asks the store for the next turn and adds it to the queue. If there is none, clears `mayHaveMore`. */
   look(): Promise<void>;
-  /** The store failed once more. */
+  /** The store failed again. */
   failed(error: unknown): void;
   /** The store failed too often: waiting handles fail. */
   gaveUp(error: unknown): void;
@@ -214,7 +214,7 @@ export class Queue<Turn extends object, Operation extends object> {
     this.#running = undefined;
   }
 
-  /** Begins what has the session next. A separate function keeps the loop one promise deep. */
+  /** Begins the next turn, operation or look. A separate function keeps the loop one promise deep. */
   #begin(): Promise<void> {
     const isClosed = this.door === "closed";
     const turn = this.#turns.shift();

@@ -4,7 +4,7 @@ import type { OpenedTurn } from "../live-turn/run.ts";
 import type { LiveTurn } from "../live-turn/turn.ts";
 import type { LiveSession } from "./session.ts";
 
-/** Work that has a session exclusively, between turns. */
+/** Work that uses a session exclusively, between turns. */
 export interface Operation {
   /** `live`: the waiting turn inside which the operation runs, if there is one. */
   run(live?: LiveTurn): Promise<void>;
@@ -17,12 +17,15 @@ export interface Operation {
 export interface EnclosingWork {
   readonly session: LiveSession;
   readonly work: OpenedTurn | Operation;
-  /** The work whose code queued this one, perhaps in another session. Not the code that woke the queue. */
+  /** The work whose code queued this work, possibly in another session. It is not the code that woke the queue. */
   readonly outer: EnclosingWork | undefined;
 }
 export const enclosing = new AsyncLocalStorage<EnclosingWork>();
 
-/** The chain without finished work. Sessions that send to each other again and again would grow the chain without end. */
+/**
+ * The chain without finished work. Otherwise sessions that send to each other repeatedly would make the chain grow for
+ * ever.
+ */
 export function withoutFinished(at: EnclosingWork): EnclosingWork | undefined {
   const outer = at.outer && withoutFinished(at.outer);
   return at.session.queue.has !== at.work ? outer : outer === at.outer ? at : { ...at, outer };
@@ -56,7 +59,7 @@ export function exclusive<T>(
           if (!isLost) return reject(error);
           if (mayRepeat(error)) session.queue.putOperation(operation);
           else reject(error);
-          throw error; // The turn in which it ran must end as lost.
+          throw error; // The turn in which the operation ran must end as lost.
         });
       },
       refuse: () => {

@@ -60,7 +60,7 @@ export async function look(session: LiveSession): Promise<void> {
   if (queue.hasReady) return;
   if (queue.isAccepting) {
     queue.mayHaveMore = true;
-    return queue.arrived(); // The lease may be of this process: an acceptance has not returned yet.
+    return queue.arrived(); // The lease may belong to this process, if an acceptance has not returned yet.
   }
   if (answer.kind === "busy") core.watcher.await(id);
   session.parked = answer.kind === "parked" ? answer.turnId : undefined;
@@ -117,7 +117,7 @@ async function notifyEnd(
 
 /**
  * An operation met an open turn. If the turn only waits, `visit` runs inside it. If another process runs the turn, the
- * operation waits. An orphaned turn runs here. Returns false when the change must be worked out again.
+ * operation waits. An orphaned turn runs here. Returns false if the work must run again.
  */
 export async function visitTurn(
   session: LiveSession,
@@ -137,7 +137,8 @@ export async function visitTurn(
   const opened: OpenedTurn = { ...found, isFound: true, visit };
   session.now = opened.lease.turnId;
   await runTurn(session, opened);
-  if (opened.left !== undefined && opened.wasVisited !== true) throw opened.left; // Another try would find it again.
+  // Another try would find the same turn.
+  if (opened.left !== undefined && opened.wasVisited !== true) throw opened.left;
   if (opened.left !== undefined) queue.lookAgain(); // A cancel that came during the visit must end the turn here.
   return opened.wasVisited === true;
 }

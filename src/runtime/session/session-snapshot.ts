@@ -95,7 +95,7 @@ export class SessionSnapshot {
     return stored;
   }
 
-  /** The session as stored, including a commit that this snapshot does not have yet. */
+  /** The stored session, with a commit that this snapshot does not have yet. */
   async asStored(): Promise<{ readonly stored: StoredSession; readonly transcript: Transcript }> {
     await this.catchUp();
     const stored = await this.requireThere();

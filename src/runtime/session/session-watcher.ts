@@ -33,7 +33,7 @@ export interface Recovered {
   readonly sessions: number;
 }
 
-/** A session that this process resumed. `done` settles when its work has ended. */
+/** A session that this process resumed. `done` settles when the work of the session has ended. */
 export interface TakenUp {
   readonly session: LiveSession;
   readonly done: Promise<void>;
@@ -193,7 +193,7 @@ export class SessionWatcher {
     return this.followed.has(id) || this.#awaited.has(id);
   }
 
-  /** Whether this process resumes sessions without a holder, or serves jobs. */
+  /** Whether this process resumes orphaned sessions, or runs jobs. */
   hasUse(of: "sessions" | "jobs"): boolean {
     const { recovers, store, background } = this.#core();
     return (recovers && store.isDurable) || (of === "jobs" && background.isBusy);
@@ -289,7 +289,7 @@ export class SessionWatcher {
   }
   #hasJobs = false;
 
-  /** `isAsked`: the caller is `recover()`, which takes up everything. */
+  /** `isAsked`: the caller is `recover()`, which resumes everything. */
   async #isOurs(id: SessionId, isAsked: boolean): Promise<boolean> {
     const { recovers, runs, store } = this.#core();
     if (!runs) return false;

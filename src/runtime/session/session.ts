@@ -115,7 +115,8 @@ export class LiveSession implements QueueWork<OpenedTurn, Operation> {
   get isPlain(): boolean {
     const { core, composition, snapshot } = this;
     if (composition !== core.bare || core.providers.length > 0 || this.#toolset?.hasOwn === true) return false;
-    for (const _ in snapshot.stored.plugins) return false; // Tool choices, permissions and overlays are stored there.
+    // Tool choices, permissions and overlays are stored as plugin states.
+    for (const _ in snapshot.stored.plugins) return false;
     return true;
   }
 

@@ -15,7 +15,7 @@ import type { LiveSession } from "./session.ts";
 /** Why this process leaves a turn to others. */
 export interface MissingModel {
   readonly error: RuntimeError;
-  /** An operation may run inside the turn before. */
+  /** An operation may run inside the turn before this process leaves it. */
   readonly mayVisit: boolean;
 }
 
@@ -51,9 +51,9 @@ export async function missingModel(session: LiveSession, opened: OpenedTurn): Pr
 }
 
 /**
- * The turn releases the session. After a commit, in this order: readers look into the store; the snapshot takes the turn;
- * `lifecycle` hooks get `turnPersisted`; the parent's turn shows the commit; handles get their result; then the handles of
- * other inputs that the turn took.
+ * The turn releases the session. After a commit, in this order: readers read the new facts; the snapshot applies the
+ * turn; `lifecycle` hooks get `turnPersisted`; the parent's turn shows the commit; handles get their result; then the
+ * handles of other inputs that the turn took.
  */
 export function released(session: LiveSession, how: Release): Promise<void> | undefined {
   const { core, running: live } = session;
@@ -121,7 +121,7 @@ async function lost(
   live?.show.unpublish();
   session.snapshot.isStale = true; // Nothing that the turn changed here was stored.
   try {
-    // The lease is given back, so that another process may resume the turn at once.
+    // Releases the lease, so that another process can resume the turn at once.
     if (live?.run === undefined) await core.store.release(lease);
     else await live.run.leave();
   } catch (problem) {

@@ -12,13 +12,16 @@ import { modelMismatch } from "../services/reading.ts";
 import { ownTurn } from "./input.ts";
 import type { LiveSession } from "./session.ts";
 
-/** A session to read: open here, or read from the store each time. */
+/** A session for reading: it is open here, or it is read from the store each time. */
 export interface Viewed extends Pick<LiveSession, "core" | "id"> {
   readonly running?: LiveSession["running"];
   readonly snapshot: Pick<LiveSession["snapshot"], "asStored" | "requireThere">;
 }
 
-/** Reads the session and the latest fact until neither moved during the read, so that a reader can continue there without a loss. */
+/**
+ * Reads the session and the latest fact until neither changed during the read, so that a reader can continue from there
+ * without a loss.
+ */
 async function momentOf(session: Viewed) {
   for (;;) {
     const { store } = session.core;
@@ -33,7 +36,7 @@ async function momentOf(session: Viewed) {
   }
 }
 
-/** The session as last committed, the recorded part of its open turn, and the cursor to observe from. */
+/** The committed session, the recorded part of its open turn, and the cursor to observe from. */
 export async function viewOf(session: Viewed): Promise<SessionView> {
   const { core, id } = session;
   const { stored, transcript, openTurn, inputs, waits: asked, latest } = await momentOf(session);
@@ -73,7 +76,7 @@ async function openIn(session: Viewed, stored: StoredSession) {
     return { openTurn, inputs: [...takenHere(openTurn), ...waiting] };
   }
   const journal = await core.store.journal(turnId, 0);
-  if (journal.length === 0) return { inputs: waiting }; // It has ended meanwhile.
+  if (journal.length === 0) return { inputs: waiting }; // The turn has ended in the meantime.
   const { recordedTurn } = await import("../readers/recorded.ts");
   return { openTurn: recordedTurn(core, stored, journal), inputs: [...takenBy(turnId, journal), ...waiting] };
 }

@@ -1,7 +1,7 @@
 // Passes spans and events to the listeners of `telemetry`. Loaded only if there is a listener.
 // Not its job: which work has a span (`turn-telemetry.ts` and the callers of `begin`).
 //
-// hub-1 A listener changes nothing: what it throws is caught, and nobody waits for what it returns.
+// hub-1 A listener changes nothing: its errors are caught, and its results are not awaited.
 // hub-2 A listener that throws, rejects or blocks is reported once, as an event.
 import { ignoreRejection, isThenable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -10,15 +10,15 @@ import type { World } from "../../model/world.ts";
 import type { Span, TelemetryEvent, TelemetryListener, TurnSpan } from "../../telemetry/telemetry.ts";
 
 type Distributed<T> = T extends Span ? Omit<T, "id" | "startedAt"> : never;
-/** What a span is made of; `startedAt` only if it began before now. */
+/** The fields of a new span. `startedAt` is set only if the work began earlier. */
 export type NewSpan = Distributed<Span> & { readonly startedAt?: number };
 type Results<T> = T extends Span ? Partial<Omit<T, "kind">> : never;
 type Writable = { -readonly [K in keyof Span]: Span[K] };
 
-/** A listener that needs longer for one call holds up every turn of the process. */
+/** A listener that needs longer for one call delays every turn of the process, so it is reported. */
 const BLOCKS_MS = 100;
 
-/** How far the clock of durations can be from that of the world, before someone has set one of them. */
+/** If the clock of durations and the world's clock differ by more than this, one of them was set. */
 const OFFSET_MS = 2;
 
 export class TelemetryHub {
@@ -26,10 +26,10 @@ export class TelemetryHub {
   readonly #world: World;
   /** Measures durations. A simulated world has only its own time. */
   readonly #clock: () => number;
-  /** From the clock to the time since 1970. */
+  /** The difference between the clock and the time since 1970. */
   #offset = Number.NaN;
   readonly #reported = new Set<TelemetryListener>();
-  /** The turns that run here, for events that name their turn. */
+  /** The turns that run here, for events with a turn id. */
   readonly #turns = new Map<string, TurnSpan>();
   #nextId = 1;
 

@@ -4,14 +4,16 @@ import type { Provider } from "../../providers/provider.ts";
 import type { ModelSpan, Span } from "../../telemetry/telemetry.ts";
 import type { TelemetryHub } from "./hub.ts";
 
-/** What an attempt at a model call came to. */
+/** The result of an attempt at a model call. */
 export interface AttemptResult {
   readonly reply?: Reply;
   readonly usage: Usage;
   readonly firstMs?: number;
   readonly failure?: { readonly class: ProviderFailureClass; readonly message: string };
 }
-/** Begins an attempt. `lost`: the tokens of a call that a killed process made. Call the answer at its end. */
+/**
+ * Begins an attempt. `lost`: the tokens of a call that a killed process made. The returned function ends the attempt.
+ */
 export type ObserveAttempt = (attempt: number, lost: Usage) => (result: AttemptResult) => void;
 
 /** Makes the spans of the attempts at one model call. */

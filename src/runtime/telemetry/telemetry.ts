@@ -1,4 +1,4 @@
-// What the runtime uses to report its work. Loaded only if `createRuntime` gets a listener.
+// Reports the work of the runtime to listeners. Loaded only if `createRuntime` gets a listener.
 import type { ObserveHandler } from "../../kernel/hook-runner.ts";
 import { isThenable } from "../../model/awaitable.ts";
 import type { JobRecord } from "../../model/job.ts";
@@ -24,7 +24,7 @@ export class Telemetry {
 
   readonly attempts = (...args: Tail<Parameters<typeof attemptsOf>>) => attemptsOf(this.hub, ...args);
 
-  /** Undefined if nobody wants spans of hooks. */
+  /** Undefined if no listener wants spans of hooks. */
   get handler(): ObserveHandler | undefined {
     return this.hub.wants("hook") ? this.#handler : undefined;
   }

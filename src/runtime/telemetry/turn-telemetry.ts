@@ -19,7 +19,7 @@ import { attemptsOf, type ObserveAttempt } from "./model.ts";
 
 type Waiting = EffectOf<"wait"> | EffectOf<"sleep">;
 
-/** The grace of a cancelled turn is a bound, and not what the turn waits for. */
+/** The grace period of a cancelled turn is a limit and not a wait. */
 const isWaiting = (effect: Effect): effect is Waiting =>
   effect.kind === "wait" || (effect.kind === "sleep" && effect.name !== GRACE);
 
@@ -56,12 +56,12 @@ export class TurnTelemetry {
     return { sessionId, turnId };
   }
 
-  /** The span that new work of the turn is a part of. */
+  /** The span that contains new work of the turn. */
   get current(): Span {
     return this.#round ?? this.#turn;
   }
 
-  /** The turn goes from its state to `state`, because of an event or because it begins. */
+  /** The state of the turn changes to `state`, by an event or at its beginning. */
   moving(state: TurnState, event: TurnEvent | undefined): void {
     if (event?.kind === "resolved") {
       const wait = this.#live.state.open.find((effect) => effect.name === event.effect);
@@ -79,7 +79,7 @@ export class TurnTelemetry {
       if (isWaiting(effect) && !this.#waits.has(effect.name)) this.#waits.set(effect.name, this.#wait(effect));
   }
 
-  /** The span of the call at this place, else of the round. */
+  /** The span of the call at this place, or of the round. */
   at(place: EffectName): Span {
     return this.#calls.get(place) ?? this.current;
   }
@@ -109,7 +109,7 @@ export class TurnTelemetry {
   }
 
   #answered(effect: EffectOf<"wait">, { answer }: Extract<TurnEvent, { readonly kind: "resolved" }>): void {
-    // The answer came while the turn was parked: its wait has no span in this run yet.
+    // The answer came while the turn was parked, so its wait has no span in this run yet.
     if (!this.#waits.has(effect.name)) this.#waits.set(effect.name, this.#wait(effect));
     const how = answer.kind === "value" ? "answered" : answer.kind;
     const by = answer.kind === "timeout" ? undefined : answer.by;
@@ -122,7 +122,7 @@ export class TurnTelemetry {
     this.#waits.delete(name);
   }
 
-  /** Gives each tool call and each segment of a cell a span. Hosts perform only what is not recorded. */
+  /** Gives each tool call and each segment of a cell a span. Hosts perform only effects that are not recorded. */
   performing(perform: Perform): Perform {
     return (effect, scope) => {
       if (effect.kind !== "call" && effect.kind !== "exec") return perform(effect, scope);

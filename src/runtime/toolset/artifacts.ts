@@ -10,7 +10,7 @@ import { type Catalog, type Chosen, composeCatalog, type Granted, type Loaded } 
 import type { Opened, Policies } from "../../turn/event.ts";
 import { look, type Seen, type Surroundings, wouldSee } from "./preamble.ts";
 
-/** What a turn under the same count of sweeps, or a lower one, may name without putting it again (`Lease.sweeps`). */
+/** A stored blob. A turn can refer to it without storing it again if its `Lease.sweeps` is not higher. */
 export interface Put {
   readonly hash: BlobHash;
   sweeps: number;
@@ -19,14 +19,17 @@ const NEVER = -1;
 
 export const isFresh = (put: Put, { sweeps = 0 }: Lease): boolean => put.sweeps >= sweeps;
 
-/** A catalog and what the protocol makes of it: built once, used by every turn and session for which it is the same. */
+/**
+ * A catalog with the protocol's declarations and prompt for it. It is built once and used by all turns and sessions
+ * with the same catalog.
+ */
 export interface Artifact extends Put {
   readonly catalog: Catalog;
-  /** What the protocol looked at besides the tools. */
+  /** What the protocol read besides the tools. */
   readonly seen: Seen;
   readonly declarations: readonly ToolDeclaration[];
   readonly prompt: readonly PromptPart[];
-  /** Policies of the tools that have one: without a gate `step` schedules calls by them. */
+  /** The policies of tools. Without a gate `step` uses them to schedule calls. */
   readonly policies: Policies | undefined;
   /** The declarations as stored; `hash` is the hash of this text. */
   readonly json: string;
@@ -36,9 +39,9 @@ export interface Prompt extends Put {
 }
 
 export interface PromptParts {
-  /** From the layers and `context` hooks: fixed for the turn. */
+  /** Parts from the layers and `context` hooks: fixed for the turn. */
   readonly given: readonly PromptPart[];
-  /** From `prompt` hooks; volatile parts are asked for in every round. */
+  /** Parts from `prompt` hooks. Volatile parts are renewed in every round. */
   readonly plugins: readonly PromptPart[];
   readonly isVolatile?: true;
 }
@@ -65,7 +68,7 @@ export const blobsOf = ({ blobs }: Store): Services["blobs"] => ({
   get: async (hash) => blobs.get(hash),
 });
 
-/** Artifacts and prompts of all sessions: equal ingredients give the identical one, built and stored once. */
+/** Artifacts and prompts of all sessions: equal inputs give the identical object, which is built and stored once. */
 export class Artifacts {
   readonly #store: Store;
   readonly #template: readonly Section[] | undefined;
@@ -108,14 +111,14 @@ export class Artifacts {
     return blob;
   }
 
-  /** Stores a text that a turn is about to name. */
+  /** Stores a text to which a turn will refer. */
   keep(text: string, lease: Lease): Promise<Put> {
     return this.#put({ hash: hashOf(text), sweeps: NEVER }, text, lease);
   }
 
   /**
-   * Returns what the journal of a turn has in common with the journals of most other turns of this process. It is stored
-   * once, and each journal refers to it.
+   * Stores the part of a journal that most turns of this process have in common. It is stored once, and each journal
+   * refers to it.
    */
   async keepSetting({ step, protocol, host, plugins, limits, config, options }: Opened, lease: Lease): Promise<Put> {
     const text = JSON.stringify({ step, protocol, host, plugins, limits, config, options });
@@ -144,7 +147,7 @@ function policiesOf(catalog: Catalog): Policies | undefined {
   return own.length === 0 ? undefined : Object.fromEntries(own);
 }
 
-/** Whether the tools are the same; what the protocol looked at besides is compared by `wouldSee`. */
+/** Whether the tools are the same. `wouldSee` compares the other data that the protocol read. */
 function isSame(a: Ingredients, b: Ingredients): boolean {
   if (a.slot !== b.slot || a.granted.length > 0 || b.granted.length > 0) return false;
   if (a.loaded.length !== b.loaded.length || a.others.length !== b.others.length) return false;

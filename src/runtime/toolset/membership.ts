@@ -21,7 +21,7 @@ const state: Schema<unknown, ToolChoices> = {
   },
 };
 
-/** Makes tool choices a plugin's state, so that turns, forks and restarts carry them. */
+/** Stores tool choices like a plugin's state, so that turns, forks and restarts keep them. */
 export const TOOLS_PLUGIN: Installed = {
   id: TOOLS_STATE,
   version: "1",

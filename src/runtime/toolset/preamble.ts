@@ -1,7 +1,7 @@
-// What a protocol is shown when it makes a preamble, and what it looked at.
-// Not its job: keeping what was made (`artifacts.ts`).
-// A preamble is a pure function, so it can only depend on what it looked at: a protocol that reads no prompt shares one
-// artifact between sessions with different instructions.
+// The input of a protocol's preamble, and a record of the parts that the protocol read.
+// Not its job: storing preambles (`artifacts.ts`).
+// A preamble is a pure function, so it depends only on the data that it read. If a protocol does not read the prompt,
+// sessions with different instructions share one artifact.
 import type { Owned } from "../../kernel/hooks.ts";
 import type { Contributions, Point } from "../../kernel/point.ts";
 import { copied, isSamePrompt } from "../../kernel/prompt.ts";
@@ -12,7 +12,7 @@ import type { PromptPart } from "../../model/prompt.ts";
 import type { ToolDeclaration } from "../../model/request.ts";
 import type { Any } from "../../model/schema.ts";
 
-/** What a session and its turn have for a preamble, besides the tools. */
+/** The data of a session and its turn for a preamble, besides the tools. */
 export interface Surroundings {
   readonly contributions: Contributions;
   readonly triggers: readonly Owned<TriggerDeclaration>[];
@@ -49,7 +49,7 @@ export function look(
   return { input, seen };
 }
 
-/** Whether a preamble that saw this would see the same here. */
+/** Whether a preamble that read this would read the same here. */
 export const wouldSee = (seen: Seen, { contributions, triggers, prompt }: Surroundings): boolean =>
   (seen.prompt === undefined || isSamePrompt(seen.prompt, prompt)) &&
   (seen.triggers === undefined || isSame(seen.triggers, triggers, isSameTrigger)) &&

@@ -16,14 +16,17 @@ import { requireOptions } from "../checks.ts";
 import type { LiveSession } from "../session/session.ts";
 import { namesOf } from "./membership.ts";
 
-/** Which tools a session has. Changes are stored with the session and count from its next turn on. */
+/** Which tools a session has. Changes are stored with the session and apply from its next turn on. */
 export interface SessionTools {
   /**
-   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
-   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   * Lists the tools that the model gets: after the edits of plugins, the session's overlay and its permissions, without
+   * tools that are switched off. A `searchable` tool is found by a search only. A protocol may declare them in its own
+   * way.
    */
   list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
-  /** Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is off or unknown. */
+  /**
+   * Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is switched off or unknown.
+   */
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /**
    * Sets the availability of tools to `off`, `searchable`, `callable` or `documented`, or with `null` to their default.
@@ -31,8 +34,8 @@ export interface SessionTools {
    */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
-   * Adds a provider's tools while this session is open here. A running turn has them from its next round on. Choices
-   * for them stay stored and count again when the provider is added again.
+   * Adds a provider's tools while this session is open here. A running turn gets them in its next round. Choices for
+   * these tools stay stored and apply again when the provider is added again.
    */
   add(provider: ToolProvider): Promise<{ remove(): Promise<void> }>;
   /**
@@ -50,7 +53,7 @@ export interface SessionTools {
 
 const LIST: Known<ToolListOptions> = { raw: true };
 
-/** Checks the options of `list`; returns whether the registry is wanted. */
+/** Checks the options of `list`. Returns whether the caller wants the registry. */
 export function requireListing(options: ToolListOptions): boolean {
   requireOptions("tools.list", options, LIST);
   const { raw = false } = options;

@@ -1,14 +1,12 @@
-// The tools of one session, from its sources to the artifact that a turn runs on.
-// Not its job: storing choices (`membership.ts`), what the protocol makes of a catalog (`artifacts.ts`), running tools
+// The tools of one session, from its sources to the artifact of a turn.
+// Not its job: storing choices (`membership.ts`), the protocol's part of an artifact (`artifacts.ts`), running tools
 // (`tools/dispatch.ts`), turns of plain sessions, which share the runtime's memo (`live-turn/memo.ts`).
-// toolset-1: A turn keeps the sources it began with: from `begin` to `end` the registry takes in new choices, and
-//    sources that
-//    are added to the session.
+// toolset-1: A turn keeps the sources with which it began: from `begin` to `end` the registry reads only new choices,
+//    and sources that are added to the session.
 // toolset-2: A cached artifact is reused only for an equal `#key`: base tools, the turn's tools, generation, plugin
-//    states,
-//    the turn's extensions, and prompt parts if the protocol looked at them.
+//    states, the turn's extensions, and prompt parts if the protocol read them.
 // toolset-3: Nothing is cached while a `toolCatalog` hook may see a pending state: that state may never be committed.
-// toolset-4: Each listing that was taken is given back once.
+// toolset-4: Each listing that was acquired is released once.
 import type { HookCallContext } from "../../kernel/hook-runner.ts";
 import type { CatalogEdit } from "../../kernel/hook-values.ts";
 import type { Owned } from "../../kernel/hooks.ts";
@@ -49,10 +47,12 @@ const extended = (running: LiveTurn | undefined): string =>
 export class Toolset {
   readonly #session: LiveSession;
   #registry: Registry | undefined;
-  /** What every turn begins with: no tools at all in a session that was created without base tools. */
+  /**
+   * The overlay at the beginning of every turn. It excludes all tools if the session was created without base tools.
+   */
   readonly #standing: Overlay;
   #overlay: Overlay;
-  /** The turn's tools as `context` hooks gave them: the same objects in the same order are no change. */
+  /** The turn's tools from `context` hooks. The same objects in the same order count as unchanged. */
   #context: readonly Owned<Tool | ToolProvider>[] = [];
   #contextRevisions: readonly number[] = [];
   #overlayRevision = 0;
@@ -76,7 +76,7 @@ export class Toolset {
     return this.#live.length > 0;
   }
 
-  /** Brought up to date at every read: choices always, sources between turns (toolset-1). */
+  /** Updated at every read: choices always, sources only between turns (toolset-1). */
   get registry(): Registry {
     const { states } = this.#session.snapshot;
     const choices = (states.peek(TOOLS_STATE) as ToolChoices | undefined) ?? NO_CHOICES;
@@ -108,7 +108,7 @@ export class Toolset {
     ];
   }
 
-  /** toolset-4: taken once, given back by `close`. */
+  /** toolset-4: acquired once, released by `close`. */
   #listings(): readonly Listing[] {
     const { core, composition } = this.#session;
     this.#known ??= [...core.providers, ...composition.providers].map((owned) => core.listings.take(owned));
@@ -132,12 +132,12 @@ export class Toolset {
       includeBase: (this.#isInTurn ? this.#overlay : this.#standing).includeBase,
       overlay: this.#isInTurn ? this.#overlayRevision : 0,
       generation: this.#isStatic ? 0 : this.registry.generation,
-      // Plugin states and extensions matter only where a hook may edit the catalog by them.
+      // Plugin states and extensions matter only if a hook can use them to edit the catalog.
       fingerprint: composition.hooks.has.toolCatalog ? snapshot.states.fingerprint() + extended(running) : "",
     };
   }
 
-  /** Lists providers again that say they have changed; undefined when there is nothing to wait for. */
+  /** Lists changed providers again. Undefined if there is nothing to wait for. */
   refresh(): Promise<unknown> | undefined {
     const { core, composition } = this.#session;
     if (core.providers.length === 0 && composition.providers.length === 0 && this.#live.length === 0) return undefined;
@@ -145,7 +145,7 @@ export class Toolset {
     return reading.length === 0 ? undefined : Promise.all(reading);
   }
 
-  /** Lists all providers again, loads their tools again, and drops what was composed of them. */
+  /** Lists all providers again, loads their tools again, and drops the catalogs made from them. */
   async renew(): Promise<void> {
     await Promise.all([...this.#listings(), ...this.#live, ...this.#contextListings].map((each) => each.renew()));
     this.#cache = undefined;
@@ -157,14 +157,14 @@ export class Toolset {
     return snapshot.states.hasPending && composition.hooks.has.toolCatalog;
   }
 
-  /** `prompt`: the parts that the protocol is shown. Throws what a `toolCatalog` hook throws, and `tool.duplicate`. */
+  /** `prompt`: the parts for the protocol. Throws errors of a `toolCatalog` hook, and `tool.duplicate`. */
   async artifact(prompt: readonly PromptPart[], callContext: () => HookCallContext, lease: Lease): Promise<Artifact> {
     const key = this.#isUnsettled ? undefined : this.#key();
     const known = key === undefined ? undefined : this.#cache?.find(key, prompt);
     return known !== undefined && isFresh(known, lease) ? known : this.#build(key, prompt, callContext, lease);
   }
 
-  /** The tools as a turn that begins now would have them. */
+  /** The tools that a turn would have if it began now. */
   async catalog(callContext: () => HookCallContext): Promise<Catalog> {
     const all = await this.#chosen(callContext);
     const callable = all.filter(({ availability }) => isCallable(availability));
@@ -182,7 +182,8 @@ export class Toolset {
     const { core, slot, composition } = this.#session;
     const { contributions, triggers } = composition;
     this.#cache ??= new CatalogCache();
-    const cache = this.#cache; // What is built while `renew` runs goes with the cache that it drops.
+    // Keeps the present cache, because `renew` drops it with everything that is built meanwhile.
+    const cache = this.#cache;
     const all = await this.#chosen(callContext);
     const callable = all.filter(({ availability }) => isCallable(availability));
     const loaded = (await this.#load(callable)).filter((each) => each !== undefined);
@@ -195,7 +196,7 @@ export class Toolset {
     return artifact;
   }
 
-  /** A promise only when a `toolCatalog` hook answers with one. */
+  /** Returns a promise only if a `toolCatalog` hook does. */
   #chosen(callContext: () => HookCallContext): Awaitable<readonly Chosen[]> {
     const { composition, permissions, restrictions, catalogEdits } = this.#session;
     const { entries, choices } = this.#isStatic ? this.#made() : this.registry;
@@ -211,7 +212,7 @@ export class Toolset {
     return andThen(composition.hooks.collect("toolCatalog", sees, callContext()), finish);
   }
 
-  /** Loads tools of providers in parallel; a promise only when there are any to load. */
+  /** Loads tools of providers in parallel. Returns a promise only if there are tools to load. */
   #load(chosen: readonly Chosen[]): Awaitable<readonly (Loaded | undefined)[]> {
     const load = async (one: Chosen): Promise<Loaded | undefined> => {
       const { offered } = one;
@@ -245,7 +246,7 @@ export class Toolset {
     core.trace("tool.unavailable", { tool, source, problem }, { sessionId: id });
   }
 
-  /** toolset-1: takes the sources as they are now, for the whole turn. */
+  /** toolset-1: fixes the present sources for the whole turn. */
   begin(): void {
     this.#isInTurn = false;
     if (!this.#isStatic) void this.registry;
@@ -265,7 +266,7 @@ export class Toolset {
   }
   readonly #reported = new Set<string>();
 
-  /** Sets the turn's tools, from `context` hooks. Equal ones keep the cache. Returns how to undo it. */
+  /** Sets the turn's tools, from `context` hooks. Equal tools keep the cache. Returns a function that undoes it. */
   async overlay(tools: readonly Owned<Tool | ToolProvider>[], wantsBase: boolean): Promise<() => void> {
     const includeBase = wantsBase && this.#standing.includeBase;
     const before = [this.#overlay, this.#context, this.#contextRevisions, this.#overlayRevision] as const;
@@ -304,7 +305,10 @@ export class Toolset {
     return undo;
   }
 
-  /** The names of the tools of all sources, also of those that the session does not use; undefined while a list is unread. */
+  /**
+   * The names of the tools of all sources, also of those that the session does not use; undefined until all lists are
+   * read.
+   */
   get offered(): readonly string[] | undefined {
     const { core, composition } = this.#session;
     const listings = [...this.#listings(), ...this.#live, ...this.#contextListings];
@@ -319,7 +323,7 @@ export class Toolset {
     return this.#isInTurn ? this.#overlay.offers : [];
   }
 
-  /** What a provider lists under a name that the turn has already is left out and traced, as in the registry. */
+  /** If the turn already has a tool of this name, the provider's tool is left out and traced, as in the registry. */
   #isFirst(givers: Map<string, string>, tool: string, source: string): boolean {
     const { core, id } = this.#session;
     const before = givers.get(tool);
@@ -328,7 +332,7 @@ export class Toolset {
     return before === undefined;
   }
 
-  /** The tools that plugins may see: all that are not off. */
+  /** The tools that plugins can see: all that are not switched off. */
   manifests(callContext: HookCallContext): Awaitable<readonly ToolManifest[]> {
     return andThen(
       this.#chosen(() => callContext),
@@ -336,13 +340,13 @@ export class Toolset {
     );
   }
 
-  /** The tools that the model gets. Throws what a `toolCatalog` hook throws. */
+  /** The tools that the model gets. Throws errors of a `toolCatalog` hook. */
   async list(callContext: HookCallContext): Promise<readonly ToolListing[]> {
     const found = (await this.#chosen(() => callContext)).map(async (chosen): Promise<readonly ToolListing[]> => {
       const { availability, offered } = chosen;
       if (availability === "off") return [];
       const tool = offered.loaded() ?? (isCallable(availability) ? await offered.load() : undefined);
-      if (tool === undefined && isCallable(availability)) return []; // A turn leaves it out too.
+      if (tool === undefined && isCallable(availability)) return []; // A turn omits such a tool too.
       return [{ ...manifestOf(chosen), ...declarationOf(chosen, tool), source: offered.source, availability }];
     });
     return frozen((await Promise.all(found)).flat());
@@ -385,7 +389,10 @@ export class Toolset {
     this.recompose();
   }
 
-  /** Forgets what came from the session's plugins, which are about to be others. What was added to the session stays. */
+  /**
+   * Drops the tools of the session's plugins, because the plugins will change. Providers that were added to the session
+   * stay.
+   */
   recompose(): void {
     const { listings } = this.#session.core;
     for (const { provider } of [...(this.#known ?? []), ...this.#contextListings]) listings.give(provider);

@@ -1,4 +1,4 @@
-// What a subscription is made from, checked for callers without types.
+// Checks the options of subscriptions for untyped callers.
 import {
   type SubscribeOptions,
   type SubscriptionPatch,
@@ -51,7 +51,7 @@ export const invalid = (field: string, problem: string): never => {
   throw new RuntimeError("trigger.invalid", { field, problem });
 };
 
-/** What it waits for. `from` is when an interval begins. */
+/** The source of a subscription. `from`: the start of an interval. */
 export function sourceOf(on: TriggerOn, declared: readonly TriggerDeclaration[], from: number): TriggerSource {
   if (!isObject(on)) return invalid("on", on === undefined ? "is missing" : "is not an object");
   requireKnown("`on` of triggers.subscribe", on, ON);
@@ -92,7 +92,7 @@ function eventOf(event: string, source: unknown, declared: readonly TriggerDecla
   return { kind: "event", event, ...defined({ source: source as string | undefined }) };
 }
 
-/** What it starts; what is left out of a change stays. */
+/** The target of a subscription. Fields that a change omits stay. */
 export function targetOf(
   { core, sessionId, plugin }: CallerPlace,
   { send, operation, isElsewhere, input, wake }: SubscribeOptions | SubscriptionPatch,
@@ -119,13 +119,13 @@ export function targetOf(
   if (isElsewhere !== undefined && typeof isElsewhere !== "boolean")
     return invalid("isElsewhere", "is not true or false");
   const json = input === undefined ? old?.input : recordable(core, "input", input);
-  // Without an input the task is given what happened: of a schedule it is known what that will be.
-  // A task that stays as it is was allowed when it was subscribed, wherever its plugin is.
+  // Without an input the task gets the payload of the occurrence. For a schedule its form is known.
+  // An unchanged task was checked when it was subscribed, so its plugin need not be installed here.
   const mayBeElsewhere = isElsewhere ?? operation === undefined;
   requireTask(core, sessionId, wire, mayBeElsewhere, json, isSchedule(on) ? occasionOf(0) : "later");
   return { kind: "job", operation: wire, wake: end, ...defined({ input: json }) };
 }
 
-/** A value that is stored with a subscription. */
+/** Checks a value that is stored with a subscription. */
 const recordable = (core: Core, field: string, value: unknown): Json =>
   recordableJson(core, field, value, (problem) => invalid(field, problem), "trigger");

@@ -122,9 +122,9 @@ function quietly<T>(work: () => T): T {
 }
 
 /**
- * Returns where the type stripper found an error. Only its stack contains that: `:<line>`, some lines of code, and
- * `^^^` below the right one. An error that spans lines has ` > ` before its first and last line; one at the end of the
- * code has no mark.
+ * Returns where the type stripper found an error. Only its stack contains the position: `:<line>`, some lines of code,
+ * and `^^^` below the right one. An error that spans lines has ` > ` before its first and last line; one at the end of
+ * the code has no mark.
  */
 function offsetIn(code: string, error: SyntaxError): number {
   const [head = "", ...shown] = (error.stack ?? "").split("\n");
@@ -200,14 +200,14 @@ function explained(message: string): string {
   return `Syntax error: ${said}.`;
 }
 
-/** Other text in place of some. */
+/** Replaces a piece of text. */
 interface Edit {
   readonly at: number;
   readonly drops: number;
   readonly puts: string;
 }
 
-/** The script with global variables for what its top level declares. Functions are global as they are. */
+/** The script, with its top-level declarations as global variables. Functions are already global. */
 function rewrite(js: string, program: Program): string {
   const edits: Edit[] = [];
   let end = 0; // Of the statement before.
@@ -225,7 +225,10 @@ function rewrite(js: string, program: Program): string {
   return script + js.slice(done);
 }
 
-/** `let` and `const` give way to `var`. What has no value is set to undefined: it may have one from an earlier cell. */
+/**
+ * Replaces `let` and `const` by `var`. Sets a variable without a value to undefined, because it may have one from an
+ * earlier cell.
+ */
 function declarationEdits(js: string, { start, end, kind, declarations }: VariableDeclaration): Edit[] {
   if (kind === "var") return [];
   const edits = [{ at: start, drops: kind.length, puts: "var".padEnd(kind.length) }];
@@ -233,7 +236,7 @@ function declarationEdits(js: string, { start, end, kind, declarations }: Variab
     if (init) continue;
     // Without the semicolon, a bracket on the next line would belong to the value.
     const puts = id.end === end ? "=void 0;" : "=void 0";
-    // A type that was blanked out makes room; otherwise the rest of the line moves.
+    // Uses the space of a blanked-out type. Without such space the rest of the line moves.
     const room = /^ */.exec(js.slice(id.end, id.end + puts.length))![0].length;
     edits.push({ at: id.end, drops: room, puts });
   }
@@ -241,8 +244,9 @@ function declarationEdits(js: string, { start, end, kind, declarations }: Variab
 }
 
 /**
- * `class K {` becomes `K=class {`, which is as long. Its `var` goes to the end of the statement before, so that the line
- * of the class stays as it is. A class that uses its own name keeps it: its static parts run before the variable is set.
+ * `class K {` becomes `K=class {`, which has the same length. Its `var` goes to the end of the previous statement, so
+ * that the line of the class does not change. A class that uses its own name keeps the name, because its static parts
+ * run before the variable is set.
  */
 function classEdits(js: string, node: ClassDeclaration, endBefore: number): Edit[] {
   const { id, body, superClass, start, end } = node;

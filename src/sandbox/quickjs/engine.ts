@@ -1,5 +1,5 @@
-// What determines the bytes of a heap: the engine's build, its limits, and what guests can see of the world. All of it
-// is part of the engine's id, because a heap is only readable by the engine that made it.
+// Everything that determines the bytes of a heap: the engine's build, its limits, and the external values that guests
+// can read. All of it is part of the engine's id, because a heap is only readable by the engine that made it.
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -57,7 +57,7 @@ export interface Callbacks {
 export const optionsOf = (wasm: WasmModule, callbacks: Callbacks): QuickJSOptions => ({
   wasm,
   ...LIMITS,
-  // Without these two, because they would show the time of garbage collection and the duration of code.
+  // Excludes these two, because they would show the time of garbage collection and the duration of code.
   intrinsics: Intrinsics.ALL & ~(Intrinsics.PERFORMANCE | Intrinsics.WEAK_REF),
   timezoneOffset: 0,
   // The engine has uncatchable errors, but the constructor of Promise catches them. A throw here leaves the VM through

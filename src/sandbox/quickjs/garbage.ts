@@ -1,6 +1,6 @@
-// Collects the memory of closed VMs. V8 sees a few small objects and is in no hurry, although megabytes depend on each
-// of them, so dozens of dead VMs would stay. An explicit collection when the thread is idle frees them. It takes as
-// long as opening several guests.
+// Collects the memory of closed VMs. V8 does not collect a few small objects soon, although each of them keeps
+// megabytes alive. So dozens of dead VMs would stay. An explicit collection when the thread is idle frees them. It
+// takes as long as opening several guests.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

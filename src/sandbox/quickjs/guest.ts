@@ -35,7 +35,7 @@ export class GuestVm {
   readonly #bounds: CellBounds;
   /** Returns false if nothing waits for the result. */
   readonly #isWanted: () => boolean;
-  /** Undefined before it is restored, and when the guest is gone. */
+  /** Undefined before the VM is restored, and after the guest has ended. */
   #vm: Vm | undefined;
   #cell: Cell | undefined;
   #now = 0;

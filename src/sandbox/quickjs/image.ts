@@ -94,8 +94,8 @@ function isWasteful(baseline: Heap, deltas: readonly Uint8Array[], now: Heap, ch
 
 /**
  * Returns how many deltas to keep when one replaces the others. A delta that is large compared to all later ones stays,
- * because storing its bytes again would cost more than it saves. At least a quarter is replaced, or this would be due
- * again soon.
+ * because storing its bytes again would cost more than it saves. At least a quarter is replaced, because otherwise the
+ * next replacement would follow soon.
  */
 function deltasToKeep(sizes: readonly number[]): number {
   for (let keeps = Math.floor(sizes.length * 0.75); keeps > 0; keeps--)
@@ -144,9 +144,9 @@ function changesOf(base: Uint8Array, now: Uint8Array): Change[] {
 }
 
 // A delta begins with little-endian words: magic, length of memory, stackPointer, runtimePtr, contextPtr, crc32 of
-// memory, crc32 of the base memory, length of the uncompressed body, crc32 of the rest of the delta. So a chain can be
-// verified without reading all of its memory. The compressed body follows: the number of changes; for each its first
-// line, and twice the number of lines, plus one if they are whole; the lines.
+// memory, crc32 of the base memory, length of the uncompressed body, crc32 of the rest of the delta. The checksums
+// allow to verify a chain without reading all of its memory. The compressed body follows: the number of changes; for
+// each its first line, and twice the number of lines, plus one if they are whole; the lines.
 const MAGIC = 0x32444842; // BHD2, where 2 is the version.
 const HEADER = 36;
 const SUM_AT = HEADER - 4;

@@ -138,8 +138,8 @@ export class Lane {
     this.#tell();
     this.#onEnd(this);
     if (this.#running !== undefined) this.#settle().resolve({ kind: "ended", by });
-    // A thread that never started would not start the next time either. The error must not look like a guest to
-    // rebuild.
+    // A thread that never started would not start at the next try either. So the error must not be `code.lost`, which
+    // would cause a retry.
     const error =
       this.#isReady || by === "closed"
         ? new RuntimeError("code.lost", {})

@@ -10,7 +10,7 @@ import type { Names } from "./surface.ts";
  */
 export const RESERVED = CODE_NAMES;
 
-/** What the reserved names mean that a model is likely to choose for something else. */
+/** The meanings of reserved names that a model is likely to use for other things. */
 const MEANING: { readonly [name: string]: string } = {
   history: "what was said so far",
   seed: "the value that a task begins with",

@@ -27,7 +27,7 @@ const NO_INPUTS: readonly PendingInput[] = [];
 const RENEWED: Appended = Object.freeze({ heldMs: LEASE_MS });
 
 /**
- * What every plain turn does, without a rule: an input of an idle session, appends, boundaries with nothing to claim,
+ * The work of every plain turn, without a rule: an input of an idle session, appends, boundaries with nothing to claim,
  * and the end of a turn that only adds nodes. Everything else is declined. Each function checks before it changes
  * anything, because nothing undoes its changes. It may change rows in place, because no rule holds one meanwhile.
  */
@@ -56,7 +56,7 @@ export function fastWays(port: MemoryPort): Fast {
     create(session) {
       if (port.isClosed) port.requireOpen();
       const { id, at: createdAt, config, ...others } = session;
-      for (const _ in others) return undefined; // The rule copies and adds what else a session has.
+      for (const _ in others) return undefined; // A session with other fields is left to the rule.
       if (gone.cells.size > 0 || sessionIds.has(id)) return undefined;
       port.number += 1;
       const n = port.number;

@@ -79,9 +79,9 @@ const MEMOS = 1_000;
 type Retry = <T>(rule: (db: Port) => Rule<T>) => Promise<T>;
 
 /**
- * What every plain turn does, each in one statement: an input of an idle session, appends, renewals without mail, and
- * the end of a turn that only adds nodes. The condition of the statement checks under the row lock that the case is
- * plain. Everything else is declined, and then nothing was written.
+ * The work of every plain turn, one statement for each call: an input of an idle session, appends, renewals without
+ * mail, and the end of a turn that only adds nodes. The condition of the statement checks under the row lock that the
+ * case is plain. Everything else is declined, and then nothing was written.
  */
 export class FastTurns implements Fast {
   readonly #db: Database;

@@ -180,7 +180,7 @@ export class Hints {
   }
 }
 
-/** What the driver has, and its types do not tell. */
+/** Fields of the driver that its types omit. */
 interface ClientInternals {
   ref(): void;
   unref(): void;

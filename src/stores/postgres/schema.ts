@@ -258,7 +258,7 @@ async function migrate(db: Database, client: Client): Promise<void> {
 async function begin(db: Database, run: Run): Promise<void> {
   const quoted = `"${db.schema}"`;
   const [there] = await run("SELECT 1 FROM pg_namespace WHERE nspname = $1", db.schema);
-  // Only if it is missing: a user with a prepared schema may lack the right to create one.
+  // Created only if it is missing, because a user with a prepared schema may lack the right to create one.
   if (there === undefined) await run(`CREATE SCHEMA ${quoted}`);
   await run(`CREATE TABLE ${quoted}.meta (app text NOT NULL, version integer NOT NULL)`);
   await run(`INSERT INTO ${quoted}.meta VALUES ('${APP}', 0)`);

@@ -251,13 +251,13 @@ export type KeptJournal =
 
 // ── Inputs and first events: without the fields that other columns of their row contain ──────────────────────────────
 
-/** What the row of an input contains of it. */
+/** The part of an input that its row contains. */
 export type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
-/** What the row of an ended turn or of a settled input contains in place of the input. */
+/** The content of the row of an ended turn or of a settled input, instead of the input. */
 type RemainingInput = KeptJournal | Pick<NewInput, "at" | "metadata">;
 export type EncodedInput = readonly [at: number, parts: readonly EncodedPart[]] | InputContent | RemainingInput;
 
-/** Returns what the row of an input contains of it. */
+/** Returns the part of an input that its row contains. */
 export function contentOf({ message, at, wants, metadata }: NewInput): InputContent {
   if (wants === undefined && metadata === undefined) return { message, at };
   return { message, at, ...(wants === undefined ? {} : { wants }), ...(metadata === undefined ? {} : { metadata }) };

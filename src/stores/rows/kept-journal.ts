@@ -22,8 +22,8 @@ function textsOf(entries: readonly Entry[]): readonly string[] {
 }
 
 /**
- * Every commit passes here, so the usual case is cheap: a reply is the message that was made of it, and a result is a text
- * of the message after it. Only what is not found there is looked up among all texts.
+ * Every commit runs this, so the usual case is cheap: a reply is in its message, and a result is a text of the next
+ * message. Only other texts are searched among all texts.
  */
 export function packJournal({ setting, events }: TurnJournal, entries: readonly Entry[]): KeptJournal {
   const packer = new Packer(entries);
@@ -49,7 +49,7 @@ const ROUTE = 6;
 
 class Packer {
   readonly #entries: readonly Entry[];
-  /** The entry after the latest reply: the results of its calls. */
+  /** The index of the entry after the latest reply, which has the results of its calls. */
   #next = 0;
   #nextResult = 0;
   #places: Map<string, number> | undefined;
@@ -58,7 +58,7 @@ class Packer {
     this.#entries = entries;
   }
 
-  /** Returns the place of the message that has the very parts. */
+  /** Returns the position of the message whose parts are this same object. */
   #message(parts: unknown): string | undefined {
     for (let nth = this.#next; nth < this.#entries.length; nth++) {
       const entry = this.#entries[nth] as Entry;
@@ -108,7 +108,7 @@ class Packer {
     return Array.isArray(value) ? this.#list(value) : this.#object(value as { readonly [name: string]: unknown });
   }
 
-  // Most have nothing to pack, and are not copied.
+  // Most values contain nothing to pack, and are not copied.
 
   #list(values: readonly unknown[]): readonly unknown[] {
     let copy: unknown[] | undefined;
@@ -133,7 +133,7 @@ class Packer {
   }
 }
 
-/** Stands for the route of the reply before. */
+/** Replaces the route that equals that of the previous reply. */
 const SAME = "~";
 
 const placesOf = (entries: readonly Entry[]): readonly string[] => [

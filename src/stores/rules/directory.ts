@@ -7,8 +7,8 @@ import { all, type Rule } from "./rule.ts";
 import { ledgerOf, originOf, related, requireProfile } from "./sessions.ts";
 
 /**
- * Lists of sessions. A list by activity reads a page of one index, whatever its owner and its tag. The other orders sort
- * the sessions of the owner or of the tag. Few sessions have an open turn, so a list by state sorts those.
+ * Lists of sessions. A list by activity reads a page of one index, with or without an owner and a tag. The other orders
+ * sort the sessions of the owner or of the tag. Few sessions have an open turn, so a list by state sorts those.
  */
 
 type Page = NonNullable<Parameters<Store["list"]>[0]>;

@@ -238,8 +238,8 @@ function drop(db: Port, row: OccurrenceRow): void {
 const OWN = "subscription:";
 
 /**
- * Removes what a session has of triggers: its subscriptions, its deliveries, and the sources that only its
- * subscriptions used, also removed ones. The session is locked and is about to be deleted.
+ * Removes the trigger data of a session: its subscriptions, its deliveries, and the sources that only its subscriptions
+ * used, also removed ones. The session is locked and is about to be deleted.
  */
 export function* forgetTriggersOf(db: Port, session: number): Rule<void> {
   const damage: unknown[] = []; // Damaged rows do not prevent the deletion of a session.

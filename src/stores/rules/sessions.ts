@@ -174,7 +174,7 @@ export function* create(db: Port, session: NewSession): Rule<StoredSession> {
   return known === undefined ? yield* add(db, session, undefined) : yield* existingSession(db, known, session);
 }
 
-/** What a fork copies from its origin. */
+/** The data that a fork copies from its origin. */
 interface Forked {
   readonly from: SessionRow;
   readonly place: NodePosition | undefined;

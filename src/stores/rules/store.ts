@@ -176,8 +176,7 @@ export class RuleStore<E extends Engine = Engine> implements Store {
   }
 
   open(id: SessionId, owner: Owner, now: number, opening: Opening, forOperation?: true): Awaitable<OpenAnswer> {
-    // Workers ask again and again for a session that another one holds. They only read until there is something to
-    // take.
+    // Workers ask repeatedly for a session that another worker holds. So this only reads until there is work to take.
     const isForOperation = forOperation === true;
     const read = (): Awaitable<OpenAnswer | undefined> => this.engine.read((db) => peek(db, id, now, isForOperation));
     const take = (): Awaitable<OpenAnswer> =>

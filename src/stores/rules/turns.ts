@@ -100,7 +100,7 @@ export function* journalIn(db: Port, { n, id, input }: TurnRow): Rule<TurnJourna
   return stored.setting === undefined ? { events } : { setting: stored.setting, events };
 }
 
-/** Removes kept journals. A damaged one is removed too, because its row is not read whole. */
+/** Removes kept journals. Removes damaged ones too, because it does not read the whole row. */
 export function* forgetJournals(db: Port, ids: readonly TurnId[]): Rule<number> {
   let removed = 0;
   for (const id of ids) {

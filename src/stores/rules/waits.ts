@@ -102,7 +102,7 @@ export function* resolvedOf(db: Port, turn: number): Rule<NonNullable<Mail["reso
 
 // ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Removes from the waits of an ended turn or job what only an open one needs. */
+/** Removes the data of waits that only an open turn or job needs. */
 export function endWaits(db: Port, rows: readonly WaitRow[]): void {
   for (const row of rows) {
     const isFact = row.asked !== null || row.answered !== null;

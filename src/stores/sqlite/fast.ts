@@ -59,7 +59,7 @@ const SEEN = 2_000;
 const NO_INPUTS: readonly PendingInput[] = [];
 
 /**
- * What every plain turn does, in as few statements as possible: an input of an idle session, appends, boundaries with
+ * The work of every plain turn, in as few statements as possible: an input of an idle session, appends, boundaries with
  * nothing to claim, and the end of a turn that only adds nodes. Everything else is declined, and then nothing was
  * written.
  *
@@ -85,7 +85,7 @@ export class FastTurns implements Fast {
 
   create(session: NewSession): Awaitable<StoredSession | undefined> {
     const { id: _id, at: _at, config: _config, ...others } = session;
-    for (const _ in others) return undefined; // The rule copies and adds what else a session has.
+    for (const _ in others) return undefined; // A session with other fields is left to the rule.
     return this.#db.write(false, () => this.#memos.create(session));
   }
 
@@ -97,7 +97,7 @@ export class FastTurns implements Fast {
     return this.#db.read(() => this.#db.row("SELECT 1 FROM session WHERE id = ?", id) !== undefined);
   }
 
-  /** Workers look again and again at a session that is idle or that another one holds. */
+  /** Workers look repeatedly at a session that is idle or that another one holds. */
   look(id: SessionId, now: number): Awaitable<OpenAnswer | undefined> {
     return this.#db.read((): OpenAnswer | undefined => {
       const row = this.#db.row<LeaseRow>(LOOK, id);

@@ -164,7 +164,7 @@ export class Agendas {
       ];
       return need === "all" ? over.every(Boolean) : over.some(Boolean);
     } catch {
-      return true; // The process that opens the session reports the damage. Other sessions must not suffer.
+      return true; // The process that opens the session reports the damage. It must not block other sessions.
     }
   }
 

@@ -1,4 +1,5 @@
-// Reads the jobs of a store into plain values for `picture.ts`: their results, without what differs from run to run.
+// Reads the jobs of a store into plain values for `picture.ts`: their results, without data that differs from run to
+// run.
 import { isOver, type JobEvent, type JobRecord } from "../../model/job.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
 import type { Store, StoredJobEvent } from "../../stores/store.ts";
@@ -82,7 +83,7 @@ function doubled({ record, events }: Read): readonly WrongJob[] {
   return wrong;
 }
 
-/** Every input of a job must be in its session, like every accepted input. */
+/** Finds inputs of jobs that are not in their session, because every accepted input must be there. */
 function missingInputs(
   { record, events }: Read,
   inputs: ReadonlyMap<string, number>,

@@ -5,7 +5,7 @@ import type { Line } from "./ledger.ts";
 import type { Picture, Recorded, Remains } from "./picture.ts";
 
 export type ViolationKind =
-  /** An accepted input is not in the graph, or a started job does not exist. */
+  /** An accepted input is missing in the graph, or a started job does not exist. */
   | "lost"
   /** An effect or a step of a job ran again although it was recorded, or although its tool forbids it. */
   | "repeated"

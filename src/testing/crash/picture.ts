@@ -1,4 +1,4 @@
-// Reads a store into plain values: what was durable after a kill, and the final content. `judge.ts` compares them; this
+// Reads a store into plain values: the durable data after a kill, and the final content. `judge.ts` compares them; this
 // file only finds what is wrong in any scenario.
 import { asBlobHash, type TurnId } from "../../model/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../model/json.ts";
@@ -11,7 +11,7 @@ import type { TurnEvent } from "../../turn/event.ts";
 import { type PictureOfJob, recordedJobs, remainingJobs, type WrongJob } from "./jobs.ts";
 import { type PictureOfOccurrence, type PictureOfSubscription, remainingTriggers } from "./triggers.ts";
 
-/** The content of a store, without what differs from run to run: ids are numbered, times and node ids omitted. */
+/** The content of a store, without data that differs from run to run: ids are numbered, times and node ids omitted. */
 export interface Picture {
   readonly sessions: { readonly [id: string]: PictureOfSession };
   /** The outcome of every accepted turn, in the order of acceptance; null for a turn without one. */
@@ -87,7 +87,7 @@ export async function recordedIn(store: Store): Promise<Recorded> {
   return { answered, ended, journals, ...(await recordedJobs(store)) };
 }
 
-/** A reading of a place. A second one must be equal. */
+/** The result of reading a place. A second read must give an equal result. */
 export interface Reading {
   readonly recorded: Recorded;
   readonly sessions: readonly ListedSession[];
@@ -156,7 +156,8 @@ export async function remainsOf(store: Store): Promise<Remains> {
     for (const { id: input, place } of inputsThere) if (place === "injected") inputs.set(input, 1);
     const waiting = inputsThere.filter(({ place }) => place !== "injected");
     if (waiting.length > 0) wrong.push({ kind: "stuck", problem: `${waiting.length} inputs of session ${id} wait` });
-    if (waiting.length > 0) continue; // A check of the lease would open their turn.
+    // Skips the check of the lease, because it would open the turn of a waiting input.
+    if (waiting.length > 0) continue;
     const held = await store.open(id, NOBODY, Date.now() + CENTURY_MS, opening);
     if (held.kind === "resumed")
       wrong.push({ kind: "stuck", problem: `the slot of session ${id} is held by turn ${held.lease.turnId}` });
@@ -177,7 +178,10 @@ function waitIn(fact: Change): readonly string[] {
   return [`${fact.turnId} ${fact.effect} ${fact.how}${fact.by === undefined ? "" : ` by ${fact.by}`}`];
 }
 
-/** The kit acts as a process on another machine, which must wait until leases expire: after `CENTURY_MS` they have. */
+/**
+ * The kit acts as a process on another machine, which must wait until leases expire. After `CENTURY_MS` all have
+ * expired.
+ */
 const NOBODY = { id: "crash kit", process: "elsewhere" };
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 const opening: Opening = () => {

@@ -1,4 +1,4 @@
-/** What happens to a scenario: one process for each kill, and one more to finish. */
+/** The kills of one run of a scenario. It has one process for each kill, and a last one that finishes. */
 export type Trial =
   /** Kills the process at these boundaries, one life after the other. */
   | { readonly kind: "kills"; readonly at: readonly number[] }
@@ -30,7 +30,7 @@ export function planned(places: readonly string[], amounts: Amounts, seed: numbe
   const random = generator(seed);
   const count = places.length;
   const anywhere = (): number => 1 + Math.floor(random() * count);
-  // Early boundaries are chosen more often: later lives have less left to do, and would not reach a late one.
+  // Early boundaries are chosen more often, because later processes have less work left and would not reach a late one.
   const soon = (): number => 1 + Math.floor(random() ** 2 * count);
   const all = Array.from({ length: count }, (_, index) => index + 1);
   const outward = places.filter((place) => /^before r\d+\.(ask|call|exec)/.test(place));

@@ -39,7 +39,7 @@ export function begin(
   return { child, ended: end(child, timeoutMs, () => errors) };
 }
 
-/** Running processes. A test that ends early must not leave any behind, especially no suspended one. */
+/** Running processes. A test that ends early must not leave any process running or suspended. */
 const living = new Set<ChildProcess>();
 const killAll = (): void => {
   for (const child of living) child.kill("SIGKILL");

@@ -144,7 +144,7 @@ export class Stage {
     const before = this.#lines.length;
     const { place, where } = this.#setting;
     const shown = await place.look(this.#at, shownIn, during);
-    // A look that changes something would hide what the next process has to find.
+    // A look that changes data would hide problems that the next process must find.
     if (during === "still" && !isDeepStrictEqual(await place.look(this.#at, shownIn, during), shown))
       throw new Error(`A second look at the place ${where} shows something else. Its look must change nothing.`);
     this.#deaths.push({ before, after: this.#lines.length, recorded: shown.recorded });

@@ -92,7 +92,7 @@ export const factLaws: readonly StoreLaw[] = [
     const more = { sessionId: alice, inputId: inputId("more"), turnId: turnId("more"), key: "k" };
     assert.deepEqual(told, [
       hello,
-      { cursor: before!.cursor, kind: "accepted", ...more }, // What was said is gone.
+      { cursor: before!.cursor, kind: "accepted", ...more }, // The text of the input was deleted.
       { cursor: await store.latest(), kind: "withdrawn", ...more },
     ]);
     assert.deepEqual(await store.changes(before!.cursor, { session: alice, max: 10 }), told.slice(2));

@@ -1,4 +1,4 @@
-// An injected input opens no turn: it waits for one.
+// An injected input opens no turn and waits for the next one.
 
 import assert from "node:assert/strict";
 import {

@@ -160,7 +160,7 @@ export const liveLaws: readonly StoreLaw[] = [
   liveLaw("a follow of a session expires", async (store, live) => {
     const lease = await working(store);
     await live.follow([alice], NOW, 20);
-    await live.follow([alice], NOW, 10); // Another reader ends its follow sooner.
+    await live.follow([alice], NOW, 10); // The follow of another reader, which ends earlier.
     await new Promise((resolve) => setTimeout(resolve, 30)); // A store on a server uses the server's clock.
     assert.equal((await store.renew(lease, NOW + 30)).isFollowed, undefined);
   }),

@@ -13,7 +13,7 @@ const list = (store: Store, page: { readonly session?: SessionId; readonly befor
   store.turns.list({ max, ...page });
 const ids = (turns: readonly StoredTurn[]): readonly string[] => turns.map((each) => each.turnId);
 
-/** Events whose texts stand in nodes too, or look like the references that a store may use for them. */
+/** Events whose texts are in nodes too, or look like the references that a store can use for them. */
 const LONG = "a text that is long enough to be stored once";
 const ARGS = { path: "a/long/path/that/also/stands/in/a/node.txt", __proto__x: 1 };
 const PARTS: readonly Part[] = [

@@ -33,7 +33,7 @@ export const usageLaws: readonly StoreLaw[] = [
     await send(store, "two");
     await commit(store, lease);
     await apply(store, "op", { spent: [spent("z", 1)] });
-    // The turn was accepted before the change and commits right after it: no fact stands between the two.
+    // The turn was accepted before the change and commits right after it: there is no fact between the two.
     await commit(store, await take(store), { spent: [spent("a", 2)] });
     assert.deepEqual(
       (await store.load(alice))?.ledger.map(({ source }) => source),

@@ -1,3 +1,3 @@
-// For plugins that let a model find tools: ranks them by words, and writes down how they are called.
+// For plugins that let a model find tools: ranks them by words, and writes their signatures.
 export { type ToolIndex, toolGroups, toolIndexer } from "./rank.ts";
 export { codeSignature, cutAt, signatureOf } from "./signature.ts";

@@ -1,21 +1,21 @@
 import type { ToolManifest } from "../../model/tool.ts";
 import { likeness, wordsOf } from "./words.ts";
 
-/** One word in a tool's name counts as much as this many in its description. */
+/** A word in a tool's name counts as much as this many words in its description. */
 const NAME_WEIGHT = 3;
 const NAME_WORDS_MAX = 64;
 const DESCRIPTION_WORDS_MAX = 256;
 const QUERY_WORDS_MAX = 32;
 /** Tools below this share of the best score are left out: each opened tool costs tokens in every later request. */
 const LEAST = 0.3;
-// The usual parameters of BM25. K: how soon repetition stops to count. B: how much a long text is discounted.
+// The usual parameters of BM25. K: how fast repeated words lose weight. B: how much a long text lowers the score.
 const [K, B] = [1.2, 0.75];
 
 interface Document {
   readonly manifest: ToolManifest;
   readonly length: number;
 }
-/** The documents that have a word, and how often, by weight. */
+/** The documents that have a word, with its weighted count. */
 type Places = Map<number, number>;
 
 /** An index of tools by the words of their names and descriptions. Equal lists and queries give equal answers. */
@@ -44,8 +44,8 @@ export class ToolIndex {
   }
 
   /**
-   * The tools that fit the query, best first; tools with equal scores by name. `tools`: the same ones as they are now,
-   * where something else than their words may have changed.
+   * The tools that fit the query, best first; tools with equal scores by name. `tools`: the same tools in their present
+   * state, if anything but their words may have changed.
    */
   rank(query: string, tools?: readonly ToolManifest[]): readonly ToolManifest[] {
     const scores = new Map<number, number>();
@@ -54,7 +54,8 @@ export class ToolIndex {
     const best = [...scores.values()].reduce((one, other) => Math.max(one, other), 0);
     for (const name of query.toLowerCase().split(/[^\w-]+/, QUERY_WORDS_MAX)) {
       const named = this.#byName.get(name);
-      if (named !== undefined) scores.set(named, best + (scores.get(named) ?? 0) + 1); // Its name wins.
+      // A tool with exactly this name comes first.
+      if (named !== undefined) scores.set(named, best + (scores.get(named) ?? 0) + 1);
     }
     return [...scores]
       .filter(([, score]) => score >= LEAST * best)
@@ -94,7 +95,10 @@ export function toolIndexer(): (tools: readonly ToolManifest[]) => ToolIndex {
   };
 }
 
-/** Tools in few words, by groups: those of an MCP server by its name, others by the first word of theirs. */
+/**
+ * A short description of groups of tools: tools of an MCP server under its name, others under the first word of their
+ * names.
+ */
 export function toolGroups(tools: readonly ToolManifest[], max: number): string {
   const counts = new Map<string, number>();
   for (const { name } of tools) {

@@ -5,13 +5,16 @@ const CHOICES_MAX = 12;
 type Node = { readonly [keyword: string]: unknown };
 const isNode = (given: unknown): given is Node => typeof given === "object" && given !== null && !Array.isArray(given);
 
-/** A tool's arguments, written like a TypeScript type. It may be cut: the schema is declared once the tool is open. */
+/**
+ * A tool's arguments, written like a TypeScript type. It may be cut, because the schema is declared when the tool is
+ * open.
+ */
 export function signatureOf(name: string, schema: unknown, charsMax: number): string {
   const whole = `${name}(${typeOf(schema, 0)})`;
   return whole.length <= charsMax ? whole : `${cutAt(whole, charsMax - 1)}…`;
 }
 
-/** How code calls a tool, and what it is given back: `files.read(input: { path: string }): Promise<string>`. */
+/** How code calls a tool, and what the call returns: `files.read(input: { path: string }): Promise<string>`. */
 export function codeSignature(callee: string, input: unknown, output: unknown, charsMax: number): string {
   const type = typeOf(input, 0);
   const result = output === undefined ? "unknown" : typeOf(output, 0) || "object";
@@ -19,7 +22,7 @@ export function codeSignature(callee: string, input: unknown, output: unknown, c
   return whole.length <= charsMax ? whole : `${cutAt(whole, charsMax - 1)}…`;
 }
 
-/** The first `chars` characters; one less where the cut would part the two halves of a surrogate pair. */
+/** The first `chars` characters; one less if the cut would split a surrogate pair. */
 export const cutAt = (text: string, chars: number): string =>
   text.slice(0, /[\ud800-\udbff]$/.test(text.slice(0, chars)) ? chars - 1 : chars);
 
@@ -44,7 +47,7 @@ function fieldsOf({ properties, required }: Node, depth: number): string {
   if (fields.length === 0) return depth === 0 ? "" : "object";
   if (depth >= DEPTH_MAX) return "object";
   const needed = new Set(Array.isArray(required) ? required : []);
-  // Required fields come first: a cut must not take them away.
+  // Required fields come first, so that a cut does not remove them.
   const sorted = [...fields.filter((field) => needed.has(field)), ...fields.filter((field) => !needed.has(field))];
   const shown = sorted
     .slice(0, FIELDS_MAX)

@@ -1,16 +1,16 @@
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const MARKS = /\p{M}+/gu;
-/** `createUser`, `HTTPServer`, `v2Users`: where one word ends and the next begins. */
+/** `createUser`, `HTTPServer`, `v2Users`: the boundary between two words. */
 const SEAM = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
-/** Scripts that are written without spaces: their words are taken to be pairs of characters. */
+/** Scripts without spaces: each pair of characters counts as a word. */
 const UNSPACED =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]{2,}$/u;
-/** Words that say nothing about a tool. */
+/** Words without meaning for a search. */
 const EMPTY = new Set(
   "a an and are as at be by for from i in is it me my of on or that the this to tool tools with".split(" "),
 );
 
-/** The words of a text in lower case and without accents; words that say nothing are left out. */
+/** The words of a text in lower case and without accents; without words that have no meaning for a search. */
 export function wordsOf(text: string, max: number): readonly string[] {
   const words: string[] = [];
   for (const [run] of text.normalize("NFKD").matchAll(WORD))
@@ -42,7 +42,7 @@ export function likeness(asked: string, there: string): number {
   return isNear(asked, there, slips) ? 0.4 : 0;
 }
 
-/** Whether at most `slips` letters were left out, put in, changed, or swapped with a neighbour (edit distance). */
+/** Whether at most `slips` letters are missing, added, changed or swapped with a neighbour (edit distance). */
 function isNear(one: string, other: string, slips: number): boolean {
   let [older, old] = [[] as number[], Array.from({ length: other.length + 1 }, (_, index) => index)];
   for (let row = 1; row <= one.length; row++) {

@@ -7,13 +7,13 @@ interface RememberedAnswer {
   /** The reason for asking; shortened. */
   readonly question: string;
   readonly approved: boolean;
-  /** Why it was not approved; shortened. */
+  /** The reason of the person who did not approve it; shortened. */
   readonly reason?: string;
-  /** Who answered, as the app named them. */
+  /** The name that the app gave for the person who answered. */
   readonly by?: string;
   /** When it was answered, in milliseconds since 1970. */
   readonly at: number;
-  /** Until when it holds; left out where it holds as long as the session lives. */
+  /** When the answer expires. Omitted if it never does. */
   readonly until?: number;
 }
 export { RememberedAnswer };

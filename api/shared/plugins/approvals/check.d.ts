@@ -5,13 +5,13 @@ interface ArgumentTest {
   readonly gte?: number | undefined;
   readonly lt?: number | undefined;
   readonly lte?: number | undefined;
-  /** It is one of these. */
+  /** The value is one of these. */
   readonly in?: readonly Scalar[] | undefined;
   /** A regular expression that matches the text from beginning to end. */
   readonly matches?: string | undefined;
-  /** A text within the text. */
+  /** A text that the value contains. */
   readonly contains?: string | undefined;
-  /** Whether the argument is there at all. */
+  /** Whether the argument is present. */
   readonly exists?: boolean | undefined;
 }
 export { ArgumentTest, Scalar };

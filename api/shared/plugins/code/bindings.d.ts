@@ -5,13 +5,15 @@ import { Json } from "../../model/json.js";
 type Values = {
   readonly [name: string]: Json;
 };
-/** What may be given: interfaces too, which have no index signature. What is no JSON is refused where it is given. */
+/**
+ * The accepted type. It includes interfaces, which have no index signature. Values that are not JSON are refused later.
+ */
 type GivenValues = {
   readonly [name: string]: unknown;
 };
 /**
- * Read-only values for the code of one turn: `session.turn(input, { extensions: [bindings.of({ report })] })`. Code has
- * them under their names; what is large it awaits. They stand over those of the session.
+ * Read-only values for the code of one turn: `session.turn(input, { extensions: [bindings.of({ report })] })`. Code
+ * reads them by name and must await large ones. They override values of the session with the same names.
  */
 declare const bindings: Extension<GivenValues, Values>;
 export { bindings };

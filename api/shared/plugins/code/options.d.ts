@@ -1,7 +1,13 @@
 import "../../sandbox/quickjs/index.js";
-/** What a cell may use. Code cannot catch these: a cell that passes one is stopped, and what it did is undone. */
+/**
+ * The limits of a cell. Code cannot catch them: a cell that exceeds one is stopped, and its changes of the heap are
+ * undone.
+ */
 interface CodeOptions {
-  /** Computing in one cell, in steps of about ten thousand operations. Default 20,000: about ten seconds. */
+  /**
+   * The computing time of one cell, in steps of about ten thousand operations. Default 20,000, which is about ten
+   * seconds.
+   */
   readonly stepsMax?: number | undefined;
   /** How long the code may compute before it waits for something, in milliseconds. Default 10,000. */
   readonly segmentMs?: number | undefined;
@@ -9,13 +15,19 @@ interface CodeOptions {
   readonly graceMs?: number | undefined;
   /** Size of the heap. Default 64 MiB, at most 128 MiB. */
   readonly memoryBytesMax?: number | undefined;
-  /** What one cell may print, hand to tools and finish with, together. Default 1 MiB. */
+  /** The size of all that one cell prints, passes to tools and returns, in bytes. Default 1 MiB. */
   readonly outputBytesMax?: number | undefined;
-  /** Calls, sleeps and reads of one cell. Default 1,000. `callsPerRoundMax` counts too: what is more is refused, not stopped. */
+  /**
+   * Calls, sleeps and reads of one cell. Default 1,000. `callsPerRoundMax` applies too: calls above it are refused and
+   * do not stop the cell.
+   */
   readonly callsMax?: number | undefined;
-  /** How much of what a cell printed the model is shown: the middle of more is left out. Default 32,000 characters. */
+  /** How many printed characters of a cell the model reads. The middle of a longer text is left out. Default 32,000. */
   readonly shownCharsMax?: number | undefined;
-  /** Threads that the code of all sessions runs in. Given where the plugin is installed. Default: one a core, at most 4. */
+  /**
+   * How many threads run the code of all sessions. Only an option of the installed plugin. Default: one per core, at
+   * most 4.
+   */
   readonly workers?: number | undefined;
 }
 export { CodeOptions };

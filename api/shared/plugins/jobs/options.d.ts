@@ -4,15 +4,15 @@ interface TaskOffer {
   /** What the task does and returns. The model reads it to choose a task. */
   readonly description?: string | undefined;
   /**
-   * The schema of the model's input, an object. The model sees it, and its input must fit it and the task's own schema.
-   * Default: the model sees no schema, because a plugin cannot read the schemas of another plugin.
+   * The schema of the model's input, an object. The model sees the schema. Its input must fit this schema and the
+   * task's own one. Default: the model sees no schema, because a plugin cannot read the schemas of another plugin.
    */
   readonly input?: ToolSchema | undefined;
   /** The signals of such a job, each with the schema of its payload. The model sees them. Default: none. */
   readonly signals?: {
     readonly [name: string]: ToolSchema;
   } | undefined;
-  /** Allows a task whose plugin only another process has, as in `jobs.spawn`. Default: false. */
+  /** Allows a task whose plugin is installed only in another process, as in `jobs.spawn`. Default: false. */
   readonly isElsewhere?: boolean | undefined;
 }
 interface JobsOptions {

@@ -1,4 +1,4 @@
-/** Why a server is not connected: a code to match, words to show, a hint to act on. */
+/** Why a server is not connected: a code, a message and a hint. */
 interface McpProblem {
   readonly code: McpProblemCode;
   readonly message: string;

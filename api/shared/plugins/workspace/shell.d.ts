@@ -3,7 +3,7 @@ interface ShellResult {
   readonly exitCode: number | null;
   /** The signal that ended the command. */
   readonly signal?: string;
-  /** Why the command was stopped: its time was up, or the call was cancelled. */
+  /** Why the command was stopped: its time limit has passed, or the call was cancelled. */
   readonly stopped?: string;
   readonly stdout: string;
   readonly stderr: string;

@@ -3,7 +3,7 @@ interface ObserveOptions {
   readonly after?: string | undefined;
   /** Observes all descendants too, in one order. Default: false. */
   readonly tree?: boolean | undefined;
-  /** Ends the stream when it aborts; turns go on. */
+  /** Ends the stream when it aborts. Turns continue. */
   readonly signal?: AbortSignal | undefined;
 }
 export { ObserveOptions };

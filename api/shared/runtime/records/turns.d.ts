@@ -18,7 +18,7 @@ interface TurnsPage {
   /** Default: 100; at most 1,000. */
   readonly max?: number | undefined;
 }
-/** One turn with all that is known of it. */
+/** All data of one turn. */
 interface TurnReport extends Omit<TurnDetails, "resumed"> {
   /** Each time that a process resumed it. `why` is omitted if the present build cannot follow the journal. */
   readonly resumed?: readonly {

@@ -9,14 +9,14 @@ interface Receipt<O = unknown> {
   readonly queued: readonly TurnId[];
 }
 interface OperationOptions {
-  /** `null` runs it without a session; an id runs it on that session. Default: what the operation says. */
+  /** `null` runs it without a session; an id runs it on that session. Default: the option of the operation. */
   readonly session?: string | null | undefined;
   /**
-   * Makes a command or a task repeatable: the same id again gets the receipt of the first time. One that was interrupted
-   * goes on: what it has done with `once` and `complete` is not done again.
+   * Makes a command or a task repeatable: a second call with the same id gets the first receipt. An interrupted
+   * operation continues: it does not repeat its recorded `once` and `complete` calls.
    */
   readonly operationId?: string | undefined;
-  /** Withdraws the operation while it waits; once it runs, it is handed the signal. */
+  /** Withdraws the operation while it waits. When the operation runs, it gets the signal. */
   readonly signal?: AbortSignal | undefined;
 }
 export { OperationOptions, Receipt };

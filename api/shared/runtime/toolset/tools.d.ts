@@ -1,14 +1,17 @@
 import { Availability, ToolListOptions, ToolListing, ToolState } from "../../model/tool.js";
 import { ToolDeclaration } from "../../model/request.js";
 import { ToolProvider } from "../../kernel/tool.js";
-/** Which tools a session has. Changes are stored with the session and count from its next turn on. */
+/** Which tools a session has. Changes are stored with the session and apply from its next turn on. */
 interface SessionTools {
   /**
-   * Lists the tools that the model gets: edits of plugins, the session's overlay and its permissions are applied, and tools
-   * that are off are left out. A `searchable` tool is found by a search only. A protocol may declare them in its own way.
+   * Lists the tools that the model gets: after the edits of plugins, the session's overlay and its permissions, without
+   * tools that are switched off. A `searchable` tool is found by a search only. A protocol may declare them in its own
+   * way.
    */
   list(options?: ToolListOptions): Promise<readonly ToolListing[]>;
-  /** Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is off or unknown. */
+  /**
+   * Returns a tool with its input schema, and loads it if necessary. Undefined if the tool is switched off or unknown.
+   */
   describe(name: string): Promise<ToolDeclaration | undefined>;
   /**
    * Sets the availability of tools to `off`, `searchable`, `callable` or `documented`, or with `null` to their default.
@@ -16,8 +19,8 @@ interface SessionTools {
    */
   set(names: string | readonly string[], availability: Availability | null): Promise<number>;
   /**
-   * Adds a provider's tools while this session is open here. A running turn has them from its next round on. Choices
-   * for them stay stored and count again when the provider is added again.
+   * Adds a provider's tools while this session is open here. A running turn gets them in its next round. Choices for
+   * these tools stay stored and apply again when the provider is added again.
    */
   add(provider: ToolProvider): Promise<{
     remove(): Promise<void>;

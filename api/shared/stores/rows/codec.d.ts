@@ -20,6 +20,6 @@ type KeptJournal = {
   readonly setting?: BlobHash;
   readonly events: readonly TurnEvent[];
 };
-/** What the row of an input contains of it. */
+/** The part of an input that its row contains. */
 type InputContent = Pick<NewInput, "message" | "at" | "wants" | "metadata">;
 export { InputContent, KeptJournal };

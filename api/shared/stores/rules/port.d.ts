@@ -22,7 +22,10 @@ interface ScanOptions {
    */
   readonly above?: number | string;
   readonly upTo?: number;
-  /** With `upTo`: of the rows at that value, only those whose next ordering column is at most this. */
+  /**
+   * With `upTo`: a second limit. Of the rows whose column equals `upTo`, only those whose next ordering column is at
+   * most this value.
+   */
   readonly upToNext?: number;
   readonly max?: number;
   readonly isDescending?: boolean;
@@ -32,7 +35,7 @@ interface ScanOptions {
   readonly damage?: unknown[];
 }
 /**
- * What a write is going to change, besides the session that it has read. A store with one writer at a time needs no
+ * The rows that a write will change, besides the session that it has read. A store with one writer at a time needs no
  * lock. All others take locks in one order: source, sessions by number, subscriptions, occurrences, jobs by number,
  * numbers of job changes, numbers of facts. A rule must follow this order, so it numbers facts last.
  */
@@ -68,8 +71,8 @@ type Lock = {
   readonly graph: true;
 };
 /**
- * What rules need from a store. Reads are awaited with `yield*`. Writes are plain calls: a store may send them later,
- * in order, and later reads of the same rule see them. A rule that throws leaves no write behind.
+ * The methods that rules need from a store. Reads are awaited with `yield*`. Writes are plain calls: a store may send
+ * them later, in order, and later reads of the same rule see them. A rule that throws leaves no write behind.
  */
 interface Port {
   readonly leaseMs: number;

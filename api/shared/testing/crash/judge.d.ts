@@ -1,5 +1,5 @@
 type ViolationKind =
-/** An accepted input is not in the graph, or a started job does not exist. */
+/** An accepted input is missing in the graph, or a started job does not exist. */
 "lost" |
 /** An effect or a step of a job ran again although it was recorded, or although its tool forbids it. */
 "repeated" |

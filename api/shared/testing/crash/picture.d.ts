@@ -2,7 +2,7 @@ import { Json } from "../../model/json.js";
 import { NodeBody } from "../../model/node.js";
 import { PictureOfJob } from "./jobs.js";
 import { PictureOfOccurrence, PictureOfSubscription } from "./triggers.js";
-/** The content of a store, without what differs from run to run: ids are numbered, times and node ids omitted. */
+/** The content of a store, without data that differs from run to run: ids are numbered, times and node ids omitted. */
 interface Picture {
   readonly sessions: {
     readonly [id: string]: PictureOfSession;

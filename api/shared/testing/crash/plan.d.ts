@@ -1,4 +1,4 @@
-/** What happens to a scenario: one process for each kill, and one more to finish. */
+/** The kills of one run of a scenario. It has one process for each kill, and a last one that finishes. */
 type Trial =
 /** Kills the process at these boundaries, one life after the other. */
 {

@@ -1,7 +1,10 @@
-/** A tool's arguments, written like a TypeScript type. It may be cut: the schema is declared once the tool is open. */
+/**
+ * A tool's arguments, written like a TypeScript type. It may be cut, because the schema is declared when the tool is
+ * open.
+ */
 declare function signatureOf(name: string, schema: unknown, charsMax: number): string;
-/** How code calls a tool, and what it is given back: `files.read(input: { path: string }): Promise<string>`. */
+/** How code calls a tool, and what the call returns: `files.read(input: { path: string }): Promise<string>`. */
 declare function codeSignature(callee: string, input: unknown, output: unknown, charsMax: number): string;
-/** The first `chars` characters; one less where the cut would part the two halves of a surrogate pair. */
+/** The first `chars` characters; one less if the cut would split a surrogate pair. */
 declare const cutAt: (text: string, chars: number) => string;
 export { codeSignature, cutAt, signatureOf };

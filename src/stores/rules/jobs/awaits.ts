@@ -6,7 +6,7 @@ import type { Port } from "../port.ts";
 import { all, type Rule } from "../rule.ts";
 
 /**
- * What parked jobs await of other jobs. A job locks the jobs that it is going to await before it parks, so that none of
+ * The jobs for which parked jobs wait. A job locks the jobs that it is going to await before it parks, so that none of
  * them ends unnoticed in between. A job that ends locks the jobs that await it, so that the second of two simultaneous
  * ends sees the first.
  */

@@ -10,7 +10,7 @@ import { all, type Rule } from "../rule.ts";
 import { requireSpawned, type Spawned, toStoredJob } from "./events.ts";
 import { lockOwners, prolong, readOwners } from "./owners.ts";
 
-/** Two ways to start jobs: a call that checks their number, and a write that starts them besides its own work. */
+/** Two ways to start jobs: a call that limits their number, and a part of another write. */
 
 /** Starts a job unless it exists. The session is locked, so that its jobs can be counted. */
 export function* spawnJob(db: Port, spawn: JobSpawn, max: number): Rule<Numbered<StoredJob>> {
