@@ -116,7 +116,7 @@ test("E6 a report reads a bounded number of turns, the latest first, and lets ot
   await watching;
   expect(read).toBe(20_000);
   expect(report).toMatchObject({ isPartial: true, rows: [{ turns: 20_000 }], sessions: [{ id: "s", turns: 20_000 }] });
-  expect(passes).toBeGreaterThan(10); // All slices take 200 ms and more, and it rests every 10 ms.
+  expect(passes).toBeGreaterThan(10); // All slices take 200 ms and more, and it rests every 5 ms.
 });
 
 // ── Status and check ────────────────────────────────────────────────────────────────────────────────────────────────

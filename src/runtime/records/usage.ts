@@ -114,7 +114,7 @@ export async function usageOf(core: Core, page: UsagePage): Promise<UsageReport>
     rows: [...rows.values()]
       .sort((a, b) => a.at - b.at || (a.model < b.model ? -1 : 1))
       .map(({ at, model, failed, ...sum }) => ({ at, model, failed, ...spendingOf(sum) })),
-    sessions: await topOf(core, sessions),
+    sessions: await topOf(core, sessions, rest),
   };
 }
 
@@ -139,17 +139,21 @@ function add(sum: Sum, { usage = NO_USAGE, cost, outcome }: TurnRecord): void {
 const spendingOf = ({ turns, usage, cost }: Omit<Sum, "failed">): Spending => ({ turns, usage, ...defined({ cost }) });
 
 /** By their cost, or by their tokens if a price is unknown. */
-async function topOf(core: Core, sessions: ReadonlyMap<SessionId, Sum>): Promise<UsageReport["sessions"]> {
+async function topOf(
+  core: Core,
+  sessions: ReadonlyMap<SessionId, Sum>,
+  rest: () => Promise<void>,
+): Promise<UsageReport["sessions"]> {
   const all = [...sessions];
   const isPriced = all.every(([, { cost }]) => cost !== undefined);
   const sizeOf = ({ usage, cost = 0 }: Sum): number => (isPriced ? cost : tokensIn(usage));
-  const top = all.sort(([, a], [, b]) => sizeOf(b) - sizeOf(a)).slice(0, SESSIONS_MAX);
-  return Promise.all(
-    top.map(async ([id, sum]) => {
-      const label = (await core.store.load(id))?.config.label;
-      return { id, ...defined({ label }), ...spendingOf(sum) };
-    }),
-  );
+  const top: UsageReport["sessions"][number][] = [];
+  for (const [id, sum] of all.sort(([, a], [, b]) => sizeOf(b) - sizeOf(a)).slice(0, SESSIONS_MAX)) {
+    await rest();
+    const label = (await core.store.load(id))?.config.label;
+    top.push({ id, ...defined({ label }), ...spendingOf(sum) });
+  }
+  return top;
 }
 
 // ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
