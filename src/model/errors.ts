@@ -864,7 +864,7 @@ const ERRORS = {
   "trigger.no-schedule": (d: { id: string; waitsFor: string }) =>
     text(
       `Subscription ${d.id} waits for ${d.waitsFor}, not for a time.`,
-      "Emit its event instead: triggers.emit(event, payload).",
+      "Run schedules only. The work of an event starts with triggers.emit(event, payload).",
     ),
   /** A disabled subscription is to run now. */
   "trigger.disabled": (d: { id: string }) =>

@@ -336,7 +336,7 @@ class RuntimeHandle implements Runtime {
 
   async #turns(): Promise<Turns> {
     this.#open();
-    const { turnsOf } = await import("./records/turns.ts");
+    const { turnsOf } = await import("./records/reports.ts");
     return turnsOf(() => this.#open());
   }
 
@@ -346,19 +346,19 @@ class RuntimeHandle implements Runtime {
 
   async usage(page: UsagePage = {}): Promise<UsageReport> {
     const core = this.#open();
-    const { usageOf } = await import("./records/usage.ts");
+    const { usageOf } = await import("./records/reports.ts");
     return usageOf(core, page);
   }
 
   async status(): Promise<RuntimeStatus> {
     const core = this.#open();
-    const { statusOf } = await import("./status.ts");
+    const { statusOf } = await import("./records/reports.ts");
     return statusOf(core);
   }
 
   async check(options: CheckOptions = {}): Promise<readonly Finding[]> {
     const core = this.#open();
-    const { checkOf } = await import("./status.ts");
+    const { checkOf } = await import("./records/reports.ts");
     return checkOf(core, options);
   }
 

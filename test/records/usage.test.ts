@@ -107,20 +107,16 @@ test("E6 a report reads a bounded number of turns, the latest first, and lets ot
   const session = await runtime.session("s");
   await session.turn("Hi.").result();
   let isOver = false;
-  let longest = 0;
-  const watch = async (): Promise<void> => {
-    for (let before = performance.now(); !isOver; before = performance.now()) {
-      await new Promise((resolve) => setImmediate(resolve));
-      longest = Math.max(longest, performance.now() - before);
-    }
-  };
-  const watching = watch();
+  let passes = 0;
+  const watching = (async () => {
+    for (; !isOver; passes++) await new Promise((resolve) => setImmediate(resolve));
+  })();
   const report = await runtime.usage();
   isOver = true;
   await watching;
   expect(read).toBe(20_000);
   expect(report).toMatchObject({ isPartial: true, rows: [{ turns: 20_000 }], sessions: [{ id: "s", turns: 20_000 }] });
-  expect(longest).toBeLessThan(100); // All slices take 200 ms and more.
+  expect(passes).toBeGreaterThan(10); // All slices take 200 ms and more, and it rests every 10 ms.
 });
 
 // ── Status and check ────────────────────────────────────────────────────────────────────────────────────────────────

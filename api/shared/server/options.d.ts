@@ -25,6 +25,8 @@ interface ServerOptions {
   } | undefined;
   /** Files for a browser at the root, such as the chat page of `bowline serve`. */
   readonly page?: Page | undefined;
+  /** Mounts the studio at `/studio/`. Default: false. */
+  readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
   /** Receives what a request could not be answered for. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;

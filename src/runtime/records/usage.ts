@@ -11,7 +11,6 @@ import type { StoredTurn } from "../../stores/store.ts";
 import { checkedOwner, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
 import { resting } from "../resting.ts";
-import { findSession } from "../session/list.ts";
 import { OLDER_MAX, readTimeline, recordOf, SLICE, timeOf } from "./turns.ts";
 
 /** Which turns a report covers: those that started at `since` or later, and before `until`. */
@@ -147,7 +146,7 @@ async function topOf(core: Core, sessions: ReadonlyMap<SessionId, Sum>): Promise
   const top = all.sort(([, a], [, b]) => sizeOf(b) - sizeOf(a)).slice(0, SESSIONS_MAX);
   return Promise.all(
     top.map(async ([id, sum]) => {
-      const { label } = (await findSession(core, id)) ?? {};
+      const label = (await core.store.load(id))?.config.label;
       return { id, ...defined({ label }), ...spendingOf(sum) };
     }),
   );

@@ -4,6 +4,7 @@ import { HISTORY, type HistoryPage, type Node } from "../../graph/history.ts";
 import { Transcript } from "../../graph/transcript.ts";
 import type { SavedStates } from "../../kernel/created.ts";
 import type { Permissions } from "../../kernel/session-requests.ts";
+import { isThenable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import { asSessionId, asTurnId, type SessionId, type TurnId } from "../../model/ids.ts";
@@ -127,13 +128,14 @@ export function followTurn(core: Core, given: string): Turn {
 }
 
 async function join(core: Core, given: string, handle: TurnHandle): Promise<void> {
-  const found = typeof given === "string" ? await core.store.find(asTurnId(given)) : undefined;
-  if (found === undefined)
+  const stored = typeof given === "string" ? await core.store.find(asTurnId(given)) : undefined;
+  if (stored === undefined)
     throw new RuntimeError("turn.unknown", { turnId: typeof given === "string" ? given : typeof given });
-  const { sessionId: id } = found;
+  const { sessionId: id } = stored;
   const turnId = asTurnId(given);
   handle.belongsTo(id);
-  const open = core.sessions.find(id);
+  const found = core.sessions.findOpening(id);
+  const open = isThenable(found) ? await found : found;
   if (open !== undefined) return follow(open, turnId, handle);
   const followers = core.watcher.followed.get(id) ?? new Followers();
   followers.join(turnId, handle);

@@ -42,7 +42,7 @@ import { cancelTurn, withdrawInputs } from "./cancel.ts";
 import { type Compacted, compact, configure } from "./change.ts";
 import { follow } from "./follow.ts";
 import { applyInputHooks, attaching, newInput, ownTurn } from "./input.ts";
-import { type InstalledPlugin, pluginsIn } from "./installed.ts";
+import type { InstalledPlugin } from "./installed.ts";
 import { FORK, type ForkOptions, forkOf } from "./make.ts";
 import type { OpenSessions } from "./open.ts";
 import { type OperationOptions, operate, operationsIn, query, type Receipt, requireOperation } from "./operate.ts";
@@ -232,6 +232,7 @@ export class SessionHandle implements Session {
 
   async plugins(): Promise<readonly InstalledPlugin[]> {
     const tools = await this.tools.list({ raw: true });
+    const { pluginsIn } = await import("./installed.ts");
     return pluginsIn(this.#current(), tools);
   }
 

@@ -64,6 +64,15 @@ export class OpenSessions implements Iterable<LiveSession> {
     return this.#entries.get(id)?.session;
   }
 
+  /**
+   * As `find`, and waits for a session that is being opened: its handles already belong to it. Undefined without an
+   * await if there is none.
+   */
+  findOpening(id: SessionId): LiveSession | Promise<LiveSession | undefined> | undefined {
+    const entry = this.#entries.get(id);
+    return entry?.session ?? entry?.opening.catch(() => undefined);
+  }
+
   *[Symbol.iterator](): Iterator<LiveSession> {
     for (const { session } of this.#entries.values()) if (session !== undefined) yield session;
   }
