@@ -2,6 +2,7 @@
 import type { RunningTurn } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
+import { plural } from "../format.ts";
 import { useAction, useLoad } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -95,7 +96,8 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
       about={
         <span class="session-about">
           <Badge state={isGone ? "off" : state}>{isGone ? "deleted" : state}</Badge>
-          <Id>{id}</Id>
+          {read.config.label !== undefined && <Id>{id}</Id>}
+          <span>{plural(read.turns, "turn")}</span>
         </span>
       }
       actions={

@@ -30,6 +30,8 @@ export interface CallItem {
   /** Of a running turn. */
   readonly live?: ClientCall;
   readonly isPart?: boolean;
+  /** It waits for an answer. */
+  readonly isWaiting?: boolean;
 }
 export interface CellItem {
   readonly kind: "cell";
@@ -41,6 +43,8 @@ export interface EndItem {
   readonly turnId: string;
   /** The last node of the turn. */
   readonly node: string;
+  /** No other turn has ended since. */
+  readonly isLast?: boolean;
   /** What a person said to open it, and its node. */
   readonly said?: { readonly parts: readonly Part[]; readonly node: string };
 }
@@ -149,10 +153,10 @@ class Builder {
     this.items.push({ key, kind: "frame", reason, ...(task === undefined ? {} : { task }) });
   }
 
-  /** The turn so far has ended, unless `next` is the same. */
+  /** The turn so far has ended, unless `next` is the same. Without `next` nothing follows. */
   end(next?: string): void {
     if (this.#turn !== "" && this.#turn !== next && isTurn(this.#turn)) {
-      const said = this.#said === undefined ? {} : { said: this.#said };
+      const said = { ...(this.#said && { said: this.#said }), ...(next === undefined && { isLast: true }) };
       this.items.push({ key: `${this.#turn}/end`, kind: "end", turnId: this.#turn, node: this.#last, ...said });
     }
     this.#turn = next ?? "";
@@ -201,6 +205,7 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
       items.push(itemOfLive(part, (turn as RunningTurn).id, names));
     }
   };
+  const isAsked = (item: Item): boolean => item.kind === "call" && asksAbout(turn?.waits ?? [], item);
   for (const message of open) {
     if (message.role === "assistant") round++;
     const isSaid = message.role === "user" && message.parts.every(({ kind }) => kind !== "codeOutput");
@@ -211,8 +216,13 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
   if (turn === undefined) return items;
   for (const [id, view] of Object.entries(turn.children)) items.push({ key: `child/${id}`, kind: "child", id, view });
   if (turn.retrying !== undefined) items.push({ key: `${turn.id}/retrying`, kind: "retrying", of: turn.retrying });
-  return [...items, ...turn.waits.map(itemOfWait)];
+  return [...items.map((item) => (isAsked(item) ? { ...item, isWaiting: true } : item)), ...turn.waits.map(itemOfWait)];
 }
+
+/** Places tell calls apart. A call that was recorded before has none here, and is told by its name. */
+const asksAbout = (waits: readonly ClientWait[], { live, name, result }: CallItem): boolean =>
+  result === undefined &&
+  waits.some(({ effect, call }) => (live === undefined ? call.name === name : effect.startsWith(`${live.effect}.`)));
 
 export const itemOfWait = (wait: ClientWait): Item => ({ key: `wait/${wait.id}`, kind: "wait", wait });
 

@@ -263,7 +263,7 @@ function TurnList({ id }: { readonly id: string }): JSX.Element {
     `turns ${id}`,
     ({ after, max }, signal) => client.request("listTurns", { query: { session: id, after, max }, signal }),
     PAGE,
-    { when: ({ sessionId, kind }) => sessionId === id && (kind === "committed" || kind === "accepted") },
+    { when: ({ sessionId }) => sessionId === id },
   );
   if (turns.failure !== undefined) return <Problem failure={turns.failure} retry={turns.reload} />;
   if (turns.items?.length === 0) return <p class="dim">No turn has run here.</p>;
