@@ -67,12 +67,12 @@ export function App(): JSX.Element {
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
       </button>
-      <div class="top">
+      <header class="top">
         <Button kind="quiet" icon="menu" label="Menu" onClick={() => setMenu(!isMenuOpen)}>
           {""}
         </Button>
         <Brand />
-      </div>
+      </header>
       <nav class="side" aria-label="Pages">
         <Brand />
         <ul>
