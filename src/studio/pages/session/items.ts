@@ -178,6 +178,14 @@ export function itemsOfNodes(nodes: readonly Node[], first: string | undefined):
   return builder.items;
 }
 
+/** Where items may begin: at a whole turn, not after `index`. */
+export function turnAt(messages: readonly Message[], index: number): number {
+  const commitAt = (at: number): string => commitOf((messages[at] as Message).id);
+  let at = Math.max(0, index);
+  while (at > 0 && commitAt(at - 1) === commitAt(at)) at--;
+  return at;
+}
+
 export function itemsOfMessages(messages: readonly Message[]): readonly Item[] {
   const builder = new Builder(new Names());
   for (const message of messages) builder.message(message);
@@ -187,10 +195,20 @@ export function itemsOfMessages(messages: readonly Message[]): readonly Item[] {
 
 // ── The running turn ────────────────────────────────────────────────────────────────────────────────────────────────
 
-const roundOf = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 0);
+export const roundOf = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 0);
+
+/** What the turn has taken, and the round before which it did. */
+export interface Said {
+  readonly before: number;
+  readonly item: Item;
+}
 
 /** What a running turn shows: its messages as far as they are recorded before what it shows live, then that. */
-export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Message[]): readonly Item[] {
+export function itemsOfRunning(
+  turn: RunningTurn | undefined,
+  open: readonly Message[],
+  said: readonly Said[] = [],
+): readonly Item[] {
   const parts = turn?.parts ?? [];
   const first = parts.length === 0 ? Number.POSITIVE_INFINITY : Math.min(...parts.map(({ effect }) => roundOf(effect)));
   const names = new Names();
@@ -198,11 +216,17 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
   const { items } = builder;
   let round = 0; // Each reply of the model begins a round.
   let shown = 0;
+  let told = 0;
+  const tell = (until: number): void => {
+    for (; told < said.length && (said[told] as Said).before <= until; told++) items.push((said[told] as Said).item);
+  };
   const live = (until: number): void => {
     for (; shown < parts.length; shown++) {
       const part = parts[shown] as RunningTurn["parts"][number];
-      if (roundOf(part.effect) > until) return;
-      items.push(itemOfLive(part, (turn as RunningTurn).id, names));
+      const at = roundOf(part.effect);
+      if (at > until) return;
+      tell(at);
+      items.push(itemOfLive(part, (turn as RunningTurn).id, names, shown === parts.length - 1));
     }
   };
   const isAsked = (item: Item): boolean => item.kind === "call" && asksAbout(turn?.waits ?? [], item);
@@ -213,6 +237,7 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
     if (isSaid || round < first) builder.message(message);
   }
   live(Number.POSITIVE_INFINITY);
+  tell(Number.POSITIVE_INFINITY);
   if (turn === undefined) return items;
   for (const [id, view] of Object.entries(turn.children)) items.push({ key: `child/${id}`, kind: "child", id, view });
   if (turn.retrying !== undefined) items.push({ key: `${turn.id}/retrying`, kind: "retrying", of: turn.retrying });
@@ -226,7 +251,7 @@ const asksAbout = (waits: readonly ClientWait[], { live, name, result }: CallIte
 
 export const itemOfWait = (wait: ClientWait): Item => ({ key: `wait/${wait.id}`, kind: "wait", wait });
 
-function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Names): Item {
+function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Names, isLive: boolean): Item {
   if (part.kind === "call") {
     const { name, input, parentId, effect } = part;
     if (parentId !== undefined)
@@ -234,8 +259,8 @@ function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Nam
     return { key: names.next(turn, "call"), kind: "call", name, input, live: part };
   }
   const { text } = part;
-  if (part.kind === "reasoning") return { key: names.next(turn, "reasoning"), kind: "reasoning", text, isLive: true };
-  return { key: names.next(turn, "assistant"), kind: "assistant", text, attachments: [], isLive: true };
+  if (part.kind === "reasoning") return { key: names.next(turn, "reasoning"), kind: "reasoning", text, isLive };
+  return { key: names.next(turn, "assistant"), kind: "assistant", text, attachments: [], isLive };
 }
 
 /** An input that is in no message yet. */

@@ -290,7 +290,7 @@ function Failed(props: { readonly item: EndItem; readonly turn: TurnRecord; read
       <p>
         <strong>{words}.</strong> {reason !== undefined && <Text>{reason}</Text>}
       </p>
-      {turn.code !== undefined && <code class="ended-code">{shown(turn.code)}</code>}
+      {turn.code !== undefined && !isCancelled && <code class="ended-code">{shown(turn.code)}</code>}
       {said !== undefined && item.isLast === true && (
         <div class="ended-actions">
           <Button

@@ -90,7 +90,7 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
   const sessions = new Set(spent.data?.ledger.map(({ sessionId }) => sessionId)).size;
   return (
     <>
-      <Label id={id} label={config.label} />
+      {!isGone && <Label id={id} label={config.label} />}
       {modelMismatch !== undefined && (
         <p class="note">
           Earlier turns ran on <code>{modelMismatch.expected}</code>. The next one runs on{" "}
@@ -188,15 +188,15 @@ function Label({ id, label = "" }: { readonly id: string; readonly label?: strin
   const [typed, setTyped] = useState(label);
   const { run, failure, isBusy } = useAction();
   useEffect(() => setTyped(label), [label]);
-  const isSame = typed.trim() === label;
+  // The server cannot take a label away.
+  const isSame = typed.trim() === label || typed.trim() === "";
   return (
     <form
       class="label-form"
       onSubmit={(event) => {
         event.preventDefault();
-        const next = typed.trim() === "" ? null : typed.trim();
         if (!isSame)
-          void run(() => client.request("configureSession", { path: { id }, body: { label: next } as never }));
+          void run(() => client.request("configureSession", { path: { id }, body: { label: typed.trim() } }));
       }}
     >
       <label for="label">Label</label>
