@@ -1,6 +1,6 @@
 // The forks of a session as a tree: where it came from, what began at the same place, and what began in it.
 import type { JSX } from "preact";
-import { firstWords } from "../../format.ts";
+import { firstWords, plural } from "../../format.ts";
 import { useLoad } from "../../load.ts";
 import { Badge, Link, Shown, Text, When } from "../../parts/basics.tsx";
 import { client } from "../../server.ts";
@@ -96,7 +96,7 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
                 </span>
                 <span class="dim">
                   {session.id === id ? "This session · " : ""}
-                  {session.turns} turns · <When at={session.activeAt} />
+                  {plural(session.turns, "turn")} · <When at={session.activeAt} />
                 </span>
               </Link>
               {session.state !== "idle" && <Badge state={session.state} />}

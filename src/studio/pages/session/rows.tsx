@@ -255,8 +255,8 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
         {endedAt !== undefined && startedAt !== undefined && (
           <span class="number">{duration(endedAt - startedAt)}</span>
         )}
-        {usage !== undefined && <span class="number">{count(tokensOf(usage))} tokens</span>}
-        {cost !== undefined && <span class="number">{money(cost)}</span>}
+        {tokensOf(usage) > 0 && <span class="number">{count(tokensOf(usage))} tokens</span>}
+        {cost !== undefined && cost > 0 && <span class="number">{money(cost)}</span>}
         <span class="turn-fork">
           <Button
             kind="quiet"
@@ -290,8 +290,8 @@ function Failed(props: { readonly item: EndItem; readonly turn: TurnRecord; read
       <p>
         <strong>{words}.</strong> {reason !== undefined && <Text>{reason}</Text>}
       </p>
-      {turn.code !== undefined && <code class="ended-code">{shown(turn.code)}</code>}
-      {said !== undefined && (
+      {turn.code !== undefined && !isCancelled && <code class="ended-code">{shown(turn.code)}</code>}
+      {said !== undefined && item.isLast === true && (
         <div class="ended-actions">
           <Button
             icon="retry"
