@@ -129,6 +129,7 @@ export function WaitCard({ wait, onAnswered, hasKeys = false }: WaitCardProps): 
       ) : (
         <ValueForm
           key={String(whole.data === undefined)}
+          id={`value-${wait.id}`}
           schema={whole.data?.schema}
           isBusy={isBusy || isDone}
           onAnswer={answer}
@@ -169,7 +170,10 @@ function Approval(props: ApprovalProps): JSX.Element {
   const [length, setLength] = useState(0);
   const canRemember = useRemembers(isEditable ? props.sessionId : undefined);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), [mode]);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.setSelectionRange(0, 0); // The beginning of long arguments is in sight.
+  }, [mode]);
 
   const remember = REMEMBER[length]![1];
   const remembered = remember === undefined ? {} : { remember };
@@ -228,9 +232,9 @@ function Approval(props: ApprovalProps): JSX.Element {
       )}
       {mode === "deny" && (
         <Form onSubmit={deny} onBack={() => setMode("")}>
-          <label for={`reason ${props.wait.id}`}>Why? The model reads it.</label>
+          <label for={`reason-${props.wait.id}`}>Why? The model reads it.</label>
           <textarea
-            id={`reason ${props.wait.id}`}
+            id={`reason-${props.wait.id}`}
             ref={field}
             rows={2}
             placeholder="Optional"
@@ -249,9 +253,9 @@ function Approval(props: ApprovalProps): JSX.Element {
       )}
       {mode === "edit" && (
         <Form onSubmit={edit} onBack={() => setMode("")}>
-          <label for={`args ${props.wait.id}`}>Arguments, as JSON</label>
+          <label for={`args-${props.wait.id}`}>Arguments, as JSON</label>
           <textarea
-            id={`args ${props.wait.id}`}
+            id={`args-${props.wait.id}`}
             ref={field}
             class="mono"
             rows={6}
