@@ -15,16 +15,10 @@ const stored = (): string | null => {
 };
 apply(stored());
 
-export const isDark = (): boolean => {
+const isDark = (): boolean => {
   const chosen = document.documentElement.dataset.theme;
   return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
 };
-
-/** Told when the colours change, for what is drawn on a canvas. */
-export const themeChanges = new EventTarget();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-  themeChanges.dispatchEvent(new Event("change")),
-);
 
 export function switchTheme(): void {
   const theme = isDark() ? "light" : "dark";
@@ -34,5 +28,4 @@ export function switchTheme(): void {
   } catch {
     // It holds until the page is closed.
   }
-  themeChanges.dispatchEvent(new Event("change"));
 }

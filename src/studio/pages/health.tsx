@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { date, duration } from "../format.ts";
-import { type Loaded, useLoad } from "../load.ts";
+import { useLoad } from "../load.ts";
 import { Empty, Facts, Figure, Page, Shown, Text } from "../parts/basics.tsx";
 import { client } from "../server.ts";
 import type { Status } from "../types.ts";
@@ -24,18 +24,14 @@ interface Measured {
 
 export function HealthPage(): JSX.Element {
   const [isForbidden, setForbidden] = useState(false);
-  const found = useLoad<Measured>("status", measure, { everyMs: isForbidden ? undefined : AGAIN_MS });
-  useEffect(() => {
-    if (found.failure?.code === "server.forbidden") setForbidden(true);
-  }, [found.failure]);
   return (
-    <Page title="Health" about={found.data && `Bowline ${found.data.status.version}`}>
+    <Page title="Health" about="How the store and the workers are.">
       {isForbidden ? (
         <Empty title="Only for administrators.">
           This page shows the work of all owners. You are logged in as one owner.
         </Empty>
       ) : (
-        <Overview of={found} />
+        <Overview onForbidden={() => setForbidden(true)} />
       )}
     </Page>
   );
@@ -49,7 +45,12 @@ async function measure(signal: AbortSignal): Promise<Measured> {
 
 const count = (value: number): string => (value >= COUNT_MAX ? `${COUNT_MAX}+` : String(value));
 
-function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
+function Overview({ onForbidden }: { readonly onForbidden: () => void }): JSX.Element {
+  const of = useLoad<Measured>("status", measure, { everyMs: AGAIN_MS });
+  const isForbidden = of.failure?.code === "server.forbidden";
+  useEffect(() => {
+    if (isForbidden) onForbidden();
+  }, [isForbidden]);
   return (
     <>
       <Shown of={of}>
@@ -58,7 +59,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
           const lag = oldestQueuedAt === undefined ? 0 : Math.max(0, now - oldestQueuedAt);
           return (
             <>
-              <div class="figures">
+              <div class="figures even">
                 <Figure value={count(turns.running)} name="Running turns" />
                 <Figure value={count(turns.queued)} name="Queued turns" />
                 <Figure value={count(turns.waiting)} name="Waiting turns" />
@@ -71,7 +72,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
                 <Figure value={count(jobs)} name="Live jobs" />
                 <Figure
                   value={lag === 0 ? "none" : duration(lag)}
-                  name="Lag: age of the oldest queued input"
+                  name="Oldest queued input"
                   {...(lag > LAG_MS && { state: "bad" })}
                 />
               </div>
@@ -90,7 +91,7 @@ function Overview({ of }: { readonly of: Loaded<Measured> }): JSX.Element {
 }
 
 const factsOf = ({ version, store, since, now }: Status, clockMs: number): [string, JSX.Element | string][] => [
-  ["Version", version],
+  ["Version", `Bowline ${version}`],
   ["Store", <Text key="store">{store}</Text>],
   ["Serves for", duration(now - since)],
   ["Started", date(since)],

@@ -14,7 +14,7 @@ export interface Field {
   readonly first: string;
 }
 
-export const isObject = (value: unknown): value is Schema =>
+const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const TYPES: { readonly [type: string]: Field["type"] } = {

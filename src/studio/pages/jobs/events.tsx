@@ -8,13 +8,13 @@ import type { JobEvent } from "../../types.ts";
 /** A task can record thousands of steps: the latest are shown, and more on request. */
 const SHOWN = 100;
 
-export function Events({
-  events,
-  until,
-}: {
+export function Events(props: {
   readonly events: readonly JobEvent[];
+  /** The plugin of its task, if it has one. */
+  readonly plugin: string;
   readonly until: number;
 }): JSX.Element {
+  const { events, plugin, until } = props;
   const [most, setMost] = useState(SHOWN);
   const left = Math.max(0, events.length - most);
   const begun = events[0]?.at ?? until;
@@ -39,10 +39,11 @@ export function Events({
               </time>
               <span class="event-mark" aria-hidden="true" />
               <div class="event-text">
-                <p>{titleOf(event)}</p>
-                {dataOf(event) !== undefined && (
+                {dataOf(event) === undefined ? (
+                  <p>{titleOf(event, plugin)}</p>
+                ) : (
                   <details>
-                    <summary>{event.kind === "stepped" ? "Value" : "Payload"}</summary>
+                    <summary>{titleOf(event, plugin)}</summary>
                     <Code value={dataOf(event)} />
                   </details>
                 )}
@@ -59,7 +60,11 @@ export function Events({
   );
 }
 
-function titleOf(event: JobEvent): JSX.Element | string {
+/** The name of a step without the plugin of its job. */
+const stepOf = (name: string, plugin: string): string =>
+  name.startsWith(`once/${plugin}/`) ? name.slice(`once/${plugin}/`.length) : name;
+
+function titleOf(event: JobEvent, plugin: string): JSX.Element | string {
   switch (event.kind) {
     case "spawned":
       return "Created";
@@ -68,7 +73,10 @@ function titleOf(event: JobEvent): JSX.Element | string {
     case "stepped":
       return (
         <>
-          Step <strong>{<Text>{event.name}</Text>}</strong>
+          Step{" "}
+          <strong>
+            <Text>{stepOf(event.name, plugin)}</Text>
+          </strong>
         </>
       );
     case "parked":
@@ -78,7 +86,10 @@ function titleOf(event: JobEvent): JSX.Element | string {
     case "signalled":
       return (
         <>
-          Signal <strong>{<Text>{event.name}</Text>}</strong>
+          Signal{" "}
+          <strong>
+            <Text>{event.name}</Text>
+          </strong>
         </>
       );
     case "resolved":

@@ -5,7 +5,6 @@ import { date, duration, plural, shown } from "../../format.ts";
 import { type Loaded, useLoad } from "../../load.ts";
 import { Button, Code, Empty, Facts, Id, Link, Page, Shown, Text, When } from "../../parts/basics.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
-import { route } from "../../router.ts";
 import { client } from "../../server.ts";
 import type { Job, JobEvent, Wait } from "../../types.ts";
 import { Events } from "./events.tsx";
@@ -43,12 +42,7 @@ export function JobPage({ id }: { readonly id: string }): JSX.Element {
       actions={
         job !== undefined &&
         isLive(job) && (
-          <Button
-            kind="danger"
-            icon="stop"
-            isDisabled={job.cancel !== undefined && job.recovery === "external"}
-            onClick={() => setAsking(true)}
-          >
+          <Button kind="danger" icon="stop" isDisabled={job.cancel !== undefined} onClick={() => setAsking(true)}>
             Cancel
           </Button>
         )
@@ -59,7 +53,7 @@ export function JobPage({ id }: { readonly id: string }): JSX.Element {
           It was removed, or its session was deleted. <Link to="jobs">All jobs</Link>
         </Empty>
       ) : (
-        <Shown of={found}>{(data) => <Details key={route.value.id} of={found} {...data} />}</Shown>
+        <Shown of={found}>{(data) => <Details of={found} {...data} />}</Shown>
       )}
       {isAsking && job !== undefined && (
         <Cancel job={job} onClose={() => setAsking(false)} onDone={() => found.reload()} />
@@ -98,7 +92,7 @@ function Details({ job, events, waits, of }: Found & { readonly of: Loaded<Found
           <p>
             <strong>Waits for {WAITED[wait.kind]}</strong> <Text>{wait.reason === "" ? wait.tool : wait.reason}</Text>
           </p>
-          <Link to="waits" query={{ wait: wait.id }} class="button">
+          <Link to="waits" query={{ at: wait.id }} class="button">
             Answer
           </Link>
         </div>
@@ -118,7 +112,11 @@ function Details({ job, events, waits, of }: Found & { readonly of: Loaded<Found
         </Section>
       )}
       <Section title="Events">
-        <Events events={events} until={job.endedAt ?? Math.max(Date.now(), events.at(-1)?.at ?? 0)} />
+        <Events
+          events={events}
+          plugin={job.operation?.slice(0, job.operation.lastIndexOf(".")) ?? ""}
+          until={job.endedAt ?? Math.max(Date.now(), events.at(-1)?.at ?? 0)}
+        />
       </Section>
       <div class="boxes">
         {input !== undefined && (

@@ -31,16 +31,15 @@ export function PluginCard({ plugin, state, session, onChange }: CardProps): JSX
         <Names name="Events" names={events} />
         <Names name="Monitors" names={monitors} />
       </dl>
-      {hasState && (
+      {state !== undefined ? (
         <details>
           <summary>
-            State
-            {state === undefined
-              ? " (not changed yet)"
-              : ` (version ${state.version}, ${plural(state.revision, "change")})`}
+            State (version <Text>{state.version}</Text>, {plural(state.revision, "change")})
           </summary>
-          {state !== undefined && <Code value={state.state} label={`State of ${id}`} />}
+          <Code value={state.state} label={`State of ${id}`} />
         </details>
+      ) : (
+        hasState && <p class="dim">It has a state, which has not changed in this session.</p>
       )}
       {operations.length > 0 && (
         <div class="operations">

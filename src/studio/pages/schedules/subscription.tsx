@@ -1,7 +1,7 @@
 // One subscription: when it starts what, and its switch.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { date, firstWords } from "../../format.ts";
+import { date, firstWords, shown } from "../../format.ts";
 import { useAction } from "../../load.ts";
 import { Button, Id, Link, Problem, Text, When } from "../../parts/basics.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
@@ -25,7 +25,7 @@ export function SubscriptionRow({ of, onChange }: { readonly of: Subscription; r
   };
   return (
     <div class={isEnabled ? "row subscription" : "row subscription disabled"} data-row tabIndex={-1}>
-      <Switch name={label} isOn={isEnabled} isDisabled={isBusy} onClick={toggle} />
+      <Switch name={shown(label)} isOn={isEnabled} isDisabled={isBusy} onClick={toggle} />
       <div class="row-main">
         <span class="row-title">
           <Text>{label}</Text>
@@ -70,14 +70,20 @@ export function SubscriptionRow({ of, onChange }: { readonly of: Subscription; r
           <Button
             icon="play"
             isDisabled={isBusy || !isEnabled}
-            label={`Run ${label} now`}
+            label={`Run now: ${shown(label)}`}
             title={isEnabled ? "Its planned times stay" : "Enable it first"}
             onClick={runNow}
           >
             Run now
           </Button>
         )}
-        <Button kind="quiet" icon="close" label={`Remove ${label}`} title="Remove" onClick={() => setAsking(true)}>
+        <Button
+          kind="quiet"
+          icon="close"
+          label={`Remove ${shown(label)}`}
+          title="Remove"
+          onClick={() => setAsking(true)}
+        >
           {""}
         </Button>
       </div>

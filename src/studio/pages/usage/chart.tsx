@@ -1,14 +1,18 @@
-// Bars over time, stacked by model. A canvas does not follow the theme by itself, so a change draws it again.
+// Bars over time, stacked by model. They are shapes of the page, so they follow the theme and the size of its letters.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Text } from "../../parts/basics.tsx";
-import { themeChanges } from "../../theme.ts";
-import { type Measure, piled, type Stacked } from "./data.ts";
-import { stepText, valueText } from "./tables.tsx";
+import { type Measure, piled, type Stacked, ticksOf } from "./data.ts";
+import { stepText, tickText, valueText } from "./tables.tsx";
 
 const HEIGHT = 240;
-const BAR_MAX = 48;
+/** Around the bars: room for values at the left and times below. */
+const [TOP, RIGHT, BOTTOM, LEFT] = [8, 4, 24, 52];
+const BAR_MAX = 64;
+/** Room for one day or hour under the bars. */
+const DAY_PX = 64;
+const HOUR_PX = 128;
+const DAY_MS = 86_400_000;
 
 export function Chart(props: {
   readonly data: Stacked;
@@ -17,36 +21,52 @@ export function Chart(props: {
   readonly stepMs: number;
 }): JSX.Element {
   const { data, measure, name, stepMs } = props;
+  const { steps, series } = data;
   const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
   const [at, setAt] = useState<number>();
-  const key = JSON.stringify(data);
   useEffect(() => {
     const element = box.current as HTMLDivElement;
-    let plot: uPlot | undefined;
-    const draw = (): void => {
-      plot?.destroy();
-      plot = new uPlot(optionsFor(element, props, setAt), dataFor(data), element);
-    };
-    draw();
-    themeChanges.addEventListener("change", draw);
-    const resized = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const resized = new ResizeObserver(() => setWidth(element.clientWidth));
     resized.observe(element);
-    return () => {
-      themeChanges.removeEventListener("change", draw);
-      resized.disconnect();
-      plot?.destroy();
-    };
-  }, [key, measure, stepMs]);
+    return () => resized.disconnect();
+  }, []);
+  const each = Math.max(0, width - LEFT - RIGHT) / steps.length;
+  const drawn = useMemo(
+    () => width > 0 && <Drawn data={data} measure={measure} stepMs={stepMs} width={width} />,
+    [JSON.stringify(data), measure, stepMs, width],
+  );
+  const point = ({ clientX, currentTarget }: PointerEvent): void => {
+    const x = clientX - (currentTarget as Element).getBoundingClientRect().left - LEFT;
+    const nth = Math.floor(x / each);
+    setAt(nth >= 0 && nth < steps.length ? nth : undefined);
+  };
+  const time = at === undefined ? undefined : steps[at];
   return (
     <div>
-      <div class="chart" ref={box} role="img" aria-label={`${name} over time. The table below has the same numbers.`} />
+      <div class="chart" ref={box}>
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label={`${name} over time. The table below has the same numbers.`}
+          onPointerMove={point}
+          onPointerLeave={() => setAt(undefined)}
+        >
+          {at !== undefined && time !== undefined && (
+            <rect class="pointed" x={LEFT + at * each} y={TOP} width={each} height={HEIGHT - TOP - BOTTOM} />
+          )}
+          {drawn}
+        </svg>
+      </div>
       <p class="chart-at" aria-hidden="true">
-        {at === undefined || data.steps[at] === undefined ? (
+        {at === undefined || time === undefined ? (
           <span class="dim">Point at a bar for its numbers.</span>
         ) : (
           <>
-            <strong>{stepText(data.steps[at], stepMs)}</strong>
-            {data.series.map(
+            <strong>{stepText(time, stepMs)}</strong>
+            {series.every(({ values }) => values[at] === 0) && <span class="dim">No turn ended.</span>}
+            {series.map(
               ({ model, colour, values }) =>
                 values[at] !== 0 && (
                   <span key={model}>
@@ -62,65 +82,63 @@ export function Chart(props: {
   );
 }
 
-/** The highest pile is drawn first, and the lower ones over it. */
-const dataFor = ({ steps, series }: Stacked): uPlot.AlignedData => [[...steps], ...piled(series).reverse()];
-
-/** A token as a colour that a canvas takes. */
-function colourOf(element: HTMLElement, token: string): string {
-  element.style.color = `var(--${token})`;
-  const colour = getComputedStyle(element).color;
-  element.style.color = "";
-  return colour;
+interface DrawnProps {
+  readonly data: Stacked;
+  readonly measure: Measure;
+  readonly stepMs: number;
+  readonly width: number;
 }
 
-function optionsFor(
-  element: HTMLElement,
-  { data: { steps, series }, measure, stepMs }: Parameters<typeof Chart>[0],
-  onStep: (nth: number | undefined) => void,
-): uPlot.Options {
-  const first = steps[0] as number;
-  const last = (steps.at(-1) as number) + stepMs;
-  const font = `12px ${getComputedStyle(element).fontFamily}`;
-  const axis = { font, stroke: colourOf(element, "dim"), grid: { show: false }, ticks: { show: false } };
-  const bars = uPlot.paths.bars?.({ size: [0.8, BAR_MAX], align: 1, gap: 1 });
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    ms: 1,
-    padding: [8, 8, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-    scales: {
-      x: { time: true, range: [first, last] },
-      y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] },
-    },
-    axes: [
-      { ...axis, space: 90, size: 28, values: (_, splits) => splits.map((time) => stepText(time, stepMs)) },
-      {
-        ...axis,
-        size: 56,
-        grid: { show: true, stroke: colourOf(element, "line"), width: 1 },
-        values: (_, splits) => splits.map((value) => valueText(value, measure)),
-      },
-    ],
-    series: [
-      {},
-      ...series.toReversed().map(({ model, colour }) => ({
-        label: model,
-        fill: colourOf(element, `kind-${colour}`),
-        stroke: colourOf(element, "raised"),
-        width: 1,
-        points: { show: false },
-        ...(bars && { paths: bars }),
-      })),
-    ],
-    hooks: {
-      setCursor: [
-        ({ cursor: { left = -1 }, posToVal }) => {
-          const nth = left < 0 ? -1 : steps.findLastIndex((time) => time <= posToVal(left, "x"));
-          onStep(nth < 0 ? undefined : nth);
-        },
-      ],
-    },
-  };
+/** All that does not change when the pointer moves. */
+function Drawn({ data: { steps, series }, measure, stepMs, width }: DrawnProps): JSX.Element {
+  const piles = piled(series);
+  const most = Math.max(0, ...(piles.at(-1) ?? []));
+  const ticks = ticksOf(most, measure !== "cost");
+  const top = Math.max(most, ticks.at(-1) ?? 1);
+  const inner = HEIGHT - TOP - BOTTOM;
+  const y = (value: number): number => TOP + inner * (1 - value / top);
+  const each = Math.max(0, width - LEFT - RIGHT) / steps.length;
+  const bar = Math.min(BAR_MAX, each * 0.75);
+  const middle = (nth: number): number => LEFT + (nth + 0.5) * each;
+  const every = Math.ceil((stepMs < DAY_MS ? HOUR_PX : DAY_PX) / each);
+  return (
+    <>
+      {ticks.map((value) => (
+        <g key={value}>
+          <line x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
+          <text x={LEFT - 8} y={y(value)} dy="0.32em" text-anchor="end">
+            {tickText(value, measure)}
+          </text>
+        </g>
+      ))}
+      {steps.map(
+        (time, nth) =>
+          nth % every === Math.floor(Math.min(every, steps.length) / 2) && (
+            <text key={time} x={middle(nth)} y={HEIGHT - 6} text-anchor="middle">
+              {stepText(time, stepMs)}
+            </text>
+          ),
+      )}
+      {series.map(({ model, colour, values }, nth) => (
+        <g key={model} style={{ fill: `var(--kind-${colour})` }}>
+          {values.map((value, step) => {
+            const end = piles[nth]?.[step] ?? 0;
+            const height = (inner * value) / top;
+            return (
+              value > 0 && (
+                // A gap of a pixel separates what is thick enough.
+                <rect
+                  key={steps[step]}
+                  x={middle(step) - bar / 2}
+                  y={y(end)}
+                  width={bar}
+                  height={height > 3 ? height - 1 : height}
+                />
+              )
+            );
+          })}
+        </g>
+      ))}
+    </>
+  );
 }

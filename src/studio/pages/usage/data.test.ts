@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { NO_USAGE } from "../../../model/usage.ts";
 import type { UsageReport } from "../../types.ts";
-import { OTHERS, piled, stacked, totalOf } from "./data.ts";
+import { OTHERS, piled, stacked, ticksOf, totalOf } from "./data.ts";
 
 const HOUR = 3_600_000;
 const row = (at: number, model: string, turns: number, more = {}) => ({
@@ -60,4 +60,15 @@ test("E6: a sum of costs is unknown if one price is unknown", () => {
     cost: undefined,
   });
   expect(totalOf([row(0, "small", 1, { failed: 1 })])).toEqual({ turns: 1, failed: 1, tokens: 10, cost: 0.01 });
+});
+
+test.each([
+  [5, true, [0, 2, 4]],
+  [2, true, [0, 1, 2]],
+  [46_000, true, [0, 20_000, 40_000]],
+  [0.15, false, [0, 0.05, 0.1, 0.15]],
+  [0.0009, false, [0, 0.00025, 0.0005, 0.00075]],
+  [0, true, [0]],
+])("E6: the axis of a chart up to %s has round numbers", (most, isWhole, ticks) => {
+  expect(ticksOf(most, isWhole)).toEqual(ticks);
 });

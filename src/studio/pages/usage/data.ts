@@ -29,14 +29,14 @@ export interface Stacked {
   readonly series: readonly Series[];
 }
 
-const valueOf = (row: Row, measure: Measure): number =>
+const amountOf = (row: Row, measure: Measure): number =>
   measure === "cost" ? (row.cost ?? 0) : measure === "tokens" ? tokensOf(row.usage) : row.turns;
 
 export function stacked({ rows, since, until, stepMs }: UsageReport, measure: Measure): Stacked {
   const steps = stepsOf(rows, since, until, stepMs);
   const place = new Map(steps.map((at, nth) => [at, nth]));
   const totals = new Map<string, number>();
-  for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + valueOf(row, measure));
+  for (const row of rows) totals.set(row.model, (totals.get(row.model) ?? 0) + amountOf(row, measure));
   const models = [...totals].sort(([a, x], [b, y]) => y - x || a.localeCompare(b)).map(([model]) => model);
   const own = models.length <= COLOURS.length ? models : models.slice(0, COLOURS.length - 1);
   const names = own.length === models.length ? own : [...own, OTHERS];
@@ -46,7 +46,7 @@ export function stacked({ rows, since, until, stepMs }: UsageReport, measure: Me
     const values: number[] = steps.map(() => 0);
     for (const row of its) {
       const at = place.get(row.at) ?? 0;
-      values[at] = (values[at] ?? 0) + valueOf(row, measure);
+      values[at] = (values[at] ?? 0) + amountOf(row, measure);
     }
     const colour = COLOURS[isOthers ? COLOURS.length - 1 : nth] as Series["colour"];
     return { model, colour, values, ...totalOf(its) };
@@ -85,4 +85,14 @@ export function piled(series: readonly Series[]): number[][] {
       return pile[nth] as number;
     }),
   );
+}
+
+/** Round numbers from zero up to about the largest value. Counts have whole ones. */
+export function ticksOf(most: number, isWhole: boolean): readonly number[] {
+  if (most <= 0) return [0];
+  const rough = most / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const size = [1, 2, 2.5, 5, 10].map((each) => each * unit).find((each) => each >= rough * 0.999) ?? rough;
+  const step = isWhole ? Math.max(1, Math.ceil(size)) : size;
+  return Array.from({ length: Math.floor(most / step + 0.001) + 1 }, (_, nth) => Number((nth * step).toPrecision(6)));
 }

@@ -7,6 +7,10 @@ import type { Measure, Series, Stacked } from "./data.ts";
 export const valueText = (value: number, measure: Measure): string =>
   measure === "cost" ? money(value) : count(Math.round(value));
 
+/** Ticks are round numbers, which two decimals of money would round again. */
+export const tickText = (value: number, measure: Measure): string =>
+  measure === "cost" ? String(Number(value.toPrecision(4))) : count(value).replace(".0k", "k");
+
 /** Days of a report are days of UTC. */
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 const HOUR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
