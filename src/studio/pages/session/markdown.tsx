@@ -66,10 +66,10 @@ const inlines = (tokens: readonly Token[] | undefined): ComponentChildren => (to
 function block(token: Token, n: number): ComponentChildren {
   switch (token.type) {
     case "heading": {
-      // The page has its own h1 and h2.
+      // A message begins at any depth, and the headings of a page must not skip a level.
       const { depth, tokens } = token as Tokens.Heading;
       return (
-        <p key={n} class={`heading h${depth}`} role="heading" aria-level={Math.min(6, depth + 2)}>
+        <p key={n} class={`heading h${depth}`} role="heading" aria-level={2}>
           {inlines(tokens)}
         </p>
       );
