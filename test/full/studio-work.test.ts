@@ -219,8 +219,9 @@ describeBrowser("the studio's pages of work", () => {
   test("E6: usage has the same numbers as a chart, which follows the theme, and as a table", async () => {
     await using visitor = await visit("#/usage", { colorScheme: "light" });
     const { page } = visitor;
-    const bar = page.locator(".chart rect").first();
-    const colour = (): Promise<unknown> => bar.evaluate("(each) => getComputedStyle(each).fill");
+    const bar = page.locator(".chart g rect").first();
+    const colour = (): Promise<unknown> =>
+      page.evaluate(`getComputedStyle(document.querySelector(".chart g rect")).fill`);
     await bar.waitFor();
     const light = await colour();
     await page.getByRole("button", { name: "Theme" }).click();

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { NO_USAGE } from "../../../model/usage.ts";
 import type { UsageReport } from "../../types.ts";
 import { OTHERS, piled, stacked, ticksOf, totalOf } from "./data.ts";
 
 const HOUR = 3_600_000;
+const UNUSED = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, unknownCalls: 0 };
 const row = (at: number, model: string, turns: number, more = {}) => ({
   at,
   model,
   turns,
   failed: 0,
-  usage: { ...NO_USAGE, input: turns * 10 },
+  usage: { ...UNUSED, input: turns * 10 },
   cost: turns / 100,
   ...more,
 });
