@@ -32,7 +32,7 @@ export async function buildStudio(folder = join(root, "dist/studio")) {
 /** A style without comments and needless space. No text in these styles contains either. */
 const withoutSpace = (style) =>
   style
-    .replace(/\/\*[^]*?\*\//g, "")
+    .replace(/\/\*[\s\S]*?\*\//g, "")
     .replace(/\s+/g, " ")
     .replace(/ ?([{};,]) ?/g, "$1");
 

@@ -169,7 +169,7 @@ describeBrowser("a conversation in the studio", () => {
     expect(JSON.stringify(await server.get("/sessions/forked"))).not.toContain("Three");
   });
 
-  test("E6 a session that is deleted while it is shown: the page says so, and takes no message", async () => {
+  test("E6 a session that is deleted while it is shown: the page shows that, and takes no message", async () => {
     await using ann = await visitor(server);
     const { page } = ann;
     await reaches(server, (await send(server, "gone", "Hi")).turnId);

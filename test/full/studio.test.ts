@@ -72,6 +72,7 @@ describeBrowser("every page of the studio in Chromium", () => {
           const all = [...(await faultsOf(ann.page)), ...complaints.splice(0)];
           faults.push(...all.map((fault) => `${name}: ${fault}`));
           await picture(ann.page, `${name}-${theme}-${width}`);
+          if (name === "turn" && theme === "light" && width === 1200) await picture(ann.page, "studio"); // In the docs.
         }
         expect(faults).toEqual([]);
       });
@@ -208,7 +209,7 @@ describeBrowser("the studio in Chromium", () => {
     expect(await page.locator("main img, main script").count()).toBe(0);
   });
 
-  test("E6 a server that goes away and returns: the page says so, keeps its data, and is fresh again", async () => {
+  test("E6 a server that goes away and returns: the page shows that, keeps its data, and is fresh again", async () => {
     const first = await studioServer();
     await first.post("/sessions", { id: "kept", config: { label: "Kept" } });
     await using ann = await visitor(first);

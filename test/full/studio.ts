@@ -98,7 +98,7 @@ export async function killed({ child, ended }: Program): Promise<void> {
   await ended;
 }
 
-/** Lets the calls of `Wait <gate>` and the rest of `Stream <gate>` go on. */
+/** Lets the calls of `Wait <gate>` and the rest of `Stream <gate>` continue. */
 export const open = ({ cwd }: Pick<StudioServer, "cwd">, gate: string): void => writeFileSync(join(cwd, gate), "");
 
 // ── The browser ─────────────────────────────────────────────────────────────────────────────────────────────────────

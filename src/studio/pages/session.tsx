@@ -207,7 +207,7 @@ function useItems(id: string, { view }: Live, older: Older, running: RunningTurn
   const shown = new Set(open.map(({ origin }) => (origin?.kind === "input" ? origin.inputId : undefined)));
   const fresh = inputs.filter((input) => input.message !== undefined && !shown.has(input.id));
   const now = running?.id ?? turn?.id;
-  // No fact tells that a running turn has taken an input. It does so between its rounds.
+  // No fact reports that a running turn has taken an input. It does so between its rounds.
   const round = running?.parts.at(-1)?.effect ?? "";
   const names = fresh.map((input) => input.id).join();
   const still = useLoad(`inputs ${id} ${names} ${roundOf(round)}`, async (signal) =>

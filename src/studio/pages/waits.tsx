@@ -137,7 +137,7 @@ export function WaitsPage(): JSX.Element {
   );
 }
 
-/** Waits of one tree of sessions are together, in the place of their oldest. */
+/** Waits of one tree of sessions are together, at the place of their oldest. */
 function rowsOf(waits: readonly Listed[]): readonly Row[] {
   const groups = new Map<string, Listed[]>();
   for (const wait of waits) {
@@ -203,7 +203,7 @@ interface SelectedProps {
 }
 
 function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedProps): JSX.Element {
-  // A wait that leaves the list is over, so it is not asked for again.
+  // A wait that leaves the list has ended, so it is not asked for again.
   const listed = useRef(known);
   listed.current = known ?? listed.current;
   const isGone = known === undefined && listed.current !== undefined;

@@ -244,7 +244,7 @@ export function itemsOfRunning(
   return [...items.map((item) => (isAsked(item) ? { ...item, isWaiting: true } : item)), ...turn.waits.map(itemOfWait)];
 }
 
-/** Places tell calls apart. A call that was recorded before has none here, and is told by its name. */
+/** Places tell calls apart. A call that was recorded before has none here, and is known by its name. */
 const asksAbout = (waits: readonly ClientWait[], { live, name, result }: CallItem): boolean =>
   result === undefined &&
   waits.some(({ effect, call }) => (live === undefined ? call.name === name : effect.startsWith(`${live.effect}.`)));

@@ -38,7 +38,7 @@ export function Talk(props: TalkProps): JSX.Element {
   const latest = useRef(props);
   latest.current = props;
   const [, draw] = useState(0);
-  // A new function makes the list place all items anew, so there is one only when items got other places.
+  // A new function makes the list place all items again, so there is one only when items got other places.
   const places = useRef<{ readonly of: string; readonly base: unknown; readonly keyOf: (index: number) => string }>(
     undefined,
   );
