@@ -121,7 +121,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
         </>
       }
     >
-      <div class={isAsideOpen ? "session with-details" : "session"}>
+      <div class={isAsideOpen ? "session-page with-details" : "session-page"}>
         <div class="session-main">
           {isGone && (
             <Notice>
@@ -172,7 +172,7 @@ function openingOf(messages: readonly Message[], frame: string | undefined): str
 }
 
 const Notice = ({ children }: { readonly children: ComponentChildren }): JSX.Element => (
-  <p class="notice" role="status">
+  <p class="session-notice" role="status">
     {children}
   </p>
 );

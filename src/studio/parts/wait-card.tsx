@@ -23,6 +23,8 @@ export interface WaitCardProps {
   readonly onAnswered: (result: string) => void;
   /** `a` approves and `d` denies. */
   readonly hasKeys?: boolean;
+  /** Links to its session. Default: true. */
+  readonly hasSession?: boolean;
 }
 
 export const WAIT_KINDS: { readonly [kind: string]: string } = {
@@ -41,7 +43,7 @@ const ASKS: { readonly [kind: string]: string } = {
 const LATE: readonly string[] = ["wait.unknown", "wait.expired"];
 const TOO_LATE = "This waits no longer: it was answered elsewhere, or its time is over.";
 
-export function WaitCard({ wait, onAnswered, hasKeys = false }: WaitCardProps): JSX.Element {
+export function WaitCard({ wait, onAnswered, hasKeys = false, hasSession = true }: WaitCardProps): JSX.Element {
   const whole = useLoad(`wait ${wait.id}`, async (signal): Promise<Wait> => {
     if ("tool" in wait) return wait;
     return client.request("getWait", { path: { id: wait.id }, signal });
@@ -93,7 +95,7 @@ export function WaitCard({ wait, onAnswered, hasKeys = false }: WaitCardProps): 
           ["Ends", <When at={until} />],
           [
             "Session",
-            sessionId !== undefined && (
+            hasSession && sessionId !== undefined && (
               <Link to="session" id={sessionId}>
                 <SessionName id={sessionId} />
               </Link>

@@ -1,11 +1,13 @@
 // How each item of a conversation looks.
+import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { clock, count, duration, firstWords, money, shown, tokensOf } from "../../format.ts";
 import { useAction, useLoad } from "../../load.ts";
 import { Button, Link, Problem, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { memo } from "../../parts/memo.ts";
+import { WaitCard } from "../../parts/wait-card.tsx";
 import { go, href } from "../../router.ts";
 import { client } from "../../server.ts";
 import type { TurnRecord } from "../../types.ts";
@@ -14,7 +16,6 @@ import { Call, Cell, Fold } from "./calls.tsx";
 import { setDraft } from "./draft.ts";
 import type { EndItem, Item, Words } from "./items.ts";
 import { Copy, Markdown } from "./markdown.tsx";
-import { WaitCard } from "./wait.tsx";
 
 export const Row = memo(function Row({ item, around }: { readonly item: Item; readonly around: Around }): JSX.Element {
   return <div class={`item item-${item.kind}`}>{content(item, around)}</div>;
@@ -51,7 +52,7 @@ function content(item: Item, around: Around): ComponentChildren {
         </p>
       );
     case "wait":
-      return <WaitCard wait={item.wait} />;
+      return <Wait wait={item.wait} />;
     case "retrying":
       return <Retrying of={item.of} />;
     case "child":
@@ -176,6 +177,22 @@ function Waiting(props: {
       </p>
       {failure !== undefined && <Problem failure={failure} />}
     </>
+  );
+}
+
+/** The card goes away with the fact that the wait is answered. Until then it shows what became of it. */
+function Wait({ wait }: { readonly wait: ClientWait }): JSX.Element {
+  const [result, setResult] = useState<string>();
+  if (result === undefined)
+    return (
+      <div class="session-wait">
+        <WaitCard wait={wait} onAnswered={setResult} hasSession={false} />
+      </div>
+    );
+  return (
+    <p class="session-wait dim" role="status">
+      {result}
+    </p>
   );
 }
 

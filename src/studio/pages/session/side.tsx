@@ -92,7 +92,7 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
     <>
       {!isGone && <Label id={id} label={config.label} />}
       {modelMismatch !== undefined && (
-        <p class="note">
+        <p class="session-note">
           Earlier turns ran on <code>{modelMismatch.expected}</code>. The next one runs on{" "}
           <code>{modelMismatch.actual}</code>.
         </p>
