@@ -69,7 +69,7 @@ export function roundsOf(all: readonly Keyed[], now: number): readonly Round[] {
 const HOOK_MS = 50;
 
 /** Whether a reader looks for this hook: it decided, changed or broke something, or took its time. */
-export function isNotable(item: TimelineItem): boolean {
+function isNotable(item: TimelineItem): boolean {
   if (item.kind !== "hooks") return true;
   const { verdicts = [], abort, inputs, isFrame, changes, jobs, error, startedAt, endedAt } = item;
   if (abort !== undefined || error !== undefined || isFrame || (inputs ?? 0) > 0) return true;
@@ -100,7 +100,7 @@ export function rowsOf(
   });
 }
 
-export type Tone = "ok" | "bad" | "off";
+type Tone = "ok" | "bad" | "off";
 
 /** How an item ended, for its colour: a cancel is not a failure. */
 export function toneOf(item: TimelineItem): Tone {
