@@ -24,7 +24,7 @@ export function SubscriptionRow({ of, onChange }: { readonly of: Subscription; r
     if (await run(async () => setLatest(await client.request("runTrigger", { path })))) onChange();
   };
   return (
-    <div class={isEnabled ? "row subscription" : "row subscription disabled"} data-row tabIndex={-1}>
+    <div class="row subscription" data-row tabIndex={-1}>
       <Switch name={shown(label)} isOn={isEnabled} isDisabled={isBusy} onClick={toggle} />
       <div class="row-main">
         <span class="row-title">
