@@ -25,7 +25,15 @@ export async function buildStudio(folder = join(root, "dist/studio")) {
     await bundle.close();
   }
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "studio.css"), STYLES.map((file) => readFileSync(join(root, file), "utf8")).join("\n"));
+  const styles = STYLES.map((file) => readFileSync(join(root, file), "utf8")).join("\n");
+  writeFileSync(join(folder, "studio.css"), withoutSpace(styles));
 }
+
+/** A style without comments and needless space. No text in these styles contains either. */
+const withoutSpace = (style) =>
+  style
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/\s+/g, " ")
+    .replace(/ ?([{};,]) ?/g, "$1");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildStudio();

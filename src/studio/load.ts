@@ -20,6 +20,8 @@ export interface LoadOptions {
 
 /** Facts come in bursts: one load answers all of them. */
 const JOINED_MS = 250;
+/** No fact reports that a worker takes a turn, so the data is loaded again so long after the last fact. */
+const TAKEN_MS = 2_000;
 
 /** Loads data for a page. `key` names what is loaded: another key drops the old data. */
 export function useLoad<T>(
@@ -38,6 +40,7 @@ export function useLoad<T>(
   useEffect(() => {
     const leaving = new AbortController();
     let joined: ReturnType<typeof setTimeout> | undefined; // After a fact.
+    let taken: ReturnType<typeof setTimeout> | undefined; // After the last fact.
     let repeated: ReturnType<typeof setTimeout> | undefined;
     let run = 0;
     const now = async (): Promise<void> => {
@@ -62,12 +65,15 @@ export function useLoad<T>(
     void now();
     const drop = onFact((fact) => {
       if (fact === undefined) void now();
-      else if (latest.current.when?.(fact) === true) joined ??= setTimeout(() => void now(), JOINED_MS);
+      else if (latest.current.when?.(fact) === true) {
+        joined ??= setTimeout(() => void now(), JOINED_MS);
+        clearTimeout(taken);
+        taken = setTimeout(() => void now(), TAKEN_MS);
+      }
     });
     return () => {
       leaving.abort();
-      clearTimeout(joined);
-      clearTimeout(repeated);
+      for (const timer of [joined, taken, repeated]) clearTimeout(timer);
       drop();
     };
   }, [key, everyMs]);

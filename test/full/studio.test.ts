@@ -3,12 +3,17 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { complaints, describeBrowser, expectComplaints, ODD, ODD_SHOWN, person } from "./browser.ts";
 import {
+  AWAY,
   demoStudio,
   faultsOf,
   killed,
   open,
   picture,
+  REFUSED,
+  reaches,
+  SOON,
   type StudioServer,
+  send,
   settled,
   show,
   studioServer,
@@ -18,16 +23,10 @@ import {
 vi.setConfig({ testTimeout: 60_000 });
 afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-// What Chromium itself writes to the console.
-const REFUSED = /status of 401/;
-const AWAY =
-  /net::ERR_(?:CONNECTION_(?:REFUSED|RESET)|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)/;
-
 const row = (page: Page, name: string | RegExp) =>
   page.getByRole("list", { name: "Sessions" }).getByRole("link", { name });
 const shownText = (page: Page): Promise<string> =>
   page.locator("main").evaluate("document.querySelector('main').innerText");
-const soon = { timeout: 15_000, interval: 20 };
 
 describeBrowser("every page of the studio in Chromium", () => {
   let demo: StudioServer;
@@ -73,6 +72,7 @@ describeBrowser("every page of the studio in Chromium", () => {
           const all = [...(await faultsOf(ann.page)), ...complaints.splice(0)];
           faults.push(...all.map((fault) => `${name}: ${fault}`));
           await picture(ann.page, `${name}-${theme}-${width}`);
+          if (name === "turn" && theme === "light" && width === 1200) await picture(ann.page, "studio"); // In the docs.
         }
         expect(faults).toEqual([]);
       });
@@ -83,12 +83,6 @@ describeBrowser("the studio in Chromium", () => {
   beforeAll(async () => {
     server = await studioServer();
   });
-  const send = (session: string, text: string, more: object = {}): Promise<{ turnId: string }> =>
-    server
-      .post("/sessions", { id: session, ifExists: "take", ...more })
-      .then(() => server.post(`/sessions/${encodeURIComponent(session)}/inputs`, { text }));
-  const ended = (turnId: string): Promise<void> =>
-    expect.poll(() => server.get(`/turns/${turnId}`), soon).toMatchObject({ state: "ended" });
 
   test("E6 the login asks for the token, refuses a wrong one, and returns to the page that was opened", async () => {
     await using ann = await person();
@@ -111,12 +105,15 @@ describeBrowser("the studio in Chromium", () => {
     await using ann = await visitor(server);
     const { page } = ann;
     await settled(page);
-    const { turnId } = await send("live-list", "Wait live", { config: { label: "A live one" }, tags: ["live"] });
+    const { turnId } = await send(server, "live-list", "Wait live", {
+      config: { label: "A live one" },
+      tags: ["live"],
+    });
     await row(page, /A live one/)
       .getByText("running")
       .waitFor();
     open(server, "live");
-    await ended(turnId);
+    await reaches(server, turnId);
     await row(page, /A live one/)
       .getByText("idle")
       .waitFor();
@@ -130,21 +127,21 @@ describeBrowser("the studio in Chromium", () => {
       ["f-1", "Red kettle", "vip"],
       ["f-2", "Blue kettle", "mail"],
     ] as const)
-      await ended((await send(id, "Hi", { config: { label }, tags: [tag] })).turnId);
+      await reaches(server, (await send(server, id, "Hi", { config: { label }, tags: [tag] })).turnId);
     await using ann = await visitor(server);
     const { page } = ann;
     await row(page, /Blue kettle/).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("KETTLE blue");
     await row(page, /Blue kettle/).waitFor();
-    await expect.poll(() => row(page, /Red kettle/).count(), soon).toBe(0);
+    await expect.poll(() => row(page, /Red kettle/).count(), SOON).toBe(0);
     expect(new URL(page.url()).hash).toBe("#/sessions?search=KETTLE+blue");
     await page.reload();
     await row(page, /Blue kettle/).waitFor();
     expect(await page.getByLabel("Search sessions").inputValue()).toBe("KETTLE blue");
     await page.getByLabel("Search sessions").fill("");
     await page.getByRole("button", { name: "Waiting", exact: true }).click();
-    await expect.poll(() => row(page, /kettle/).count(), soon).toBe(0);
+    await expect.poll(() => row(page, /kettle/).count(), SOON).toBe(0);
     await show(page, "#/sessions?tag=vip");
     await row(page, /Red kettle/).waitFor();
     expect(await row(page, /Blue kettle/).count()).toBe(0);
@@ -153,7 +150,7 @@ describeBrowser("the studio in Chromium", () => {
   });
 
   test("E6 the keyboard alone moves between pages and rows, lists the keys, and never takes what is typed", async () => {
-    await ended((await send("keys-1", "Hi")).turnId);
+    await reaches(server, (await send(server, "keys-1", "Hi")).turnId);
     await using ann = await visitor(server);
     const { page } = ann;
     await settled(page);
@@ -198,7 +195,7 @@ describeBrowser("the studio in Chromium", () => {
 
   test("E6 scripts, escape codes and bidirectional marks in ids, labels, tags and answers are shown as text", async () => {
     const id = "odd-<b>-\u202eid";
-    await ended((await send(id, "Odd", { config: { label: ODD }, tags: [ODD.slice(0, 40)] })).turnId);
+    await reaches(server, (await send(server, id, "Odd", { config: { label: ODD }, tags: [ODD.slice(0, 40)] })).turnId);
     await using ann = await visitor(server);
     const { page } = ann;
     await row(page, /hacked/)
@@ -212,7 +209,7 @@ describeBrowser("the studio in Chromium", () => {
     expect(await page.locator("main img, main script").count()).toBe(0);
   });
 
-  test("E6 a server that goes away and returns: the page says so, keeps its data, and is fresh again", async () => {
+  test("E6 a server that goes away and returns: the page shows that, keeps its data, and is fresh again", async () => {
     const first = await studioServer();
     await first.post("/sessions", { id: "kept", config: { label: "Kept" } });
     await using ann = await visitor(first);
@@ -223,7 +220,7 @@ describeBrowser("the studio in Chromium", () => {
     await row(page, /Kept/).waitFor();
     const second = await studioServer({ cwd: first.cwd, port: Number(new URL(first.url).port) });
     await second.post("/sessions", { id: "later", config: { label: "Later" } });
-    await expect.poll(() => page.getByText("Not connected.").count(), soon).toBe(0);
+    await expect.poll(() => page.getByText("Not connected.").count(), SOON).toBe(0);
     await second.post("/sessions/later/inputs", { text: "Hi" });
     await row(page, /Later/).waitFor();
     await killed(second.program);

@@ -51,14 +51,43 @@ interface Serving {
   readonly cwd?: string;
   readonly port?: number;
   readonly db?: string;
+  /** Only sessions of this owner exist for the page. */
+  readonly owner?: string;
 }
 
 /** `bowline serve --studio` with the agent of these tests. */
-export async function studioServer({ cwd = folder(), port, db = "agent.db" }: Serving = {}): Promise<StudioServer> {
+export async function studioServer({
+  cwd = folder(),
+  port,
+  db = "agent.db",
+  owner,
+}: Serving = {}): Promise<StudioServer> {
   writeFileSync(join(cwd, "agent.ts"), AGENT);
+  const env = owner === undefined ? {} : { OWNER: owner };
   const args = ["--app", "agent.ts", "--db", db, "--token-file", "token", "--port", String(port ?? (await freePort()))];
-  return listening(start(["serve", "--studio", ...args], { cwd }), cwd);
+  return listening(start(["serve", "--studio", ...args], { cwd, env }), cwd);
 }
+
+/** Sends a text to a session, which is made if there is none. */
+export async function send(
+  server: StudioServer,
+  session: string,
+  text: string,
+  more: object = {},
+): Promise<{ readonly turnId: string }> {
+  await server.post("/sessions", { id: session, ifExists: "take", ...more });
+  return server.post(`/sessions/${encodeURIComponent(session)}/inputs`, { text });
+}
+
+/** Waits until a turn is in this state. */
+export const reaches = (server: StudioServer, turnId: string, state = "ended"): Promise<void> =>
+  expect.poll(() => server.get(`/turns/${turnId}`), SOON).toMatchObject({ state });
+export const SOON = { timeout: 15_000, interval: 20 };
+
+// What Chromium itself writes to the console.
+export const REFUSED = /status of 40[134]/;
+export const AWAY =
+  /net::ERR_(?:CONNECTION_(?:REFUSED|RESET)|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED)/;
 
 /** A process that runs turns of the same agent. */
 export const worker = ({ cwd }: Pick<StudioServer, "cwd">, db = "agent.db"): Program =>
@@ -69,7 +98,7 @@ export async function killed({ child, ended }: Program): Promise<void> {
   await ended;
 }
 
-/** Lets the calls of `Wait <gate>` and the rest of `Stream <gate>` go on. */
+/** Lets the calls of `Wait <gate>` and the rest of `Stream <gate>` continue. */
 export const open = ({ cwd }: Pick<StudioServer, "cwd">, gate: string): void => writeFileSync(join(cwd, gate), "");
 
 // ── The browser ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,7 +125,7 @@ export async function show(page: Page, hash: string): Promise<void> {
 export async function settled(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
   await expect
-    .poll(() => page.locator(".placeholder, [aria-busy=true]").count(), { timeout: 15_000, interval: 20 })
+    .poll(() => page.locator(".placeholder, ul[aria-busy=true]").count(), { timeout: 15_000, interval: 20 })
     .toBe(0);
 }
 
@@ -178,6 +207,7 @@ const model = {
 };
 const careful = approvals({ rules: [{ tool: "pay", verdict: "ask", reason: "It moves money." }] });
 const prices = { "scripted/test": { input: 3, output: 15 } };
+export const server = process.env.OWNER ? { authorize: () => ({ owner: process.env.OWNER }) } : undefined;
 export default ({ store }) =>
   createRuntime({ store, model, prices, tools: [pay, wait, odd, large, broken], plugins: [careful] });
 `;

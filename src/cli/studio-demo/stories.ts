@@ -1,4 +1,4 @@
-// What the model of the demo says and calls, by the message that it answers.
+// The replies of the demo's model, by the message that they answer.
 import type { Json } from "../../model/json.ts";
 
 export interface Step {

@@ -9,8 +9,9 @@ import { SessionName } from "../parts/session-name.tsx";
 import { go, href } from "../router.ts";
 import { client, type Fact } from "../server.ts";
 import { RootsPage } from "./agents/roots.tsx";
+import { type Branches, type TreeRow, treeRows } from "./agents/rows.ts";
 import { titleOf } from "./agents/title.ts";
-import { type Branches, type Tree, type TreeRow, treeRows, useTree } from "./agents/tree.ts";
+import { type Tree, useTree } from "./agents/tree.ts";
 
 export const AgentsPage = ({ id }: { readonly id: string }): JSX.Element =>
   id === "" ? <RootsPage /> : <TreePage root={id} />;
@@ -30,8 +31,10 @@ function TreePage({ root }: { readonly root: string }): JSX.Element {
   );
   const waiting = new Map<string, number>();
   for (const { sessionId } of waits.data ?? []) waiting.set(sessionId, (waiting.get(sessionId) ?? 0) + 1);
-  const states = [...tree.branches.values()].map(({ session }) => session?.state);
-  const running = states.filter((state) => state === "running").length;
+  const all = [...tree.branches.values()];
+  const running = all.filter(({ session }) => session.state === "running").length;
+  const waitCount = waits.data?.length ?? 0;
+  const isWhole = all.every(({ children, hasMore }) => children !== undefined && hasMore !== true);
   return (
     <Page
       title="Agents"
@@ -49,21 +52,26 @@ function TreePage({ root }: { readonly root: string }): JSX.Element {
         </a>
       }
     >
-      <Shown of={usage}>
-        {({ usage: spent, cost, ledger }) => (
-          <div class="figures">
-            <Figure value={count(new Set(ledger.map(({ sessionId }) => sessionId)).size)} name="sessions with turns" />
-            <Figure value={running} name="running now" {...(running > 0 ? { state: "busy" as const } : {})} />
-            <Figure
-              value={count(waits.data?.length ?? 0)}
-              name="waits"
-              {...((waits.data?.length ?? 0) > 0 ? { state: "asks" as const } : {})}
-            />
-            <Figure value={count(tokensOf(spent))} name="tokens" />
-            {cost !== undefined && <Figure value={money(cost)} name="cost" />}
-          </div>
-        )}
-      </Shown>
+      {tree.failure === undefined && (
+        <Shown of={usage}>
+          {({ usage: spent, cost }) => (
+            <div class="figures">
+              <Figure
+                value={`${count(all.length)}${isWhole ? "" : "+"}`}
+                name={all.length === 1 ? "session" : "sessions"}
+              />
+              <Figure value={running} name="running now" />
+              <Figure
+                value={count(waitCount)}
+                name={waitCount === 1 ? "wait" : "waits"}
+                {...(waitCount > 0 ? { state: "asks" as const } : {})}
+              />
+              <Figure value={count(tokensOf(spent))} name="tokens" />
+              {cost !== undefined && <Figure value={money(cost)} name="cost" />}
+            </div>
+          )}
+        </Shown>
+      )}
       {tree.failure !== undefined && <Problem failure={tree.failure} retry={tree.reload} />}
       <TreeView tree={tree} root={root} waiting={waiting} />
     </Page>

@@ -1,7 +1,8 @@
 // A session: its conversation, live, and all that a person can do in it.
-import type { RunningTurn } from "bowline/client";
+import type { ClientInput, RunningTurn } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { firstWords, plural } from "../format.ts";
 import { useAction, useLoad } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -10,7 +11,17 @@ import { client } from "../server.ts";
 import type { TurnRecord } from "../types.ts";
 import type { Around } from "./session/around.tsx";
 import { Composer } from "./session/composer.tsx";
-import { itemOfInput, itemOfWait, itemsOfMessages, itemsOfNodes, itemsOfRunning } from "./session/items.ts";
+import {
+  type Item,
+  itemOfInput,
+  itemOfWait,
+  itemsOfMessages,
+  itemsOfNodes,
+  itemsOfRunning,
+  type Message,
+  roundOf,
+  turnAt,
+} from "./session/items.ts";
 import { type Live, type Older, useLive, useOlder, useTurns } from "./session/live.ts";
 import { NewSession } from "./session/new.tsx";
 import { Row } from "./session/rows.tsx";
@@ -71,7 +82,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   const [jumps, setJumps] = useState(0);
   const running = view.turns.find((turn): turn is RunningTurn => turn.kind === "running");
   const older = useOlder(id, view);
-  const { base, items } = useItems(id, live, older, running);
+  const { base, items, more } = useItems(id, live, older, running);
   const around = useAround(id, live);
   useKeys([
     { keys: "e", name: "Unfold or fold all", run: around.toggleAll },
@@ -86,7 +97,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   const isBusy = running !== undefined || read.openTurn !== undefined || view.inputs.length > 0;
   const isMoving = running !== undefined && running.parts.length + Number(running.retrying !== undefined) > 0;
   const state = isWaiting ? "waiting" : isMoving ? "running" : isBusy ? (summary.data?.state ?? "running") : "idle";
-  const title = read.config.label ?? id;
+  const title = read.config.label ?? (firstWords(openingOf(read.messages, read.frame), TITLE_MAX) || id);
   return (
     <Page
       title={<Text>{title}</Text>}
@@ -95,7 +106,8 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
       about={
         <span class="session-about">
           <Badge state={isGone ? "off" : state}>{isGone ? "deleted" : state}</Badge>
-          <Id>{id}</Id>
+          {title !== id && <Id>{id}</Id>}
+          <span>{plural(read.turns, "turn")}</span>
         </span>
       }
       actions={
@@ -109,7 +121,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
         </>
       }
     >
-      <div class={isAsideOpen ? "session with-details" : "session"}>
+      <div class={isAsideOpen ? "session-page with-details" : "session-page"}>
         <div class="session-main">
           {isGone && (
             <Notice>
@@ -125,7 +137,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
               base={base}
               isBusy={isBusy && !isWaiting}
               start={<Start older={older} />}
-              onStart={older.more}
+              onStart={more}
               jumps={jumps}
               target={route.value.query.node}
               row={(item) => <Row item={item} around={around} />}
@@ -150,8 +162,17 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   );
 }
 
+const TITLE_MAX = 60;
+
+/** What a person said first, where it is among the messages: a later frame begins with something else. */
+function openingOf(messages: readonly Message[], frame: string | undefined): string {
+  const [first] = messages;
+  if (frame !== undefined || first?.role !== "user") return "";
+  return first.parts.flatMap((part) => (part.kind === "text" ? [part.text.slice(0, 200)] : [])).join(" ");
+}
+
 const Notice = ({ children }: { readonly children: ComponentChildren }): JSX.Element => (
-  <p class="notice" role="status">
+  <p class="session-notice" role="status">
     {children}
   </p>
 );
@@ -165,33 +186,51 @@ function Start({ older }: { readonly older: Older }): JSX.Element | null {
 // ── Items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const NONE: readonly never[] = [];
+const MESSAGES = 400;
 
 function useItems(id: string, { view }: Live, older: Older, running: RunningTurn | undefined) {
   const { read, inputs = NONE, jobWaits = NONE } = view ?? {};
   const messages = read?.messages ?? NONE;
-  const settled = useMemo(() => itemsOfMessages(messages), [messages]);
-  const before = useMemo(() => itemsOfNodes(older.nodes, messages[0]?.id), [older.nodes, messages[0]?.id]);
+  // A frame can be long: its older messages become items when the list comes near them.
+  const first = messages[0]?.id;
+  const [hiding, setHiding] = useState({ first, hidden: Math.max(0, messages.length - MESSAGES) });
+  const wanted = hiding.first === first ? hiding.hidden : Math.max(0, messages.length - MESSAGES);
+  const hidden = messages.length === 0 ? 0 : turnAt(messages, Math.min(wanted, messages.length - 1));
+  useEffect(() => setHiding({ first, hidden: wanted }), [first]);
+  const more = (): void => (hidden > 0 ? setHiding({ first, hidden: Math.max(0, hidden - MESSAGES) }) : older.more());
+  const settled = useMemo(() => itemsOfMessages(messages.slice(hidden)), [messages, hidden]);
+  const before = useMemo(() => itemsOfNodes(hidden > 0 ? NONE : older.nodes, first), [older.nodes, first, hidden]);
   const base = useMemo(() => [...before, ...settled], [before, settled]);
 
   const turn = read?.openTurn;
   const open = turn !== undefined && (running === undefined || running.id === turn.id) ? turn.messages : NONE;
-  const taken = new Set(open.map(({ origin }) => (origin?.kind === "input" ? origin.inputId : undefined)));
-  const fresh = inputs.filter((input) => input.message !== undefined && !taken.has(input.id));
+  const shown = new Set(open.map(({ origin }) => (origin?.kind === "input" ? origin.inputId : undefined)));
+  const fresh = inputs.filter((input) => input.message !== undefined && !shown.has(input.id));
   const now = running?.id ?? turn?.id;
-  // No fact tells that a running turn has taken an input. It does so between its rounds.
-  const round = running?.parts.at(-1)?.effect.split(".", 1)[0] ?? "";
+  // No fact reports that a running turn has taken an input. It does so between its rounds.
+  const round = running?.parts.at(-1)?.effect ?? "";
   const names = fresh.map((input) => input.id).join();
-  const still = useLoad(`inputs ${id} ${names} ${round}`, async (signal) =>
+  const still = useLoad(`inputs ${id} ${names} ${roundOf(round)}`, async (signal) =>
     names === "" ? [] : client.request("listInputs", { path: { id }, signal }),
   );
-  const isWaiting = (input: (typeof inputs)[number]): boolean =>
-    input.turnId !== now && (still.data === undefined || still.data.some((each) => each.id === input.id));
+  const taken = useRef(new Map<string, number>());
+  const opens = (input: ClientInput): boolean => input.turnId === now;
+  for (const input of fresh)
+    if (!opens(input) && still.data?.every((each) => each.id !== input.id) === true && !taken.current.has(input.id))
+      taken.current.set(input.id, roundOf(round));
+  const ofInput = (input: ClientInput, isWaiting: boolean): Item =>
+    itemOfInput(input.id, input.message?.parts ?? NONE, isWaiting, now !== undefined);
+  const said = fresh.flatMap((input) => {
+    const before = opens(input) ? 0 : taken.current.get(input.id);
+    return before === undefined ? [] : [{ before, item: ofInput(input, false) }];
+  });
+  const waiting = fresh.filter((input) => !opens(input) && !taken.current.has(input.id));
   const tail = [
-    ...itemsOfRunning(running, open),
-    ...fresh.map((input) => itemOfInput(input.id, input.message?.parts ?? [], isWaiting(input), now !== undefined)),
+    ...itemsOfRunning(running, open, said),
+    ...waiting.map((input) => ofInput(input, true)),
     ...jobWaits.map(itemOfWait),
   ];
-  return { base, items: tail.length === 0 ? base : [...base, ...tail] };
+  return { base, items: tail.length === 0 ? base : [...base, ...tail], more };
 }
 
 // ── What rows need ──────────────────────────────────────────────────────────────────────────────────────────────────

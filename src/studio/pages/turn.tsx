@@ -124,13 +124,18 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
   const isOpen = turn.state !== "ended";
   const isRunning = turn.state === "running" || turn.state === "waiting";
   const timeline = useLoad<TurnTimeline | undefined>(
-    // A turn that has ended, or that has begun, is read anew.
+    // A turn that has ended, or that has begun, is read again.
     `timeline ${turn.id} ${turn.hasJournal} ${turn.endedAt ?? ""}`,
     async (signal) => {
       if (!turn.hasJournal) return undefined;
-      const found = await client.request("turnTimeline", { path: { id: turn.id }, signal });
-      setSize(found.items.length);
-      return found;
+      try {
+        const found = await client.request("turnTimeline", { path: { id: turn.id }, signal });
+        setSize(found.items.length);
+        return found;
+      } catch (error) {
+        setSize(Number.POSITIVE_INFINITY);
+        throw error;
+      }
     },
     {
       when: (fact) => "turnId" in fact && fact.turnId === turn.id,
@@ -280,7 +285,7 @@ function Recorded(props: {
 }): JSX.Element {
   const { timeline, isRunning, isPrompt } = props;
   if (timeline.failure?.code === "store.corrupt" && timeline.data === undefined)
-    return <Damaged problem={timeline.failure.title} />;
+    return <Damaged isOpen={props.turn.state !== "ended"} />;
   return (
     <Shown of={timeline}>
       {(data) =>

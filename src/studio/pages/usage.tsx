@@ -72,7 +72,7 @@ function choose(range: string): void {
   setQuery({ range, ...(range === "own" ? own : { since: "", until: "" }) });
 }
 
-/** Costs need prices, which an app may not have. */
+/** Costs need prices, which some apps do not have. */
 const firstMeasure = ({ rows }: UsageReport): Measure =>
   rows.some(({ cost }) => cost !== undefined && cost > 0) ? "cost" : "tokens";
 

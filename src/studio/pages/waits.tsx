@@ -137,7 +137,7 @@ export function WaitsPage(): JSX.Element {
   );
 }
 
-/** Waits of one tree of sessions are together, in the place of their oldest. */
+/** Waits of one tree of sessions are together, at the place of their oldest. */
 function rowsOf(waits: readonly Listed[]): readonly Row[] {
   const groups = new Map<string, Listed[]>();
   for (const wait of waits) {
@@ -190,6 +190,8 @@ function WaitRow(props: { readonly wait: Wait; readonly isBelow: boolean; readon
 const SOON_MS = 3_600_000;
 const isSoon = (deadline: number): boolean => deadline - Date.now() < SOON_MS;
 
+const GONE = "This waits no longer: it was answered elsewhere, or its time is over.";
+
 interface SelectedProps {
   readonly id: string;
   /** From the list; a link can name another one. */
@@ -201,41 +203,43 @@ interface SelectedProps {
 }
 
 function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedProps): JSX.Element {
+  // A wait that leaves the list has ended, so it is not asked for again.
+  const listed = useRef(known);
+  listed.current = known ?? listed.current;
+  const isGone = known === undefined && listed.current !== undefined;
   const wait = useLoad<Wait | undefined>(
-    `selected ${id} ${known === undefined}`,
+    `selected ${id}`,
     async (signal) =>
-      known ??
+      listed.current ??
       client.request("getWait", { path: { id }, signal }).catch((error: { readonly code?: string }) => {
         if (error.code === "wait.unknown") return undefined;
         throw error;
       }),
   );
+  const over = result ?? (isGone ? GONE : undefined);
   return (
     <aside class="panel" aria-label="Question">
       <header>
         <div>
-          <h2>{wait.data === undefined ? "Question" : WAIT_KINDS[wait.data.kind]}</h2>
+          <h2>{WAIT_KINDS[(listed.current ?? wait.data)?.kind ?? ""] ?? "Question"}</h2>
         </div>
         <Button kind="quiet" icon="close" label="Close the question" onClick={() => setQuery({ at: "" })}>
           {""}
         </Button>
       </header>
       <div class="panel-body">
-        {result === undefined ? (
+        {over === undefined ? (
           <Shown of={wait}>
             {(data) =>
               data === undefined ? (
-                <Over
-                  text="This waits no longer: it was answered elsewhere, or its time is over."
-                  {...{ hasNext, onNext }}
-                />
+                <Over text={GONE} {...{ hasNext, onNext }} />
               ) : (
                 <WaitCard wait={data} onAnswered={onAnswered} hasKeys />
               )
             }
           </Shown>
         ) : (
-          <Over text={result} {...{ hasNext, onNext }} />
+          <Over text={over} {...{ hasNext, onNext }} />
         )}
       </div>
     </aside>

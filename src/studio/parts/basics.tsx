@@ -56,7 +56,7 @@ export function Button(props: {
   readonly icon?: IconName;
   readonly isDisabled?: boolean;
   readonly type?: "submit" | "button";
-  /** What a reader hears, if the text does not say enough. */
+  /** The name for a screen reader, if the text is not enough. */
   readonly label?: string;
   readonly title?: string;
 }): JSX.Element {

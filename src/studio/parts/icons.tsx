@@ -1,4 +1,4 @@
-// Icons, drawn on a grid of 16 px with one line width. They repeat what a text says, so readers skip them.
+// Icons, drawn on a grid of 16 px with one line width. They repeat a text, so screen readers skip them.
 import type { JSX } from "preact";
 
 const PATHS = {

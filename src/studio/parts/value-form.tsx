@@ -8,12 +8,14 @@ export type AnswerBody = Api["answerWait"]["body"];
 type Schema = { readonly [key: string]: unknown } | undefined;
 
 interface ValueFormProps {
+  /** Of the field, unique on the page. */
+  readonly id: string;
   readonly schema: Schema;
   readonly isBusy: boolean;
   readonly onAnswer: (body: AnswerBody, result: string) => void;
 }
 
-export function ValueForm({ schema, isBusy, onAnswer }: ValueFormProps): JSX.Element {
+export function ValueForm({ id, schema, isBusy, onAnswer }: ValueFormProps): JSX.Element {
   const choices = choicesIn(schema);
   const isText = schema?.type === "string";
   const [isNone, setNone] = useState(false);
@@ -38,13 +40,13 @@ export function ValueForm({ schema, isBusy, onAnswer }: ValueFormProps): JSX.Ele
         answer();
       }}
     >
-      <label for="value">
+      <label for={id}>
         {isNone ? "Why is there no value? The model reads it." : nameOf(schema, choices !== undefined)}
       </label>
       {isNone ? (
-        <textarea id="value" rows={2} value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
+        <textarea id={id} rows={2} value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
       ) : choices !== undefined ? (
-        <select id="value" value={typed} onChange={({ currentTarget }) => setTyped(currentTarget.value)}>
+        <select id={id} value={typed} onChange={({ currentTarget }) => setTyped(currentTarget.value)}>
           <option value="">–</option>
           {choices.map((each) => (
             <option key={each} value={each}>
@@ -54,7 +56,7 @@ export function ValueForm({ schema, isBusy, onAnswer }: ValueFormProps): JSX.Ele
         </select>
       ) : (
         <textarea
-          id="value"
+          id={id}
           class={isText ? "" : "mono"}
           rows={isText ? 3 : 5}
           spellcheck={isText}

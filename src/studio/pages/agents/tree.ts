@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { client, type Fact, type Failure, failureOf, onFact } from "../../server.ts";
 import type { SessionSummary } from "../../types.ts";
+import type { Branch, Branches } from "./rows.ts";
 
 const PAGE = 100;
 /** Facts come in bursts: one read answers all of them. */
@@ -10,42 +11,6 @@ const JOINED_MS = 300;
 const OPEN = { depth: 2, sessions: 60 };
 /** So many sessions outside of the tree are remembered, so that their facts are not looked up again. */
 const STRANGERS_MAX = 5_000;
-
-export interface Branch {
-  readonly session: SessionSummary;
-  readonly isOpen: boolean;
-  /** The latest first. Undefined until they were read. */
-  readonly children?: readonly string[];
-  readonly hasMore?: boolean;
-  readonly failure?: Failure;
-}
-export type Branches = ReadonlyMap<string, Branch>;
-
-export interface TreeRow {
-  readonly id: string;
-  readonly depth: number;
-  readonly kind: "session" | "more";
-  /** For each level above: whether a line goes on below this row. */
-  readonly lines: readonly boolean[];
-  readonly position: number;
-  readonly size: number;
-}
-
-/** The rows in sight, from the root on. */
-export function treeRows(branches: Branches, root: string): readonly TreeRow[] {
-  const rows: TreeRow[] = [];
-  const add = (id: string, depth: number, lines: readonly boolean[], position: number, size: number): void => {
-    rows.push({ id, depth, kind: "session", lines, position, size });
-    const branch = branches.get(id);
-    if (branch?.isOpen !== true) return;
-    const { children = [], hasMore = false } = branch;
-    const all = children.length + (hasMore ? 1 : 0);
-    for (const [nth, child] of children.entries()) add(child, depth + 1, [...lines, nth < all - 1], nth + 1, all);
-    if (hasMore) rows.push({ id, depth: depth + 1, kind: "more", lines: [...lines, false], position: all, size: all });
-  };
-  if (branches.has(root)) add(root, 0, [], 1, 1);
-  return rows;
-}
 
 export interface Tree {
   readonly branches: Branches;
@@ -165,7 +130,7 @@ class TreeReader {
           await this.#look(id, true);
         }
       } catch {
-        // It was deleted, or the connection is lost: then the feed begins anew.
+        // It was deleted, or the connection is lost: then the feed begins again.
       }
     }
     this.#timer = undefined;

@@ -1,6 +1,6 @@
 // The forks of a session as a tree: where it came from, what began at the same place, and what began in it.
 import type { JSX } from "preact";
-import { firstWords } from "../../format.ts";
+import { firstWords, plural } from "../../format.ts";
 import { useLoad } from "../../load.ts";
 import { Badge, Link, Shown, Text, When } from "../../parts/basics.tsx";
 import { client } from "../../server.ts";
@@ -68,19 +68,19 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
   const width = (Math.min(LANES_MAX, Math.max(...rows.map(({ depth }) => depth))) + 1) * LANE;
   return (
     <>
-      <div class="tree">
+      <div class="branches">
         <svg width={width} height={rows.length * ROW} aria-hidden="true">
           {rows.map((branch, row) => {
             const parent = rows[branch.from];
             if (parent === undefined) return null;
             const [x, y] = [lane(branch), middle(row)];
             const [px, py] = [lane(parent), middle(branch.from)];
-            return <path key={branch.session.id} class="tree-line" d={`M${px} ${py}V${y - 10}q0 10 ${x - px} 10`} />;
+            return <path key={branch.session.id} class="branch-line" d={`M${px} ${py}V${y - 10}q0 10 ${x - px} 10`} />;
           })}
           {rows.map((branch, row) => (
             <circle
               key={branch.session.id}
-              class={branch.session.id === id ? "tree-dot here" : "tree-dot"}
+              class={branch.session.id === id ? "branch-dot here" : "branch-dot"}
               cx={lane(branch)}
               cy={middle(row)}
               r={branch.session.id === id ? 5 : 4}
@@ -91,12 +91,12 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
           {rows.map(({ session }) => (
             <li key={session.id}>
               <Link to="session" id={session.id} query={{ tab: "branches" }} class={session.id === id ? "here" : ""}>
-                <span class="tree-name">
+                <span class="branch-name">
                   <Text>{session.label ?? firstWords(session.lastWords ?? session.id, 60)}</Text>
                 </span>
                 <span class="dim">
                   {session.id === id ? "This session · " : ""}
-                  {session.turns} turns · <When at={session.activeAt} />
+                  {plural(session.turns, "turn")} · <When at={session.activeAt} />
                 </span>
               </Link>
               {session.state !== "idle" && <Badge state={session.state} />}

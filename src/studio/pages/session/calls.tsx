@@ -37,7 +37,8 @@ const TOOK_MAX = 500;
 const WORDS: { readonly [status: string]: string } = { ok: "done", unknown: "unknown result" };
 const STATES: { readonly [status: string]: string } = { ok: "ok", returned: "running", unknown: "failed" };
 
-function stateOf({ result, live }: CallItem): string {
+function stateOf({ result, live, isWaiting }: CallItem): string {
+  if (isWaiting === true) return "waiting";
   if (result !== undefined) return result.status;
   if (live === undefined) return "running";
   return live.state === "ended" ? (live.status ?? "ok") : live.state;

@@ -30,6 +30,8 @@ export interface CallItem {
   /** Of a running turn. */
   readonly live?: ClientCall;
   readonly isPart?: boolean;
+  /** It waits for an answer. */
+  readonly isWaiting?: boolean;
 }
 export interface CellItem {
   readonly kind: "cell";
@@ -41,6 +43,8 @@ export interface EndItem {
   readonly turnId: string;
   /** The last node of the turn. */
   readonly node: string;
+  /** No other turn has ended since. */
+  readonly isLast?: boolean;
   /** What a person said to open it, and its node. */
   readonly said?: { readonly parts: readonly Part[]; readonly node: string };
 }
@@ -149,10 +153,10 @@ class Builder {
     this.items.push({ key, kind: "frame", reason, ...(task === undefined ? {} : { task }) });
   }
 
-  /** The turn so far has ended, unless `next` is the same. */
+  /** The turn so far has ended, unless `next` is the same. Without `next` nothing follows. */
   end(next?: string): void {
     if (this.#turn !== "" && this.#turn !== next && isTurn(this.#turn)) {
-      const said = this.#said === undefined ? {} : { said: this.#said };
+      const said = { ...(this.#said && { said: this.#said }), ...(next === undefined && { isLast: true }) };
       this.items.push({ key: `${this.#turn}/end`, kind: "end", turnId: this.#turn, node: this.#last, ...said });
     }
     this.#turn = next ?? "";
@@ -174,6 +178,14 @@ export function itemsOfNodes(nodes: readonly Node[], first: string | undefined):
   return builder.items;
 }
 
+/** Where items may begin: at a whole turn, not after `index`. */
+export function turnAt(messages: readonly Message[], index: number): number {
+  const commitAt = (at: number): string => commitOf((messages[at] as Message).id);
+  let at = Math.max(0, index);
+  while (at > 0 && commitAt(at - 1) === commitAt(at)) at--;
+  return at;
+}
+
 export function itemsOfMessages(messages: readonly Message[]): readonly Item[] {
   const builder = new Builder(new Names());
   for (const message of messages) builder.message(message);
@@ -183,10 +195,20 @@ export function itemsOfMessages(messages: readonly Message[]): readonly Item[] {
 
 // ── The running turn ────────────────────────────────────────────────────────────────────────────────────────────────
 
-const roundOf = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 0);
+export const roundOf = (effect: string): number => Number(/^r(\d+)\./.exec(effect)?.[1] ?? 0);
+
+/** What the turn has taken, and the round before which it did. */
+export interface Said {
+  readonly before: number;
+  readonly item: Item;
+}
 
 /** What a running turn shows: its messages as far as they are recorded before what it shows live, then that. */
-export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Message[]): readonly Item[] {
+export function itemsOfRunning(
+  turn: RunningTurn | undefined,
+  open: readonly Message[],
+  said: readonly Said[] = [],
+): readonly Item[] {
   const parts = turn?.parts ?? [];
   const first = parts.length === 0 ? Number.POSITIVE_INFINITY : Math.min(...parts.map(({ effect }) => roundOf(effect)));
   const names = new Names();
@@ -194,13 +216,20 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
   const { items } = builder;
   let round = 0; // Each reply of the model begins a round.
   let shown = 0;
+  let told = 0;
+  const tell = (until: number): void => {
+    for (; told < said.length && (said[told] as Said).before <= until; told++) items.push((said[told] as Said).item);
+  };
   const live = (until: number): void => {
     for (; shown < parts.length; shown++) {
       const part = parts[shown] as RunningTurn["parts"][number];
-      if (roundOf(part.effect) > until) return;
-      items.push(itemOfLive(part, (turn as RunningTurn).id, names));
+      const at = roundOf(part.effect);
+      if (at > until) return;
+      tell(at);
+      items.push(itemOfLive(part, (turn as RunningTurn).id, names, shown === parts.length - 1));
     }
   };
+  const isAsked = (item: Item): boolean => item.kind === "call" && asksAbout(turn?.waits ?? [], item);
   for (const message of open) {
     if (message.role === "assistant") round++;
     const isSaid = message.role === "user" && message.parts.every(({ kind }) => kind !== "codeOutput");
@@ -208,15 +237,21 @@ export function itemsOfRunning(turn: RunningTurn | undefined, open: readonly Mes
     if (isSaid || round < first) builder.message(message);
   }
   live(Number.POSITIVE_INFINITY);
+  tell(Number.POSITIVE_INFINITY);
   if (turn === undefined) return items;
   for (const [id, view] of Object.entries(turn.children)) items.push({ key: `child/${id}`, kind: "child", id, view });
   if (turn.retrying !== undefined) items.push({ key: `${turn.id}/retrying`, kind: "retrying", of: turn.retrying });
-  return [...items, ...turn.waits.map(itemOfWait)];
+  return [...items.map((item) => (isAsked(item) ? { ...item, isWaiting: true } : item)), ...turn.waits.map(itemOfWait)];
 }
+
+/** Places tell calls apart. A call that was recorded before has none here, and is known by its name. */
+const asksAbout = (waits: readonly ClientWait[], { live, name, result }: CallItem): boolean =>
+  result === undefined &&
+  waits.some(({ effect, call }) => (live === undefined ? call.name === name : effect.startsWith(`${live.effect}.`)));
 
 export const itemOfWait = (wait: ClientWait): Item => ({ key: `wait/${wait.id}`, kind: "wait", wait });
 
-function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Names): Item {
+function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Names, isLive: boolean): Item {
   if (part.kind === "call") {
     const { name, input, parentId, effect } = part;
     if (parentId !== undefined)
@@ -224,8 +259,8 @@ function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Nam
     return { key: names.next(turn, "call"), kind: "call", name, input, live: part };
   }
   const { text } = part;
-  if (part.kind === "reasoning") return { key: names.next(turn, "reasoning"), kind: "reasoning", text, isLive: true };
-  return { key: names.next(turn, "assistant"), kind: "assistant", text, attachments: [], isLive: true };
+  if (part.kind === "reasoning") return { key: names.next(turn, "reasoning"), kind: "reasoning", text, isLive };
+  return { key: names.next(turn, "assistant"), kind: "assistant", text, attachments: [], isLive };
 }
 
 /** An input that is in no message yet. */

@@ -159,8 +159,29 @@ class TurnRecords implements Turns {
   }
 
   async #next(): Promise<void> {
-    while (!this.#isWhole && !this.#isBusy && [...this.#wanted].some((id) => !this.#known.has(id)))
-      if (!(await this.#load(this.#after))) return;
+    if (this.#isBusy) return;
+    for (;;) {
+      const missing = [...this.#wanted].find((id) => !this.#known.has(id));
+      if (missing === undefined) return;
+      if (!(await (this.#isWhole ? this.#find(missing) : this.#load(this.#after)))) return;
+    }
+  }
+
+  /** A turn of the session that this one was forked from is not in its list. */
+  async #find(id: string): Promise<boolean> {
+    this.#isBusy = true;
+    try {
+      const { outcome, ...turn } = await client.request("getTurn", { path: { id } });
+      const code = outcome !== undefined && "code" in outcome ? { code: outcome.code } : {};
+      this.#known.set(id, { ...turn, ...(outcome === undefined ? {} : { outcome: outcome.kind }), ...code });
+      this.version++;
+      this.#changed();
+    } catch {
+      this.#wanted.delete(id);
+    } finally {
+      this.#isBusy = false;
+    }
+    return true;
   }
 
   async #load(after: string | undefined): Promise<boolean> {

@@ -32,7 +32,7 @@ export function Markdown({ text, isLive = false }: { readonly text: string; read
 }
 
 /** Parts of a text that can be read alone: cut at empty lines before a new paragraph or heading, outside of fences. */
-function chunksOf(text: string): readonly string[] {
+export function chunksOf(text: string): readonly string[] {
   if (text.length <= CHUNK) return [text];
   const chunks: string[] = [];
   let from = 0;
@@ -56,8 +56,11 @@ function chunksOf(text: string): readonly string[] {
   return chunks;
 }
 
+/** The elements of a text. */
+export const markdown = (text: string): ComponentChildren => blocks(new Lexer({ gfm: true }).lex(shown(text)));
+
 const Chunk = memo(function Chunk({ text }: { readonly text: string }): JSX.Element {
-  return <>{blocks(new Lexer({ gfm: true }).lex(shown(text)))}</>;
+  return <>{markdown(text)}</>;
 });
 
 const blocks = (tokens: readonly Token[] | undefined): ComponentChildren => (tokens ?? []).map(block);
@@ -66,10 +69,10 @@ const inlines = (tokens: readonly Token[] | undefined): ComponentChildren => (to
 function block(token: Token, n: number): ComponentChildren {
   switch (token.type) {
     case "heading": {
-      // The page has its own h1 and h2.
+      // A message begins at any depth, and the headings of a page must not skip a level.
       const { depth, tokens } = token as Tokens.Heading;
       return (
-        <p key={n} class={`heading h${depth}`} role="heading" aria-level={Math.min(6, depth + 2)}>
+        <p key={n} class={`heading h${depth}`} role="heading" aria-level={2}>
           {inlines(tokens)}
         </p>
       );
@@ -160,9 +163,9 @@ function inline(token: Token, n: number): ComponentChildren {
         </span>
       );
     case "link":
-      return link((token as Tokens.Link).href, inlines(token.tokens), n);
+      return link(decoded((token as Tokens.Link).href), inlines(token.tokens), n);
     case "image":
-      return link((token as Tokens.Image).href, decoded((token as Tokens.Image).text) || "image", n);
+      return link(decoded((token as Tokens.Image).href), decoded((token as Tokens.Image).text) || "image", n);
     case "text":
       return token.tokens === undefined ? decoded((token as Tokens.Text).text) : inlines(token.tokens);
     case "escape":
@@ -183,8 +186,8 @@ function link(href: string, children: ComponentChildren, n: number): ComponentCh
 }
 
 const NAMED: { readonly [name: string]: string } = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+/** The lexer decodes some entities itself, so this spells out also what it has decoded. */
 function decoded(text: string): string {
-  if (!text.includes("&")) return text;
   const plain = text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,8}));/gi, (all, decimal, hex, name) => {
     if (name !== undefined) return NAMED[name] ?? all;
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);

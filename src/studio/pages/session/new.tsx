@@ -34,7 +34,7 @@ export function NewSession(): JSX.Element {
   };
   return (
     <Page title="New session" isFull>
-      <div class="session">
+      <div class="session-page">
         <div class="session-main">
           <div class="new">
             <Empty title="Begin with a message.">The session is created when the first message is sent.</Empty>

@@ -1,11 +1,13 @@
 // How each item of a conversation looks.
+import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { clock, count, duration, firstWords, money, shown, tokensOf } from "../../format.ts";
 import { useAction, useLoad } from "../../load.ts";
 import { Button, Link, Problem, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { memo } from "../../parts/memo.ts";
+import { WaitCard } from "../../parts/wait-card.tsx";
 import { go, href } from "../../router.ts";
 import { client } from "../../server.ts";
 import type { TurnRecord } from "../../types.ts";
@@ -14,7 +16,6 @@ import { Call, Cell, Fold } from "./calls.tsx";
 import { setDraft } from "./draft.ts";
 import type { EndItem, Item, Words } from "./items.ts";
 import { Copy, Markdown } from "./markdown.tsx";
-import { WaitCard } from "./wait.tsx";
 
 export const Row = memo(function Row({ item, around }: { readonly item: Item; readonly around: Around }): JSX.Element {
   return <div class={`item item-${item.kind}`}>{content(item, around)}</div>;
@@ -51,7 +52,7 @@ function content(item: Item, around: Around): ComponentChildren {
         </p>
       );
     case "wait":
-      return <WaitCard wait={item.wait} />;
+      return <Wait wait={item.wait} />;
     case "retrying":
       return <Retrying of={item.of} />;
     case "child":
@@ -179,6 +180,22 @@ function Waiting(props: {
   );
 }
 
+/** The card goes away with the fact that the wait is answered. Until then it shows what became of it. */
+function Wait({ wait }: { readonly wait: ClientWait }): JSX.Element {
+  const [result, setResult] = useState<string>();
+  if (result === undefined)
+    return (
+      <div class="session-wait">
+        <WaitCard wait={wait} onAnswered={setResult} hasSession={false} />
+      </div>
+    );
+  return (
+    <p class="session-wait dim" role="status">
+      {result}
+    </p>
+  );
+}
+
 // ── Turns ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const WHY: { readonly [failure: string]: string } = {
@@ -255,8 +272,8 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
         {endedAt !== undefined && startedAt !== undefined && (
           <span class="number">{duration(endedAt - startedAt)}</span>
         )}
-        {usage !== undefined && <span class="number">{count(tokensOf(usage))} tokens</span>}
-        {cost !== undefined && <span class="number">{money(cost)}</span>}
+        {tokensOf(usage) > 0 && <span class="number">{count(tokensOf(usage))} tokens</span>}
+        {cost !== undefined && cost > 0 && <span class="number">{money(cost)}</span>}
         <span class="turn-fork">
           <Button
             kind="quiet"
@@ -290,8 +307,8 @@ function Failed(props: { readonly item: EndItem; readonly turn: TurnRecord; read
       <p>
         <strong>{words}.</strong> {reason !== undefined && <Text>{reason}</Text>}
       </p>
-      {turn.code !== undefined && <code class="ended-code">{shown(turn.code)}</code>}
-      {said !== undefined && (
+      {turn.code !== undefined && !isCancelled && <code class="ended-code">{shown(turn.code)}</code>}
+      {said !== undefined && item.isLast === true && (
         <div class="ended-actions">
           <Button
             icon="retry"

@@ -90,9 +90,9 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
   const sessions = new Set(spent.data?.ledger.map(({ sessionId }) => sessionId)).size;
   return (
     <>
-      <Label id={id} label={config.label} />
+      {!isGone && <Label id={id} label={config.label} />}
       {modelMismatch !== undefined && (
-        <p class="note">
+        <p class="session-note">
           Earlier turns ran on <code>{modelMismatch.expected}</code>. The next one runs on{" "}
           <code>{modelMismatch.actual}</code>.
         </p>
@@ -188,15 +188,15 @@ function Label({ id, label = "" }: { readonly id: string; readonly label?: strin
   const [typed, setTyped] = useState(label);
   const { run, failure, isBusy } = useAction();
   useEffect(() => setTyped(label), [label]);
-  const isSame = typed.trim() === label;
+  // The server cannot take a label away.
+  const isSame = typed.trim() === label || typed.trim() === "";
   return (
     <form
       class="label-form"
       onSubmit={(event) => {
         event.preventDefault();
-        const next = typed.trim() === "" ? null : typed.trim();
         if (!isSame)
-          void run(() => client.request("configureSession", { path: { id }, body: { label: next } as never }));
+          void run(() => client.request("configureSession", { path: { id }, body: { label: typed.trim() } }));
       }}
     >
       <label for="label">Label</label>
@@ -263,7 +263,7 @@ function TurnList({ id }: { readonly id: string }): JSX.Element {
     `turns ${id}`,
     ({ after, max }, signal) => client.request("listTurns", { query: { session: id, after, max }, signal }),
     PAGE,
-    { when: ({ sessionId, kind }) => sessionId === id && (kind === "committed" || kind === "accepted") },
+    { when: ({ sessionId }) => sessionId === id },
   );
   if (turns.failure !== undefined) return <Problem failure={turns.failure} retry={turns.reload} />;
   if (turns.items?.length === 0) return <p class="dim">No turn has run here.</p>;

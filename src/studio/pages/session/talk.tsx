@@ -38,7 +38,7 @@ export function Talk(props: TalkProps): JSX.Element {
   const latest = useRef(props);
   latest.current = props;
   const [, draw] = useState(0);
-  // A new function makes the list place all items anew, so there is one only when items got other places.
+  // A new function makes the list place all items again, so there is one only when items got other places.
   const places = useRef<{ readonly of: string; readonly base: unknown; readonly keyOf: (index: number) => string }>(
     undefined,
   );
@@ -68,18 +68,33 @@ export function Talk(props: TalkProps): JSX.Element {
   useLayoutEffect(() => now._didMount(), []);
   useLayoutEffect(() => now._willUpdate());
   const isEmpty = items.length === 0;
+  const isNearEnd = useRef(true);
   useLayoutEffect(() => {
-    if (isEmpty) return;
-    const at = props.target === undefined || jumps > 0 ? -1 : indexOf(items, props.target);
-    if (at < 0) now.scrollToEnd();
-    else now.scrollToIndex(at, { align: "center" });
-  }, [isEmpty, jumps, props.target]);
+    if (!isEmpty) now.scrollToEnd();
+  }, [isEmpty, jumps]);
+  // The box gets smaller when the field below it grows: then, too, the end stays in sight.
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => isNearEnd.current && now.scrollToEnd());
+    observer.observe(box.current as HTMLDivElement);
+    return () => observer.disconnect();
+  }, []);
+  // A link to a node: older items are loaded until it is there.
+  const sought = useRef(props.target);
+  useLayoutEffect(() => {
+    if (sought.current === undefined || isEmpty) return;
+    const at = indexOf(items, sought.current);
+    if (at >= 0) {
+      sought.current = undefined;
+      now.scrollToIndex(at, { align: "center" });
+    } else latest.current.onStart();
+  }, [items.length]);
   const rows = now.getVirtualItems();
   const first = rows[0]?.index ?? 0;
   useEffect(() => {
     if (!isEmpty && first < EARLY) latest.current.onStart();
   }, [first, items.length]);
   const isAway = !isEmpty && rows.length > 0 && !now.isAtEnd(NEAR);
+  isNearEnd.current = !isAway;
   return (
     <div class="talk">
       <div class="talk-box" ref={box} tabIndex={0} role="group" aria-label="Conversation">
@@ -91,7 +106,7 @@ export function Talk(props: TalkProps): JSX.Element {
               item !== undefined && (
                 <li
                   key={key}
-                  class="talk-row"
+                  class={isOf(item, props.target) ? "talk-row target" : "talk-row"}
                   data-index={index}
                   aria-setsize={items.length}
                   aria-posinset={index + 1}
@@ -116,9 +131,12 @@ export function Talk(props: TalkProps): JSX.Element {
   );
 }
 
+const isOf = (item: Item, node: string | undefined): boolean =>
+  node !== undefined && "node" in item && item.node === node && item.kind !== "end";
+
 /** The item of a node; or of its turn, if the node itself is not shown. */
 function indexOf(items: readonly Item[], node: string): number {
-  const at = items.findIndex((item) => "node" in item && item.node === node);
+  const at = items.findIndex((item) => isOf(item, node));
   if (at >= 0) return at;
   const turn = node.slice(0, node.lastIndexOf("."));
   return items.findIndex(({ key }) => key.startsWith(turn));

@@ -27,8 +27,7 @@ interface Row {
 
 export function Journal({ id, isOpen }: { readonly id: string; readonly isOpen: boolean }): JSX.Element {
   const journal = useLoad(`journal ${id}`, (signal) => load(id, signal), { everyMs: isOpen ? AGAIN_MS : undefined });
-  if (journal.failure?.code === "store.corrupt" && journal.data === undefined)
-    return <Damaged problem={journal.failure.title} />;
+  if (journal.failure?.code === "store.corrupt" && journal.data === undefined) return <Damaged isOpen={isOpen} />;
   return <Shown of={journal}>{(events) => <Events events={events} />}</Shown>;
 }
 

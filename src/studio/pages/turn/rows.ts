@@ -69,7 +69,7 @@ export function roundsOf(all: readonly Keyed[], now: number): readonly Round[] {
 const HOOK_MS = 50;
 
 /** Whether a reader looks for this hook: it decided, changed or broke something, or took its time. */
-export function isNotable(item: TimelineItem): boolean {
+function isNotable(item: TimelineItem): boolean {
   if (item.kind !== "hooks") return true;
   const { verdicts = [], abort, inputs, isFrame, changes, jobs, error, startedAt, endedAt } = item;
   if (abort !== undefined || error !== undefined || isFrame || (inputs ?? 0) > 0) return true;
@@ -100,28 +100,25 @@ export function rowsOf(
   });
 }
 
-export type Tone = "ok" | "bad" | "wait";
+type Tone = "ok" | "bad" | "off";
 
-/** How an item ended, for its colour. */
+/** How an item ended, for its colour: a cancel is not a failure. */
 export function toneOf(item: TimelineItem): Tone {
-  if (item.error !== undefined) return "bad";
   switch (item.kind) {
     case "model":
-      return item.failure === undefined ? "ok" : "bad";
+      if (item.failure?.startsWith("cancelled")) return "off";
+      return item.failure === undefined && item.error === undefined ? "ok" : "bad";
     case "tool":
+      if (item.output?.kind === "cancelled") return "off";
       return item.isInterrupted || (item.output !== undefined && item.output.kind !== "value") ? "bad" : "ok";
     case "cell":
-      return item.state === undefined || item.state === "done" ? "ok" : "bad";
+      return item.error === undefined && (item.state === undefined || item.state === "done") ? "ok" : "bad";
     case "hooks":
-      if (item.abort !== undefined) return "bad";
-      return "ok";
-    case "wait":
-    case "sleep":
-      return "wait";
+      return item.abort === undefined && item.error === undefined ? "ok" : "bad";
     case "cancelled":
       return "bad";
     default:
-      return "ok";
+      return item.error === undefined ? "ok" : "bad";
   }
 }
 
@@ -180,14 +177,14 @@ export function nameOf(item: TimelineItem): string {
 export function noteOf(item: TimelineItem): string {
   const attempt = "attempt" in item && item.attempt > 1 ? `attempt ${item.attempt}` : "";
   const changed = item.changes === undefined ? "" : `changed ${Object.keys(item.changes).join(", ")}`;
-  const notes = [attempt, changed, ...kindNotes(item), item.error?.code ?? ""];
+  const notes = [attempt, ...kindNotes(item), item.error?.code ?? "", changed];
   return notes.filter((each) => each !== "").join(" · ");
 }
 
 function kindNotes(item: TimelineItem): readonly string[] {
   switch (item.kind) {
     case "model":
-      return [item.failure?.split(":")[0] ?? "", item.usage === undefined ? "" : tokenNote(item.usage)];
+      return [item.failure?.split(":")[0] ?? "", tokensOf(item.usage) === 0 ? "" : tokenNote(item.usage!)];
     case "tool":
       if (item.isDeferred) return ["deferred"];
       if (item.isInterrupted) return ["interrupted by a crash"];

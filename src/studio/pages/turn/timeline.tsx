@@ -353,7 +353,6 @@ function ItemRow({
       class={`tl-row ${key === selected ? "selected" : ""}`}
       data-row
       aria-pressed={key === selected}
-      aria-label={`${shown(nameOf(item))}, ${note === "" ? "" : `${shown(note)}, `}${isMark ? clock(item.startedAt) : text}`}
       onClick={() => setQuery({ at: key === selected ? "" : key })}
     >
       <span class="tl-label" style={{ "--depth": depth }} title={shown(note)}>

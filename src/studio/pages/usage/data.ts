@@ -6,7 +6,7 @@ export const MEASURES = ["cost", "tokens", "turns"] as const;
 export type Measure = (typeof MEASURES)[number];
 type Row = UsageReport["rows"][number];
 
-/** As many models have a colour of their own. The others are joined. */
+/** As many models have a separate colour. The others are joined. */
 export const COLOURS = ["model", "tool", "hook", "wait", "cell", "other"] as const;
 export const OTHERS = "Other models";
 
