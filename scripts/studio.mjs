@@ -20,7 +20,14 @@ export async function buildStudio(folder = join(root, "dist/studio")) {
     logLevel: "warn",
   });
   try {
-    await bundle.write({ dir: folder, entryFileNames: "studio.js", format: "esm", minify: true, codeSplitting: false });
+    await bundle.write({
+      dir: folder,
+      entryFileNames: "studio.js",
+      format: "esm",
+      minify: true,
+      comments: false,
+      codeSplitting: false,
+    });
   } finally {
     await bundle.close();
   }

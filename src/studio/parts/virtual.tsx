@@ -1,7 +1,7 @@
 // A list that draws only the rows in sight, for lists of any length.
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useRows } from "./rows.ts";
 
 export interface VirtualListProps<T> {
   readonly label: string;
@@ -21,18 +21,13 @@ const PLACEHOLDERS = 8;
 const AHEAD = 8;
 
 export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
-  const { label, items, height } = props;
+  const { label, items, height, keyOf } = props;
   const box = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  const [, draw] = useState(0);
-  const virtual = useRef<Virtualizer<HTMLDivElement, HTMLLIElement>>(undefined);
-  virtual.current ??= new Virtualizer(optionsOf(latest, box, () => draw((n) => n + 1)));
-  const now = virtual.current;
-  now.setOptions(optionsOf(latest, box, () => draw((n) => n + 1)));
-  useEffect(() => now._didMount(), []);
-  useEffect(() => now._willUpdate());
-  const rows = now.getVirtualItems();
+  const keys = useMemo(() => (items ?? []).map(keyOf), [items]);
+  const { rows, total, measure } = useRows({ box, list, keys, estimate: () => height, ahead: AHEAD });
   const last = rows.at(-1)?.index ?? -1;
   useEffect(() => {
     if (items !== undefined && last >= items.length - 1 - AHEAD) latest.current.onEnd?.();
@@ -48,20 +43,19 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
         : null}
       <ul
         class="list-all"
+        ref={list}
         aria-label={label}
         aria-busy={items === undefined}
-        style={{ height: `${now.getTotalSize()}px` }}
+        style={{ height: `${total}px` }}
       >
         {rows.map(({ index, key, start }) => (
           <li
             key={key}
             class="list-row"
             data-index={index}
-            aria-setsize={items?.length ?? -1}
+            aria-setsize={keys.length}
             aria-posinset={index + 1}
-            ref={(element) => {
-              if (props.isMeasured === true) now.measureElement(element);
-            }}
+            ref={props.isMeasured === true ? measure : undefined}
             style={{ transform: `translateY(${start}px)`, ...(props.isMeasured ? {} : { height: `${height}px` }) }}
           >
             {props.row((items as readonly T[])[index] as T, index)}
@@ -70,23 +64,4 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
       </ul>
     </div>
   );
-}
-
-function optionsOf<T>(
-  latest: { readonly current: VirtualListProps<T> },
-  box: { readonly current: HTMLDivElement | null },
-  onChange: () => void,
-) {
-  const { items = [], height, keyOf } = latest.current;
-  return {
-    count: items.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => height,
-    getItemKey: (index: number) => keyOf(items[index] as T),
-    scrollToFn: elementScroll,
-    observeElementRect,
-    observeElementOffset,
-    overscan: AHEAD,
-    onChange,
-  };
 }

@@ -1,9 +1,9 @@
 // The list of a conversation: only what is in sight is drawn, its end is followed while one is there, and it keeps its
 // place when older items come.
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../parts/basics.tsx";
+import { useRows } from "../../parts/rows.ts";
 import type { Item } from "./items.ts";
 
 const AHEAD = 6;
@@ -37,47 +37,17 @@ export function Talk(props: TalkProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  const [, draw] = useState(0);
-  // A new function makes the list place all items again, so there is one only when items got other places.
-  const places = useRef<{ readonly of: string; readonly base: unknown; readonly keyOf: (index: number) => string }>(
-    undefined,
-  );
+  // A new array of keys places all rows again, so there is one only when rows came or went.
   const of = `${items.length} ${items[0]?.key} ${items.at(-1)?.key}`;
-  if (places.current?.of !== of || places.current.base !== base)
-    places.current = { of, base, keyOf: (index) => latest.current.items[index]?.key ?? String(index) };
-  const estimate = useRef((index: number) => ESTIMATES[latest.current.items[index]?.kind ?? ""] ?? ESTIMATE);
-  const options = {
-    count: items.length,
-    getItemKey: places.current.keyOf,
-    getScrollElement: () => box.current,
-    estimateSize: estimate.current,
-    scrollToFn: elementScroll,
-    observeElementRect,
-    observeElementOffset,
-    overscan: AHEAD,
-    anchorTo: "end" as const,
-    followOnAppend: true,
-    scrollEndThreshold: NEAR,
-    paddingEnd: SPACE,
-    onChange: () => draw((n) => n + 1),
-  };
-  const virtual = useRef<Virtualizer<HTMLDivElement, HTMLLIElement>>(undefined);
-  virtual.current ??= new Virtualizer(options);
-  const now = virtual.current;
-  now.setOptions(options);
-  useLayoutEffect(() => now._didMount(), []);
-  useLayoutEffect(() => now._willUpdate());
+  const keys = useMemo(() => items.map(({ key }) => key), [of, base]);
+  const estimate = (index: number): number => ESTIMATES[latest.current.items[index]?.kind ?? ""] ?? ESTIMATE;
+  const list = useRef<HTMLOListElement>(null);
+  const options = { box, list, keys, estimate, ahead: AHEAD, followsWithin: NEAR, space: SPACE };
+  const { rows, total, measure, isAtEnd, scrollToEnd, scrollToRow } = useRows(options);
   const isEmpty = items.length === 0;
-  const isNearEnd = useRef(true);
   useLayoutEffect(() => {
-    if (!isEmpty) now.scrollToEnd();
+    if (!isEmpty) scrollToEnd();
   }, [isEmpty, jumps]);
-  // The box gets smaller when the field below it grows: then, too, the end stays in sight.
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => isNearEnd.current && now.scrollToEnd());
-    observer.observe(box.current as HTMLDivElement);
-    return () => observer.disconnect();
-  }, []);
   // A link to a node: older items are loaded until it is there.
   const sought = useRef(props.target);
   useLayoutEffect(() => {
@@ -85,21 +55,18 @@ export function Talk(props: TalkProps): JSX.Element {
     const at = indexOf(items, sought.current);
     if (at >= 0) {
       sought.current = undefined;
-      now.scrollToIndex(at, { align: "center" });
+      scrollToRow(at);
     } else latest.current.onStart();
   }, [items.length]);
-  const rows = now.getVirtualItems();
   const first = rows[0]?.index ?? 0;
   useEffect(() => {
     if (!isEmpty && first < EARLY) latest.current.onStart();
   }, [first, items.length]);
-  const isAway = !isEmpty && rows.length > 0 && !now.isAtEnd(NEAR);
-  isNearEnd.current = !isAway;
   return (
     <div class="talk">
       <div class="talk-box" ref={box} tabIndex={0} role="group" aria-label="Conversation">
         {props.start}
-        <ol class="talk-all" style={{ height: `${now.getTotalSize()}px` }} aria-busy={props.isBusy}>
+        <ol class="talk-all" ref={list} style={{ height: `${total}px` }} aria-busy={props.isBusy}>
           {rows.map(({ index, key, start }) => {
             const item = items[index];
             return (
@@ -110,7 +77,7 @@ export function Talk(props: TalkProps): JSX.Element {
                   data-index={index}
                   aria-setsize={items.length}
                   aria-posinset={index + 1}
-                  ref={(element) => now.measureElement(element)}
+                  ref={measure}
                   style={{ transform: `translateY(${start}px)` }}
                 >
                   {props.row(item)}
@@ -120,9 +87,9 @@ export function Talk(props: TalkProps): JSX.Element {
           })}
         </ol>
       </div>
-      {isAway && (
+      {!isEmpty && !isAtEnd && (
         <div class="talk-jump">
-          <Button icon="down" onClick={() => now.scrollToEnd({ behavior: "auto" })}>
+          <Button icon="down" onClick={scrollToEnd}>
             Jump to latest
           </Button>
         </div>
