@@ -245,12 +245,12 @@ const CHILDREN_SHOWN = 3;
 const Children = ({ ids, root }: { readonly ids: readonly string[]; readonly root: string }): JSX.Element => (
   <>
     {ids.slice(0, CHILDREN_SHOWN).map((id, nth) => (
-      <>
+      <span key={id}>
         {nth > 0 && ", "}
-        <Link key={id} to="session" id={id}>
+        <Link to="session" id={id}>
           <SessionName id={id} />
         </Link>
-      </>
+      </span>
     ))}
     {ids.length > CHILDREN_SHOWN && (
       <>
