@@ -124,7 +124,7 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
   const isOpen = turn.state !== "ended";
   const isRunning = turn.state === "running" || turn.state === "waiting";
   const timeline = useLoad<TurnTimeline | undefined>(
-    // A turn that has ended, or that has begun, is read anew.
+    // The page reads the timeline again when the turn begins and when it ends.
     `timeline ${turn.id} ${turn.hasJournal} ${turn.endedAt ?? ""}`,
     async (signal) => {
       if (!turn.hasJournal) return undefined;

@@ -102,7 +102,7 @@ export function rowsOf(
 
 type Tone = "ok" | "bad" | "off";
 
-/** How an item ended, for its colour: a cancel is no failure. */
+/** How an item ended, for its colour: a cancel is not a failure. */
 export function toneOf(item: TimelineItem): Tone {
   switch (item.kind) {
     case "model":
