@@ -154,6 +154,13 @@ function Body({ item, all }: { readonly item: TimelineItem; readonly all: readon
     case "wait":
       return (
         <>
+          {item.endedAt === undefined && item.wants !== "turns" && (
+            <p>
+              <Link to="waits" query={{ at: item.id }} class="button main">
+                Answer it
+              </Link>
+            </p>
+          )}
           {item.reason !== "" && (
             <Section title="Reason">
               <p>
