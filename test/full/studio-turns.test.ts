@@ -230,7 +230,7 @@ describeBrowser("a turn in the studio", () => {
     await live.runtime.close();
   });
 
-  test("E6 a turn whose journal is not kept shows its outcome, and says so", async () => {
+  test("E6 a turn whose journal is not kept shows its outcome, and a note about the journal", async () => {
     const bare = await started({ keepJournals: false });
     const { turnId } = await (await bare.runtime.session("bare")).turn("Hello.").result();
     {
@@ -283,7 +283,7 @@ describeBrowser("waits and agents in the studio", () => {
     expect(paid).toEqual([{ to: "one", euros: 1 }]);
   });
 
-  test("E6 a wait that is answered elsewhere leaves the list, and its answer here is no error", async () => {
+  test("E6 a wait that is answered elsewhere leaves the list, and the page shows no error", async () => {
     const turn = await asks("elsewhere", "Pay.");
     await using ann = await visitor(listening, "#/waits");
     const { page } = ann;

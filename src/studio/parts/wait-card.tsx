@@ -1,7 +1,7 @@
 // A question to a person with all that is needed to answer it: the exact call, the reason, and the answers that fit.
 //
 // wait-1 What a person approves is shown whole and exactly: characters without a shape are spelt out.
-// wait-2 A wait is answered once: a second press does nothing, and an answer that came too late is not an error.
+// wait-2 A wait is answered once: a second press does nothing, and an answer that comes too late is not an error.
 import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -41,7 +41,7 @@ const ASKS: { readonly [kind: string]: string } = {
 };
 /** Another person was faster, or the time has ended. */
 const LATE: readonly string[] = ["wait.unknown", "wait.expired"];
-const TOO_LATE = "This waits no longer: it was answered elsewhere, or its time is over.";
+const TOO_LATE = "This waits no longer: it was answered elsewhere, or its time has ended.";
 
 export function WaitCard({ wait, onAnswered, hasKeys = false, hasSession = true }: WaitCardProps): JSX.Element {
   const whole = useLoad(`wait ${wait.id}`, async (signal): Promise<Wait> => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TimelineItem } from "../../types.ts";
-import { keyed, nameOf, noteOf, processIn, roundsOf, rowsOf, toneOf } from "./rows.ts";
+import { keyed, nameOf, noteOf, processIn, roundsOf, rowsOf, toneOf, whyResumed } from "./rows.ts";
 
 const at = (effect: string, startedAt: number, endedAt?: number, round = 1) => ({
   ...{ effect, round, startedAt },
@@ -47,4 +47,14 @@ test("E6 a row names its item, how it ended, and who answered", () => {
   expect([nameOf(wait), noteOf(wait)]).toEqual(["Approval of pay", "answered by ann"]);
   expect(processIn("vm/67d3@4026/14471/146748")).toBe("process 14471 on vm");
   expect(processIn("worker one")).toBe("worker one");
+});
+
+test("E6 a resume in the middle of work follows a crash, and a resume of a turn that only waited does not", () => {
+  const resumed = item(at("", 50, 50), { kind: "resumed" }) as Parameters<typeof whyResumed>[0];
+  const tool = (end?: number) => item(at("r1.call.0", 0, end), { kind: "tool", call, attempt: 1 });
+  const wait = item(at("r1.call.1.w", 0, 90), { kind: "wait", wants: "approval", call });
+  expect(whyResumed(resumed, keyed([tool(80), wait]))).toBe("crash");
+  expect(whyResumed(resumed, keyed([tool(), wait]))).toBe("crash");
+  expect(whyResumed(resumed, keyed([tool(40), wait]))).toBe("wait");
+  expect(whyResumed({ ...resumed, isFault: true }, keyed([tool(80)]))).toBe("fault");
 });

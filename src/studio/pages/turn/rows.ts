@@ -199,7 +199,7 @@ function kindNotes(item: TimelineItem): readonly string[] {
     case "cell":
       return [item.state ?? ""];
     case "resumed":
-      return [processIn(item.by), item.isFault ? "after a fault of its store" : ""];
+      return [processIn(item.by)];
     case "cancelled":
       return [item.reason];
     default:
@@ -209,6 +209,17 @@ function kindNotes(item: TimelineItem): readonly string[] {
 
 const tokenNote = (usage: NonNullable<Of<"model">["usage"]>): string =>
   `${count(usage.input + usage.cacheRead + usage.cacheWrite)} → ${count(usage.output + usage.reasoning)} tokens`;
+
+/** Why a process resumed the turn. A resume in the middle of work follows a crash; otherwise the turn only waited. */
+export function whyResumed(item: Of<"resumed">, all: readonly Keyed[]): "crash" | "fault" | "wait" {
+  if (item.isFault) return "fault";
+  const { startedAt: at } = item;
+  const isCut = all.some(({ item: { kind, startedAt, endedAt } }) => {
+    const isWork = kind === "model" || kind === "tool" || kind === "cell" || kind === "hooks";
+    return isWork && startedAt < at && (endedAt === undefined || endedAt > at);
+  });
+  return isCut ? "crash" : "wait";
+}
 
 /** `process 7 on host` of a process's name, which has the form `host/boot/pid/start`. */
 export function processIn(name: string | undefined): string {

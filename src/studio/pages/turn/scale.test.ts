@@ -21,7 +21,7 @@ test("E6 a night in which nothing happens is a break, and the work before and af
   expect(scaleOf({ from: 0, to: 9 * HOUR }, work, [0, 4_000, 9 * HOUR], undefined).breaks).toEqual([]);
 });
 
-test("E6 a long tool call is no break, unless it hides all other work", () => {
+test("E6 a long tool call does not become a break, unless it hides all other work", () => {
   const minutes = (n: number) => n * 60_000;
   const scale = (call: number) =>
     scaleOf({ from: 0, to: 5_000 + call }, [{ from: 0, to: 5_000 + call }], [0, 2_000, 5_000, 5_000 + call], 0.1);
