@@ -88,11 +88,14 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   const isWaiting = (running?.waits.length ?? 0) + (view.jobWaits?.length ?? 0) > 0;
   const isBusy = running !== undefined || read.openTurn !== undefined || view.inputs.length > 0;
   const isMoving = running !== undefined && running.parts.length + Number(running.retrying !== undefined) > 0;
-  const state = isWaiting ? "waiting" : isMoving ? "running" : isBusy ? (summary.data?.state ?? "running") : "idle";
+  // The summary comes a moment later than the view.
+  const stored = summary.data?.state ?? "idle";
+  const busy = isMoving || stored === "idle" ? "running" : stored;
+  const state = isWaiting ? "waiting" : isBusy ? busy : "idle";
   const { base, items, more } = useItems(id, live, older, running, isBusy && state === "running");
-  const around = useAround(id, live);
+  const { around, children, toggleAll, isAllOpen } = useAround(id, live);
   useKeys([
-    { keys: "e", name: "Unfold or fold all", run: around.toggleAll },
+    { keys: "e", name: "Unfold or fold all", run: toggleAll },
     { keys: "l", name: "Jump to the latest message", run: () => setJumps((n) => n + 1) },
     { keys: "d", name: "Show or hide the details", run: () => setAside((is) => !is) },
     ...(isAsideOpen && !matchMedia(WIDE).matches
@@ -115,8 +118,8 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
       }
       actions={
         <>
-          <Button kind="quiet" onClick={around.toggleAll}>
-            {around.isAllOpen ? "Fold all" : "Unfold all"}
+          <Button kind="quiet" onClick={toggleAll}>
+            {isAllOpen ? "Fold all" : "Unfold all"}
           </Button>
           <Button onClick={() => setAside(!isAsideOpen)} icon="menu">
             Details
@@ -158,7 +161,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
           />
         </div>
         {isAsideOpen && (
-          <Side id={id} view={view} children={around.children} isGone={isGone} onClose={() => setAside(false)} />
+          <Side id={id} view={view} children={children} isGone={isGone} onClose={() => setAside(false)} />
         )}
       </div>
     </Page>
@@ -189,7 +192,7 @@ function Start({ older }: { readonly older: Older }): JSX.Element | null {
 // ── Items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const NONE: readonly never[] = [];
-const MESSAGES = 400;
+const MESSAGES = 300;
 const WORKING: Item = { key: "working", kind: "working" };
 
 function useItems(id: string, { view }: Live, older: Older, running: RunningTurn | undefined, isRunning: boolean) {
@@ -273,5 +276,5 @@ function useAround(id: string, { view }: Live) {
     opened.current.clear();
     setAll(all !== true);
   };
-  return { ...around, children, toggleAll, isAllOpen: all === true };
+  return { around, children, toggleAll, isAllOpen: all === true };
 }
