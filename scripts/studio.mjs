@@ -8,7 +8,9 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("../", import.meta.url));
 const STYLES = [
   "node_modules/uplot/dist/uPlot.min.css",
-  ...["tokens", "base", "parts", "session", "turn", "work"].map((name) => `src/studio/style/${name}.css`),
+  ...["tokens", "base", "parts", "session", "turn", "timeline", "waits", "work"].map(
+    (name) => `src/studio/style/${name}.css`,
+  ),
 ];
 
 /** Writes `studio.js` and `studio.css` into a folder. */

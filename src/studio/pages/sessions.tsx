@@ -135,7 +135,7 @@ function Search({ value }: { readonly value: string }): JSX.Element {
 
 function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
   const { id, label, lastWords, state, activeAt, turns, usage, cost, tags = [], owner } = session;
-  const title = label ?? (lastWords === undefined ? id : firstWords(lastWords, 120));
+  const title = label ?? (firstWords(lastWords ?? "", 120) || id);
   return (
     <a class="row" data-row href={href("session", id)}>
       <span class="row-main">

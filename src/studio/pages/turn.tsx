@@ -124,7 +124,7 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
   const isOpen = turn.state !== "ended";
   const isRunning = turn.state === "running" || turn.state === "waiting";
   const timeline = useLoad<TurnTimeline | undefined>(
-    // A turn that has ended, or that has begun, is read anew.
+    // The page reads the timeline again when the turn begins and when it ends.
     `timeline ${turn.id} ${turn.hasJournal} ${turn.endedAt ?? ""}`,
     async (signal) => {
       if (!turn.hasJournal) return undefined;
@@ -245,12 +245,12 @@ const CHILDREN_SHOWN = 3;
 const Children = ({ ids, root }: { readonly ids: readonly string[]; readonly root: string }): JSX.Element => (
   <>
     {ids.slice(0, CHILDREN_SHOWN).map((id, nth) => (
-      <>
+      <span key={id}>
         {nth > 0 && ", "}
-        <Link key={id} to="session" id={id}>
+        <Link to="session" id={id}>
           <SessionName id={id} />
         </Link>
-      </>
+      </span>
     ))}
     {ids.length > CHILDREN_SHOWN && (
       <>

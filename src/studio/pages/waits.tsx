@@ -137,7 +137,7 @@ export function WaitsPage(): JSX.Element {
   );
 }
 
-/** Waits of one tree of sessions are together, in the place of their oldest. */
+/** Waits of one tree of sessions are together, where the oldest of them stands. */
 function rowsOf(waits: readonly Listed[]): readonly Row[] {
   const groups = new Map<string, Listed[]>();
   for (const wait of waits) {
@@ -190,7 +190,7 @@ function WaitRow(props: { readonly wait: Wait; readonly isBelow: boolean; readon
 const SOON_MS = 3_600_000;
 const isSoon = (deadline: number): boolean => deadline - Date.now() < SOON_MS;
 
-const GONE = "This waits no longer: it was answered elsewhere, or its time is over.";
+const GONE = "This waits no longer: it was answered elsewhere, or its time has ended.";
 
 interface SelectedProps {
   readonly id: string;
@@ -203,7 +203,7 @@ interface SelectedProps {
 }
 
 function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedProps): JSX.Element {
-  // A wait that leaves the list is over, so it is not asked for again.
+  // A wait that leaves the list has ended, so the page does not read it again.
   const listed = useRef(known);
   listed.current = known ?? listed.current;
   const isGone = known === undefined && listed.current !== undefined;

@@ -1,10 +1,10 @@
 // A question to a person with all that is needed to answer it: the exact call, the reason, and the answers that fit.
 //
 // wait-1 What a person approves is shown whole and exactly: characters without a shape are spelt out.
-// wait-2 A wait is answered once: a second press does nothing, and an answer that came too late is no error.
+// wait-2 A wait is answered once: a second press does nothing, and an answer that comes too late is not an error.
 import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { exactly } from "../format.ts";
 import { useAction, useLoad } from "../load.ts";
 import { client } from "../server.ts";
@@ -15,9 +15,9 @@ import { SessionName } from "./session-name.tsx";
 import { type AnswerBody, ValueForm } from "./value-form.tsx";
 
 /** A wait from the list of all waits, or from the view of a session, which lacks some of it. */
-export type AnyWait = Wait | ClientWait;
+type AnyWait = Wait | ClientWait;
 
-export interface WaitCardProps {
+interface WaitCardProps {
   readonly wait: AnyWait;
   /** Called when it waits no longer, with what became of it. */
   readonly onAnswered: (result: string) => void;
@@ -39,9 +39,9 @@ const ASKS: { readonly [kind: string]: string } = {
   question: "The tool asks for an answer.",
   result: "The result of this call comes from outside. You can give it here.",
 };
-/** Somebody else was faster, or the time is over. */
+/** Another person was faster, or the time has ended. */
 const LATE: readonly string[] = ["wait.unknown", "wait.expired"];
-const TOO_LATE = "This waits no longer: it was answered elsewhere, or its time is over.";
+const TOO_LATE = "This waits no longer: it was answered elsewhere, or its time has ended.";
 
 export function WaitCard({ wait, onAnswered, hasKeys = false, hasSession = true }: WaitCardProps): JSX.Element {
   const whole = useLoad(`wait ${wait.id}`, async (signal): Promise<Wait> => {
@@ -53,13 +53,15 @@ export function WaitCard({ wait, onAnswered, hasKeys = false, hasSession = true 
   const input = "tool" in wait ? wait.arguments : wait.call.input;
   const { isBusy, failure, run } = useAction();
   const [isDone, setDone] = useState(false);
+  const done = useRef(false); // A second press can come before the card is drawn again.
 
   const finish = (result: string): void => {
+    done.current = true;
     setDone(true);
     onAnswered(result);
   };
   const send = (ask: () => Promise<{ readonly kind: string }>, result: string): void => {
-    if (isDone) return;
+    if (done.current) return;
     void run(async () => {
       try {
         finish((await ask()).kind === "accepted" ? result : TOO_LATE);
@@ -155,14 +157,6 @@ interface ApprovalProps {
   readonly onAnswer: (body: AnswerBody, result: string) => void;
 }
 
-const HOUR_MS = 3_600_000;
-const REMEMBER: readonly (readonly [name: string, remember: number | true | undefined])[] = [
-  ["this call only", undefined],
-  ["for an hour", HOUR_MS],
-  ["for a day", 24 * HOUR_MS],
-  ["as long as the session lives", true],
-];
-
 function Approval(props: ApprovalProps): JSX.Element {
   const { input, isEditable, isBusy, onAnswer } = props;
   const [mode, setMode] = useState<"" | "deny" | "edit">("");
@@ -170,14 +164,14 @@ function Approval(props: ApprovalProps): JSX.Element {
   const [edited, setEdited] = useState("");
   const [wrong, setWrong] = useState("");
   const [length, setLength] = useState(0);
-  const canRemember = useRemembers(isEditable ? props.sessionId : undefined);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  // Before the browser draws: the next key already belongs to the field.
+  useLayoutEffect(() => {
     field.current?.focus();
     field.current?.setSelectionRange(0, 0); // The beginning of long arguments is in sight.
   }, [mode]);
 
-  const remember = REMEMBER[length]![1];
+  const remember = LENGTHS[length]![1];
   const remembered = remember === undefined ? {} : { remember };
   const approve = (): void => onAnswer({ approved: true, ...remembered }, "Approved.");
   const deny = (): void =>
@@ -205,18 +199,6 @@ function Approval(props: ApprovalProps): JSX.Element {
   );
   return (
     <div class="wait-answer">
-      {canRemember && (
-        <label class="wait-remember">
-          The answer is for{" "}
-          <select value={length} onChange={({ currentTarget }) => setLength(Number(currentTarget.value))}>
-            {REMEMBER.map(([name], nth) => (
-              <option key={name} value={nth}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
       {mode === "" && (
         <div class="wait-buttons">
           <Button kind="main" icon="check" isDisabled={isBusy} onClick={approve}>
@@ -274,6 +256,9 @@ function Approval(props: ApprovalProps): JSX.Element {
             Approve these arguments
           </Button>
         </Form>
+      )}
+      {isEditable && props.sessionId !== undefined && (
+        <Remember session={props.sessionId} length={length} onChange={setLength} />
       )}
     </div>
   );
@@ -340,25 +325,47 @@ function Revoke(props: {
 
 /** The plugin that remembers answers. */
 const REMEMBERS = "bowline/approvals";
-const remembering = new Map<string, Promise<boolean>>();
+const HOUR_MS = 3_600_000;
+const LENGTHS: readonly (readonly [name: string, remember: number | true | undefined])[] = [
+  ["for this call only", undefined],
+  ["for an hour", HOUR_MS],
+  ["for a day", 24 * HOUR_MS],
+  ["as long as the session lives", true],
+];
 
-/** Whether a session has the plugin that remembers answers. */
-function useRemembers(session: string | undefined): boolean {
-  const [does, setDoes] = useState(false);
-  useEffect(() => {
-    if (session === undefined) return;
-    let isHere = true;
-    const known =
-      remembering.get(session) ??
-      client.request("sessionPlugins", { path: { id: session } }).then(
-        (plugins) => plugins.some(({ id }) => id === REMEMBERS),
-        () => false,
-      );
-    remembering.set(session, known);
-    void known.then((found) => isHere && setDoes(found));
-    return () => {
-      isHere = false;
-    };
-  }, [session]);
-  return does;
+/** For how long the answer counts. The plugins are read when a person asks, because that opens the session. */
+function Remember(props: {
+  readonly session: string;
+  readonly length: number;
+  readonly onChange: (length: number) => void;
+}): JSX.Element {
+  const { isBusy, failure, run } = useAction();
+  const [does, setDoes] = useState<boolean>();
+  const look = (): void =>
+    void run(async () => {
+      const plugins = await client.request("sessionPlugins", { path: { id: props.session } });
+      setDoes(plugins.some(({ id }) => id === REMEMBERS));
+    });
+  if (does === undefined)
+    return (
+      <>
+        <Button kind="quiet" isDisabled={isBusy} onClick={look}>
+          Remember the answer …
+        </Button>
+        {failure !== undefined && <Problem failure={failure} />}
+      </>
+    );
+  if (!does) return <p class="dim">No plugin of this session remembers answers.</p>;
+  return (
+    <label class="wait-remember">
+      The answer counts{" "}
+      <select value={props.length} onChange={({ currentTarget }) => props.onChange(Number(currentTarget.value))}>
+        {LENGTHS.map(([name], nth) => (
+          <option key={name} value={nth}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }

@@ -27,7 +27,11 @@ export function RootsPage(): JSX.Element {
   useListKeys();
   const found = useLoad("roots", roots, { when: ({ kind }) => kind === "committed" || kind === "waiting" });
   return (
-    <Page title="Agents" about="Sessions that have started other sessions, such as subagents. The latest first." isFull>
+    <Page
+      title="Agents"
+      about={`Sessions that have started other sessions, such as subagents${found.data?.isWhole === false ? `, among the latest ${SCAN}` : ""}.`}
+      isFull
+    >
       {found.failure !== undefined && <Problem failure={found.failure} retry={found.reload} />}
       {found.data?.roots.length === 0 ? (
         <Empty title="No session has children.">

@@ -16,7 +16,7 @@ export interface TreeRow {
   readonly id: string;
   readonly depth: number;
   readonly kind: "session" | "more";
-  /** For each level above: whether a line goes on below this row. */
+  /** For each level above: whether its line continues below this row. */
   readonly lines: readonly boolean[];
   readonly position: number;
   readonly size: number;

@@ -130,7 +130,7 @@ class TreeReader {
           await this.#look(id, true);
         }
       } catch {
-        // It was deleted, or the connection is lost: then the feed begins anew.
+        // It was deleted, or the connection is lost: then the feed reports that facts may be missing.
       }
     }
     this.#timer = undefined;

@@ -5,7 +5,7 @@ import { clock, date, duration, jsonOf, shown } from "../../format.ts";
 import { Button, Code, Facts, Id, Link, Text } from "../../parts/basics.tsx";
 import { Diff } from "../../parts/diff.tsx";
 import type { TimelineItem } from "../../types.ts";
-import { type Keyed, nameOf, type Of, processIn } from "./rows.ts";
+import { type Keyed, nameOf, type Of, processIn, whyResumed } from "./rows.ts";
 
 interface DetailsProps {
   readonly one: Keyed;
@@ -54,7 +54,7 @@ export function Details({ one, all, onClose }: DetailsProps): JSX.Element {
             ...factsOf(item),
           ]}
         />
-        <Body item={item} />
+        <Body item={item} all={all} />
         {jobs.length > 0 && (
           <Section title="Started jobs">
             {jobs.map((job) => (
@@ -130,7 +130,14 @@ function factsOf(item: TimelineItem): FactRows {
   }
 }
 
-function Body({ item }: { readonly item: TimelineItem }): JSX.Element | null {
+const RESUMED = {
+  crash:
+    "A process died or closed in the middle of its work. This one continues from the journal: what was recorded does not run again.",
+  fault: "The process before had left the turn because its store failed.",
+  wait: "The turn was parked while it waited. A process continues it from its journal.",
+} as const;
+
+function Body({ item, all }: { readonly item: TimelineItem; readonly all: readonly Keyed[] }): JSX.Element | null {
   switch (item.kind) {
     case "model":
       return <ModelBody item={item} />;
@@ -147,6 +154,13 @@ function Body({ item }: { readonly item: TimelineItem }): JSX.Element | null {
     case "wait":
       return (
         <>
+          {item.endedAt === undefined && item.wants !== "turns" && (
+            <p>
+              <Link to="waits" query={{ at: item.id }} class="button main">
+                Answer it
+              </Link>
+            </p>
+          )}
           {item.reason !== "" && (
             <Section title="Reason">
               <p>
@@ -162,13 +176,7 @@ function Body({ item }: { readonly item: TimelineItem }): JSX.Element | null {
         </>
       );
     case "resumed":
-      return (
-        <p class="dim">
-          {item.isFault
-            ? "The process before had left the turn because its store failed."
-            : "A process continued the turn from its journal: after a wait, a restart or a crash."}
-        </p>
-      );
+      return <p class="dim">{RESUMED[whyResumed(item, all)]}</p>;
     case "cancelled":
       return (
         <Section title="Reason">

@@ -69,7 +69,7 @@ export function roundsOf(all: readonly Keyed[], now: number): readonly Round[] {
 const HOOK_MS = 50;
 
 /** Whether a reader looks for this hook: it decided, changed or broke something, or took its time. */
-export function isNotable(item: TimelineItem): boolean {
+function isNotable(item: TimelineItem): boolean {
   if (item.kind !== "hooks") return true;
   const { verdicts = [], abort, inputs, isFrame, changes, jobs, error, startedAt, endedAt } = item;
   if (abort !== undefined || error !== undefined || isFrame || (inputs ?? 0) > 0) return true;
@@ -100,9 +100,9 @@ export function rowsOf(
   });
 }
 
-export type Tone = "ok" | "bad" | "off";
+type Tone = "ok" | "bad" | "off";
 
-/** How an item ended, for its colour: a cancel is no failure. */
+/** How an item ended, for its colour: a cancel is not a failure. */
 export function toneOf(item: TimelineItem): Tone {
   switch (item.kind) {
     case "model":
@@ -199,7 +199,7 @@ function kindNotes(item: TimelineItem): readonly string[] {
     case "cell":
       return [item.state ?? ""];
     case "resumed":
-      return [processIn(item.by), item.isFault ? "after a fault of its store" : ""];
+      return [processIn(item.by)];
     case "cancelled":
       return [item.reason];
     default:
@@ -209,6 +209,17 @@ function kindNotes(item: TimelineItem): readonly string[] {
 
 const tokenNote = (usage: NonNullable<Of<"model">["usage"]>): string =>
   `${count(usage.input + usage.cacheRead + usage.cacheWrite)} → ${count(usage.output + usage.reasoning)} tokens`;
+
+/** Why a process resumed the turn. A resume in the middle of work follows a crash; otherwise the turn only waited. */
+export function whyResumed(item: Of<"resumed">, all: readonly Keyed[]): "crash" | "fault" | "wait" {
+  if (item.isFault) return "fault";
+  const { startedAt: at } = item;
+  const isCut = all.some(({ item: { kind, startedAt, endedAt } }) => {
+    const isWork = kind === "model" || kind === "tool" || kind === "cell" || kind === "hooks";
+    return isWork && startedAt < at && (endedAt === undefined || endedAt > at);
+  });
+  return isCut ? "crash" : "wait";
+}
 
 /** `process 7 on host` of a process's name, which has the form `host/boot/pid/start`. */
 export function processIn(name: string | undefined): string {

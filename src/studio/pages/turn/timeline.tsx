@@ -20,6 +20,7 @@ import {
   rowsOf,
   toneOf,
   wholeOf,
+  whyResumed,
 } from "./rows.ts";
 import { type Scale, scaleOf } from "./scale.ts";
 
@@ -48,7 +49,7 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
   const ticks = useMemo(() => scale.ticks(Math.max(2, Math.floor(pixels / TICK))), [scale, pixels]);
   const selected = route.value.query.at;
   const one = all.find(({ key }) => key === selected);
-  const marks = all.filter(({ item }) => item.kind === "resumed" || item.kind === "cancelled");
+  const marks = useMemo(() => marksIn(all, timeline.isExact), [all]);
 
   const move = (step: number): void => {
     const at = rows.findIndex(({ key }) => key === selected);
@@ -122,6 +123,7 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
                 now={now}
                 isRunning={isRunning}
                 width={pixels}
+                marks={marks}
                 selected={selected}
                 onRound={(round) => setClosed(toggled(closed, round))}
                 onHooks={(round) => setOpened(toggled(opened, round))}
@@ -135,6 +137,26 @@ export function Timeline({ timeline, isRunning }: { readonly timeline: TurnTimel
     </div>
   );
 }
+
+/** The moments at which the whole turn was cut, with the word for each. */
+interface Mark {
+  readonly key: string;
+  readonly at: number;
+  readonly why: "crash" | "fault" | "wait" | "cancelled";
+}
+
+function marksIn(all: readonly Keyed[], isExact: boolean): readonly Mark[] {
+  return all.flatMap(({ key, item }): readonly Mark[] => {
+    if (item.kind === "cancelled") return [{ key, at: item.startedAt, why: "cancelled" }];
+    if (item.kind !== "resumed") return [];
+    return [{ key, at: item.startedAt, why: isExact ? whyResumed(item, all) : item.isFault ? "fault" : "wait" }];
+  });
+}
+const AFTER: { readonly [why: string]: string } = {
+  crash: "after a crash",
+  fault: "after a fault of its store",
+  wait: "after a wait",
+};
 
 const toggled = (set: ReadonlySet<number>, value: number): ReadonlySet<number> => {
   const next = new Set(set);
@@ -198,7 +220,7 @@ function Axis(props: {
   readonly scale: Scale;
   readonly ticks: ReturnType<Scale["ticks"]>;
   readonly width: number;
-  readonly marks: readonly Keyed[];
+  readonly marks: readonly Mark[];
 }): JSX.Element {
   const { scale, ticks, width, marks } = props;
   // The length of a break stands above it, so no other text does.
@@ -224,13 +246,13 @@ function Axis(props: {
           {ticks.map(({ at }, nth) => (
             <i key={nth} class="tl-line" style={{ left: percent(at) }} />
           ))}
-          {scale.breaks.map(({ at, width, from, to }) => (
-            <span key={from} class="tl-break" style={{ left: percent(at), width: percent(width) }}>
-              <em>{duration(to - from)}</em>
+          {scale.breaks.map(({ at, width: part, from, to }) => (
+            <span key={from} class="tl-break" style={{ left: percent(at), width: percent(part) }}>
+              {part * width >= BREAK * 0.8 && <em>{duration(to - from)}</em>}
             </span>
           ))}
-          {marks.map(({ key, item }) => (
-            <i key={key} class={`tl-mark ${item.kind}`} style={{ left: percent(scale.place(item.startedAt)) }} />
+          {marks.map(({ key, at, why }) => (
+            <i key={key} class={`tl-mark ${why}`} style={{ left: percent(scale.place(at)) }} />
           ))}
         </div>
       </div>
@@ -270,6 +292,7 @@ interface RowProps {
   readonly isRunning: boolean;
   /** Of the axis, in pixels. */
   readonly width: number;
+  readonly marks: readonly Mark[];
   readonly selected: string | undefined;
   readonly onRound: (round: number) => void;
   readonly onHooks: (round: number) => void;
@@ -330,10 +353,12 @@ function ItemRow({
   now,
   isRunning,
   width: pixels,
+  marks,
   selected,
 }: RowProps & { readonly one: Keyed }): JSX.Element {
   const { key, item, depth } = one;
-  const isMark = item.kind === "resumed" || item.kind === "cancelled";
+  const mark = marks.find((each) => each.key === key);
+  const isMark = mark !== undefined;
   const from = scale.place(item.startedAt);
   const end = item.endedAt ?? now;
   const width = scale.place(end) - from;
@@ -346,7 +371,8 @@ function ItemRow({
       : "unfinished"
     : duration(end - item.startedAt);
   const edge = again ?? from + width;
-  const note = noteOf(item);
+  const note = [AFTER[mark?.why ?? ""] ?? "", noteOf(item)].filter((each) => each !== "").join(" · ");
+  const tone = mark?.why === "crash" ? "bad" : toneOf(item);
   return (
     <button
       type="button"
@@ -356,9 +382,9 @@ function ItemRow({
       onClick={() => setQuery({ at: key === selected ? "" : key })}
     >
       <span class="tl-label" style={{ "--depth": depth }} title={shown(note)}>
-        <i class={`tl-dot k-${kindOf(item)} ${toneOf(item)}`} />
+        <i class={`tl-dot k-${kindOf(item)} ${tone}`} />
         <bdi class="tl-name">{shown(nameOf(item))}</bdi>
-        {note !== "" && <bdi class={`tl-note ${toneOf(item)}`}>{shown(note)}</bdi>}
+        {note !== "" && <bdi class={`tl-note ${tone}`}>{shown(note)}</bdi>}
       </span>
       <span class="tl-track">
         {!isMark && (
