@@ -13,12 +13,12 @@ import type { Around } from "./session/around.tsx";
 import { Composer } from "./session/composer.tsx";
 import {
   type Item,
+  isSilent,
   itemOfInput,
   itemOfWait,
   itemsOfMessages,
   itemsOfNodes,
   itemsOfRunning,
-  type Message,
   roundOf,
   turnAt,
 } from "./session/items.ts";
@@ -82,22 +82,28 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   const [jumps, setJumps] = useState(0);
   const running = view.turns.find((turn): turn is RunningTurn => turn.kind === "running");
   const older = useOlder(id, view);
-  const { base, items, more } = useItems(id, live, older, running);
-  const around = useAround(id, live);
-  useKeys([
-    { keys: "e", name: "Unfold or fold all", run: around.toggleAll },
-    { keys: "l", name: "Jump to the latest message", run: () => setJumps((n) => n + 1) },
-    { keys: "d", name: "Show or hide the details", run: () => setAside((is) => !is) },
-  ]);
-
   const summary = useLoad(`summary ${id}`, (signal) => client.request("findSession", { path: { id }, signal }), {
     when: ({ sessionId }) => sessionId === id,
   });
   const isWaiting = (running?.waits.length ?? 0) + (view.jobWaits?.length ?? 0) > 0;
   const isBusy = running !== undefined || read.openTurn !== undefined || view.inputs.length > 0;
   const isMoving = running !== undefined && running.parts.length + Number(running.retrying !== undefined) > 0;
-  const state = isWaiting ? "waiting" : isMoving ? "running" : isBusy ? (summary.data?.state ?? "running") : "idle";
-  const title = read.config.label ?? (firstWords(openingOf(read.messages, read.frame), TITLE_MAX) || id);
+  // The summary comes a moment later than the view.
+  const stored = summary.data?.state ?? "idle";
+  const busy = isMoving || stored === "idle" ? "running" : stored;
+  const state = isWaiting ? "waiting" : isBusy ? busy : "idle";
+  const { base, items, more } = useItems(id, live, older, running, isBusy && state === "running");
+  const { around, children, toggleAll, isAllOpen } = useAround(id, live);
+  useKeys([
+    { keys: "e", name: "Unfold or fold all", run: toggleAll },
+    { keys: "l", name: "Jump to the latest message", run: () => setJumps((n) => n + 1) },
+    { keys: "d", name: "Show or hide the details", run: () => setAside((is) => !is) },
+    ...(isAsideOpen && !matchMedia(WIDE).matches
+      ? [{ keys: "Escape", name: "Hide the details", run: () => setAside(false) }]
+      : NONE),
+  ]);
+
+  const title = read.config.label ?? (firstWords(openingOf(read), TITLE_MAX) || id);
   return (
     <Page
       title={<Text>{title}</Text>}
@@ -107,13 +113,13 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
         <span class="session-about">
           <Badge state={isGone ? "off" : state}>{isGone ? "deleted" : state}</Badge>
           {title !== id && <Id>{id}</Id>}
-          <span>{plural(read.turns, "turn")}</span>
+          <span class="session-turns">{plural(read.turns, "turn")}</span>
         </span>
       }
       actions={
         <>
-          <Button kind="quiet" onClick={around.toggleAll}>
-            {around.isAllOpen ? "Fold all" : "Unfold all"}
+          <Button kind="quiet" onClick={toggleAll}>
+            {isAllOpen ? "Fold all" : "Unfold all"}
           </Button>
           <Button onClick={() => setAside(!isAsideOpen)} icon="menu">
             Details
@@ -155,7 +161,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
           />
         </div>
         {isAsideOpen && (
-          <Side id={id} view={view} children={around.children} isGone={isGone} onClose={() => setAside(false)} />
+          <Side id={id} view={view} children={children} isGone={isGone} onClose={() => setAside(false)} />
         )}
       </div>
     </Page>
@@ -165,8 +171,8 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
 const TITLE_MAX = 60;
 
 /** What a person said first, where it is among the messages: a later frame begins with something else. */
-function openingOf(messages: readonly Message[], frame: string | undefined): string {
-  const [first] = messages;
+function openingOf({ messages, frame, openTurn }: NonNullable<NonNullable<Live["view"]>["read"]>): string {
+  const first = messages[0] ?? openTurn?.messages[0];
   if (frame !== undefined || first?.role !== "user") return "";
   return first.parts.flatMap((part) => (part.kind === "text" ? [part.text.slice(0, 200)] : [])).join(" ");
 }
@@ -186,9 +192,10 @@ function Start({ older }: { readonly older: Older }): JSX.Element | null {
 // ── Items ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const NONE: readonly never[] = [];
-const MESSAGES = 400;
+const MESSAGES = 300;
+const WORKING: Item = { key: "working", kind: "working" };
 
-function useItems(id: string, { view }: Live, older: Older, running: RunningTurn | undefined) {
+function useItems(id: string, { view }: Live, older: Older, running: RunningTurn | undefined, isRunning: boolean) {
   const { read, inputs = NONE, jobWaits = NONE } = view ?? {};
   const messages = read?.messages ?? NONE;
   // A frame can be long: its older messages become items when the list comes near them.
@@ -214,7 +221,7 @@ function useItems(id: string, { view }: Live, older: Older, running: RunningTurn
     names === "" ? [] : client.request("listInputs", { path: { id }, signal }),
   );
   const taken = useRef(new Map<string, number>());
-  const opens = (input: ClientInput): boolean => input.turnId === now;
+  const opens = (input: ClientInput): boolean => now !== undefined && input.turnId === now;
   for (const input of fresh)
     if (!opens(input) && still.data?.every((each) => each.id !== input.id) === true && !taken.current.has(input.id))
       taken.current.set(input.id, roundOf(round));
@@ -225,8 +232,10 @@ function useItems(id: string, { view }: Live, older: Older, running: RunningTurn
     return before === undefined ? [] : [{ before, item: ofInput(input, false) }];
   });
   const waiting = fresh.filter((input) => !opens(input) && !taken.current.has(input.id));
+  const shows = itemsOfRunning(running, open, said);
   const tail = [
-    ...itemsOfRunning(running, open, said),
+    ...shows,
+    ...(isRunning && isSilent(shows.at(-1)) ? [WORKING] : NONE),
     ...waiting.map((input) => ofInput(input, true)),
     ...jobWaits.map(itemOfWait),
   ];
@@ -267,5 +276,5 @@ function useAround(id: string, { view }: Live) {
     opened.current.clear();
     setAll(all !== true);
   };
-  return { ...around, children, toggleAll, isAllOpen: all === true };
+  return { around, children, toggleAll, isAllOpen: all === true };
 }

@@ -131,13 +131,13 @@ export function WaitCard({ wait, onAnswered, hasKeys = false, hasSession = true 
           onAnswer={answer}
         />
       ) : (
-        <ValueForm
-          key={String(whole.data === undefined)}
-          id={`value-${wait.id}`}
-          schema={whole.data?.schema}
-          isBusy={isBusy || isDone}
-          onAnswer={answer}
-        />
+        // The form depends on the schema: what a person types before it is there would be lost.
+        whole.data !== undefined && (
+          <ValueForm id={`value-${wait.id}`} schema={whole.data.schema} isBusy={isBusy || isDone} onAnswer={answer} />
+        )
+      )}
+      {whole.failure !== undefined && !LATE.includes(whole.failure.code) && (
+        <Problem failure={whole.failure} retry={whole.reload} />
       )}
       {failure !== undefined && <Problem failure={failure} />}
       <Revoke isBusy={isBusy || isDone} onRevoke={revoke} isApproval={isApproval} />

@@ -57,7 +57,8 @@ type Content =
   | { readonly kind: "frame"; readonly reason: string; readonly task?: string }
   | { readonly kind: "wait"; readonly wait: ClientWait }
   | { readonly kind: "retrying"; readonly of: NonNullable<RunningTurn["retrying"]> }
-  | { readonly kind: "child"; readonly id: string; readonly view: ClientView };
+  | { readonly kind: "child"; readonly id: string; readonly view: ClientView }
+  | { readonly kind: "working" };
 export type Item = Content & { readonly key: string };
 
 const commitOf = (node: string): string => node.slice(0, node.lastIndexOf("."));
@@ -262,6 +263,14 @@ function itemOfLive(part: RunningTurn["parts"][number], turn: string, names: Nam
   if (part.kind === "reasoning") return { key: names.next(turn, "reasoning"), kind: "reasoning", text, isLive };
   return { key: names.next(turn, "assistant"), kind: "assistant", text, attachments: [], isLive };
 }
+
+/** A turn runs, and the last item does not show it. */
+export const isSilent = (last: Item | undefined): boolean =>
+  last === undefined ||
+  last.kind === "user" ||
+  last.kind === "note" ||
+  (last.kind === "call" && (last.result !== undefined || last.live?.state === "ended")) ||
+  (last.kind === "cell" && last.result !== undefined);
 
 /** An input that is in no message yet. */
 export function itemOfInput(input: string, parts: readonly Part[], isWaiting: boolean, isSteering: boolean): Item {

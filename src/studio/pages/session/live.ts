@@ -20,13 +20,18 @@ export function useLive(id: string): Live {
     let leaving: AbortController | undefined;
     let latest: ClientView | undefined;
     let frame = 0;
+    let isLost = false;
     const draw = (): void => {
       frame = 0;
       if (latest !== undefined) setState({ view: latest });
     };
     const follow = async (): Promise<void> => {
       const { signal } = (leaving = new AbortController());
-      const onConnection = (lost?: unknown): void => void (signal.aborted || (isAway.value = lost !== undefined));
+      const onConnection = (lost?: unknown): void => {
+        if (signal.aborted) return;
+        isLost = lost !== undefined;
+        isAway.value = isLost;
+      };
       try {
         for await (const view of client.view(id, { signal, onConnection })) {
           // The messages of a turn that has ended come with the next view. Until then what it has shown stays.
@@ -53,6 +58,7 @@ export function useLive(id: string): Live {
       document.removeEventListener("visibilitychange", change);
       cancelAnimationFrame(frame);
       leaving?.abort();
+      if (isLost) isAway.value = false; // Nobody tries again here. The feed of facts still does.
     };
   }, [id, run]);
   return { view: state.view, failure: state.failure, reload: () => setRun((n) => n + 1) };

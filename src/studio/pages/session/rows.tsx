@@ -7,6 +7,7 @@ import { useAction, useLoad } from "../../load.ts";
 import { Button, Link, Problem, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { memo } from "../../parts/memo.ts";
+import { SessionName } from "../../parts/session-name.tsx";
 import { WaitCard } from "../../parts/wait-card.tsx";
 import { go, href } from "../../router.ts";
 import { client } from "../../server.ts";
@@ -57,6 +58,8 @@ function content(item: Item, around: Around): ComponentChildren {
       return <Retrying of={item.of} />;
     case "child":
       return <Child id={item.id} view={item.view} />;
+    case "working":
+      return <p class="working" role="img" aria-label="A turn runs" />;
     case "end":
       return <End item={item} around={around} />;
   }
@@ -228,9 +231,7 @@ function Child({ id, view }: { readonly id: string; readonly view: Extract<Item,
     <Link to="session" id={id} class="child">
       <Icon name="agents" />
       <span class="fold-name">Subagent</span>
-      <span class="fold-about">
-        <Text>{about === "" ? id : about}</Text>
-      </span>
+      <span class="fold-about">{about === "" ? <SessionName id={id} /> : <Text>{about}</Text>}</span>
     </Link>
   );
 }
@@ -259,7 +260,7 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
             <Icon name="agents" />
             <span class="fold-name">Subagent</span>
             <span class="fold-about">
-              <Text>{id}</Text>
+              <SessionName id={id} />
             </span>
           </Link>
         ))}
@@ -273,7 +274,7 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
           <span class="number">{duration(endedAt - startedAt)}</span>
         )}
         {tokensOf(usage) > 0 && <span class="number">{count(tokensOf(usage))} tokens</span>}
-        {cost !== undefined && cost > 0 && <span class="number">{money(cost)}</span>}
+        {cost !== undefined && cost > 0 && <span class="number wide">{money(cost)}</span>}
         <span class="turn-fork">
           <Button
             kind="quiet"
