@@ -55,7 +55,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
             data-index={index}
             aria-setsize={keys.length}
             aria-posinset={index + 1}
-            ref={props.isMeasured === true ? measure : undefined}
+            ref={props.isMeasured === true ? measure : null}
             style={{ transform: `translateY(${start}px)`, ...(props.isMeasured ? {} : { height: `${height}px` }) }}
           >
             {props.row((items as readonly T[])[index] as T, index)}
