@@ -6,12 +6,9 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const STYLES = [
-  "node_modules/uplot/dist/uPlot.min.css",
-  ...["tokens", "base", "parts", "session", "turn", "timeline", "waits", "work"].map(
-    (name) => `src/studio/style/${name}.css`,
-  ),
-];
+const STYLES = ["tokens", "base", "parts", "session", "turn", "timeline", "waits", "work"].map(
+  (name) => `src/studio/style/${name}.css`,
+);
 
 /** Writes `studio.js` and `studio.css` into a folder. */
 export async function buildStudio(folder = join(root, "dist/studio")) {
