@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("../", import.meta.url));
 const STYLES = [
   "node_modules/uplot/dist/uPlot.min.css",
-  ...["tokens", "base", "parts", "session", "turn", "timeline", "waits", "work"].map(
+  ...["tokens", "base", "parts", "session", "talk", "turn", "timeline", "waits", "work"].map(
     (name) => `src/studio/style/${name}.css`,
   ),
 ];
