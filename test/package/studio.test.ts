@@ -34,7 +34,7 @@ test("E6 the studio loads nothing from elsewhere: it has no address of another s
 
 test("E6 no two styles of pages name the same class, because all styles are on each page", () => {
   const owners = new Map<string, Set<string>>();
-  for (const file of globSync("src/studio/style/{session,turn,timeline,waits,work}.css"))
+  for (const file of globSync("src/studio/style/{session,talk,turn,timeline,waits,work}.css"))
     for (const [, name] of readFileSync(file, "utf8").matchAll(/^\.([a-z][\w-]*)/gm))
       owners.set(name as string, (owners.get(name as string) ?? new Set()).add(file.replace(/.*\//, "")));
   const shared = [...owners]
