@@ -133,6 +133,24 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
   expect((await world.session.turn("Go.").result()).issues).toEqual([]);
 });
 
+test("K12 T9 without telemetry a probably misspelled tool of a rule is a warning of the process, once", async () => {
+  const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  try {
+    const rules = [{ tool: ["refnd", "wire"], verdict: "ask" as const }];
+    await using world = await open(scripted(says("1"), says("2")), {
+      tools: [refunds().refund],
+      plugins: [approvals({ rules })],
+    });
+    await world.session.turn("Go.").result();
+    await (await world.runtime.session("other")).turn("Go.").result();
+    expect(warnings.mock.calls).toEqual([
+      [expect.stringContaining("refnd"), expect.objectContaining({ code: "gate.tool" })],
+    ]);
+  } finally {
+    warnings.mockRestore();
+  }
+});
+
 test("K12 T9 tools of providers, searchable ones and those that are off count as there, and a list that cannot be read reports nothing", async () => {
   const { refund } = refunds();
   let isDown = true;
