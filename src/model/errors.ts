@@ -430,6 +430,12 @@ const ERRORS = {
   /** The session has no tool of this name. */
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
     text(`Tool ${d.name} does not exist.`, `Use the name of an existing tool: ${list(d.known)}.`),
+  /** An issue, not an ending: a call passed its gate in another process, for example before a wait, and this one lacks its tool. */
+  "tool.missing": (d: { name: string }) =>
+    text(
+      `This process does not have the tool ${d.name}, and it resumed a turn that calls the tool.`,
+      'Give all processes on a store the same tools and plugins, or pass `recover: "never"` to those that only answer.',
+    ),
   /** A tool is called that the session has and does not offer now. */
   "tool.unavailable": (d: { name: string; availability: string }) =>
     text(
