@@ -1,5 +1,5 @@
 import { createRuntime, defineTool, fail, type Json } from "bowline";
-import { abort, ask, definePlugin, deny, type Plugin, shortCircuit } from "bowline/plugin";
+import { abort, ask, definePlugin, deny, type Plugin, type StateCell, shortCircuit } from "bowline/plugin";
 import { memory } from "bowline/stores/memory";
 import { both, calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -72,27 +72,47 @@ test.each<readonly [string, Story, number]>([
   },
 );
 
-test("K10 what a gate writes stays when the call is denied, refused or fails, because it belongs to the gate", async () => {
-  const counter = definePlugin({
-    id: "acme/counter",
-    state: z.object({ seen: z.number().default(0) }),
-    setup: ({ query }) => ({
-      beforeToolCall: ({ state }) => state.update(({ seen }) => ({ seen: seen + 1 })),
-      operations: { seen: query({ run: ({ state }) => state.get().seen }) },
-    }),
-  });
-  const broken = defineTool({
-    name: "broken",
-    description: "Fails.",
-    input: z.object({}),
-    execute: () => Promise.reject(new Error("No.")),
-  });
-  const closed = gate(() => deny("No."));
-  for (const plugins of [[counter], [counter, closed]]) {
+test("K10 what hooks of a call write stays if they throw, another gate denies or the tool fails, and what the tool writes is dropped", async () => {
+  const counter = (mistake?: "beforeToolCall" | "afterToolCall") =>
+    definePlugin({
+      id: "acme/counter",
+      state: z.object({ gates: z.number().default(0), tools: z.number().default(0) }),
+      setup: ({ query, tool }) => {
+        const counts =
+          (hook: typeof mistake) =>
+          ({ state }: { readonly state: StateCell<{ gates: number; tools: number }> }) => {
+            state.update((s) => ({ ...s, gates: s.gates + 1 }));
+            if (hook === mistake) throw new Error("A mistake.");
+          };
+        return {
+          tools: [
+            tool({
+              name: "broken",
+              description: "Fails.",
+              input: z.object({}),
+              writes: true,
+              execute: (_, { state }) => {
+                state.update((s) => ({ ...s, tools: s.tools + 1 }));
+                throw new Error("No.");
+              },
+            }),
+          ],
+          beforeToolCall: counts("beforeToolCall"),
+          afterToolCall: counts("afterToolCall"),
+          operations: { all: query({ run: ({ state }) => state.get() }) },
+        };
+      },
+    });
+  for (const plugins of [
+    [counter()],
+    [counter(), gate(() => deny("No."))],
+    [counter("beforeToolCall")],
+    [counter("afterToolCall")],
+  ] as const) {
     const model = scripted(calls("broken"), says("It failed."));
-    await using runtime = await createRuntime({ store: memory(), model, tools: [broken], plugins });
+    await using runtime = await createRuntime({ store: memory(), model, plugins });
     const session = await runtime.session();
     await session.turn("Go.").result();
-    expect(await session.query(counter, "seen")).toBe(1);
+    expect((await session.invoke("query", "acme/counter.all")).output).toEqual({ gates: 2, tools: 0 });
   }
 });
