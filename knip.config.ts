@@ -6,7 +6,7 @@ const programs = [
   "examples/**/*.ts",
   "bench/**/*.ts",
   "test/mcp/{server,raw}.ts",
-  "test/crash/{scenarios,mutants,places}/*.ts",
+  "test/crash/{scenarios,mutants,places,mistakes}/*.ts",
   "test/power/child.ts",
   "test/postgres/worker.ts",
   "test/telemetry/writer.ts",

@@ -38,7 +38,7 @@ const source = sourceOf("src/model/errors.ts");
 /** The rows of the table and the headings between them, in their order: `{ heading }` or `{ code, type, when }`. */
 const rows = Array.from(
   source.matchAll(
-    /^ {2}\/\/ (?<heading>.*)$|^ {2}(?<comment>\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n {2})?"(?<code>[\w.-]+)": \(\w+: (?<type>.*?)\) =>/gm,
+    /^ {2}\/\/ (?<heading>.*)$|^ {2}(?<comment>\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n {2})?"(?<code>[\w.-]+)": \(\w+: (?<type>[\s\S]*?)\) =>/gm,
   ),
   ({ groups: { heading, comment, code, type } }) =>
     heading === undefined

@@ -6,7 +6,7 @@ const BEGINNING = `# Hooks
 
 <!-- Written by \`npm run docs\` from the table in src/kernel/hooks.ts: change that, not this. -->
 
-What a plugin returns from \`setup\` is keyed by these names; [the guide](guide.md#plugins) shows how. Here is
+What a plugin returns from \`setup\` is keyed by these names; [Plugins](plugins.md) shows how. Here is
 [what each is given and may answer](#given-and-answered), [how answers merge](#families), [each hook](#the-hooks) with when it
 fires and what a throw means, the [directives](#directives) and the [types](#types).
 

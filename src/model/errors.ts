@@ -269,7 +269,7 @@ const ERRORS = {
       `The setup of plugin ${d.plugin} failed: ${d.problem}`,
       "Return an object of hooks from `setup`, without a promise; do I/O in `open`.",
     ),
-  /** A session has state of another version of the plugin, and `migrate` is missing or fails. */
+  /** A session has state of another version of the plugin. `migrate` throws, or without it the state does not fit the schema. */
   "plugin.migrate": (d: { plugin: string; from: string; to: string; problem: string }) =>
     text(
       `Plugin ${d.plugin} could not migrate its state from version ${d.from} to ${d.to}: ${d.problem}`,
@@ -345,7 +345,7 @@ const ERRORS = {
   "state.parallel": (d: { plugin: string; where: string }) =>
     text(
       `Plugin ${d.plugin} changed its state in ${d.where}, where the state is read-only.`,
-      'Declare `writes: true` on the tool, or change it in a hook whose state docs/hooks.md calls "read and write".',
+      'Change it in a command, in a tool with `writes: true`, or in a hook whose state docs/hooks.md calls "read and write".',
     ),
   /** A state grows over `limits.stateBytesMax`. */
   "state.too-large": (d: { plugin: string; bytes: number; max: number }) =>
@@ -361,16 +361,28 @@ const ERRORS = {
     ),
 
   // Operations
-  /** No installed plugin has a query, command or task of this name. */
-  "operation.unknown": (d: { name: string; known: readonly string[]; nearest?: string; plugin?: string }) =>
-    text(
-      d.plugin === undefined
-        ? `Operation ${String(d.name).slice(0, 200)} does not exist.`
-        : `This process does not have the task ${d.name}: plugin ${d.plugin} is not installed here.`,
-      `${d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `}Use one of the operations of this kind: ${list(d.known)}.${
-        d.plugin === undefined ? "" : " If another process has the plugin, pass `isElsewhere: true`."
-      }`,
-    ),
+  /** No installed plugin has an operation of this name, or it is of another kind. */
+  "operation.unknown": (d: {
+    name: string;
+    known: readonly string[];
+    kind?: string;
+    nearest?: string;
+    plugin?: string;
+  }) => {
+    const name = String(d.name).slice(0, 200);
+    if (d.kind !== undefined)
+      return text(
+        `${name} is a ${d.kind}, and the call needs another kind of operation.`,
+        `Call it with session.${d.kind}(…). Jobs and triggers run only tasks.`,
+      );
+    const meant = d.nearest === undefined ? "" : `Did you mean ${d.nearest}? `;
+    return d.plugin === undefined
+      ? text(`Operation ${name} does not exist.`, `${meant}Use one of the operations of this kind: ${list(d.known)}.`)
+      : text(
+          `Operation ${name} does not exist here: plugin ${d.plugin.slice(0, 200)} is not installed.`,
+          `${meant}Add the plugin to \`plugins\` of createRuntime. If only another process has it, pass \`isElsewhere: true\` to a job or a subscription.`,
+        );
+  },
   /** An operation that needs a session is called with `{ session: null }`. */
   "operation.missing-session": (d: { name: string }) =>
     text(
@@ -421,6 +433,12 @@ const ERRORS = {
   /** The session has no tool of this name. */
   "tool.unknown": (d: { name: string; known: readonly string[] }) =>
     text(`Tool ${d.name} does not exist.`, `Use the name of an existing tool: ${list(d.known)}.`),
+  /** An issue, not an ending: a call passed its gate in another process, for example before a wait, and this one lacks its tool. */
+  "tool.missing": (d: { name: string }) =>
+    text(
+      `This process does not have the tool ${d.name}, and it resumed a turn that calls the tool.`,
+      'Give all processes on a store the same tools and plugins, or pass `recover: "never"` to those that only answer.',
+    ),
   /** A tool is called that the session has and does not offer now. */
   "tool.unavailable": (d: { name: string; availability: string }) =>
     text(
@@ -837,19 +855,25 @@ const ERRORS = {
       `Invalid trigger: \`${d.field}\` ${d.problem}.`,
       TRIGGER_HINTS[d.field] ?? "Correct the value, or leave the field out.",
     ),
-  /** Another call changed or removed the subscription in the meantime, or made another one with its id. */
-  "trigger.conflict": (d: { id: string; revision?: number }) =>
-    d.revision === undefined
+  /** A subscription with this id has other content, or another call changed or removed it in the meantime. */
+  "trigger.conflict": (d: { id: string; revision?: number; fields?: readonly string[] }) => {
+    if (d.fields !== undefined)
+      return text(
+        `Subscription ${d.id} already exists with other content: ${d.fields.map((field) => `\`${field}\``).join(", ")}.`,
+        "Change it with triggers.update(id, { … }), or use another id.",
+      );
+    return d.revision === undefined
       ? text(
           `Subscription ${d.id} was removed in the meantime.`,
           "Subscribe again: triggers.subscribe(…).",
           "unchanged",
         )
       : text(
-          `Subscription ${d.id} is at revision ${d.revision}, and its content is not the expected one.`,
-          "Read it again and decide again, change it with triggers.update, or use another id.",
+          `Subscription ${d.id} is at revision ${d.revision}, not at the expected one.`,
+          "Read it again and decide again, or leave `revision` out.",
           "unchanged",
-        ),
+        );
+  },
   /** The session is at `limits.subscriptionsMax`. */
   "trigger.full": (d: { max: number }) =>
     text(

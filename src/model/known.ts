@@ -18,9 +18,23 @@ export function requireKnown(where: string, given: object, names: Names): void {
 
 function refuse(where: string, given: object, name: string, names: Names): void {
   if (!Object.hasOwn(given, name) || !isLiteral(given)) return;
-  const meant = nearest(name, Object.keys(names));
+  const elsewhere = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : undefined;
+  const isCall = elsewhere?.endsWith(")") === true;
+  const meant =
+    elsewhere !== undefined && (isCall || names[elsewhere] === true) ? elsewhere : nearest(name, Object.keys(names));
   throw new RuntimeError("options.unknown", { where, name, ...(meant === undefined ? {} : { nearest: meant }) });
 }
+
+/** What other systems call an option or a call of ours. Their names are too different for `nearest`. */
+const ELSEWHERE: { readonly [name: string]: string } = {
+  checkpointer: "store",
+  schema: "input",
+  parameters: "input",
+  func: "execute",
+  systemPrompt: "instructions",
+  thread_id: "runtime.session(id)",
+  threadId: "runtime.session(id)",
+};
 
 /** Also true for an object of another realm, such as a vm context, which has a different `Object.prototype`. */
 function isLiteral(given: object): boolean {

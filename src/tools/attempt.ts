@@ -3,7 +3,7 @@
 import { within } from "../kernel/deadline.ts";
 import type { Tool } from "../kernel/tool.ts";
 import { type Awaitable, andThen, isThenable } from "../model/awaitable.ts";
-import { hasCode, RuntimeError } from "../model/errors.ts";
+import { describe, hasCode, RuntimeError } from "../model/errors.ts";
 import type { EffectName } from "../model/ids.ts";
 import { copyOf, defined } from "../model/json.ts";
 import type { Scope } from "../model/scope.ts";
@@ -24,6 +24,11 @@ export function attempt(dispatch: Dispatch, effect: EffectOf<"call">, scope: Sco
   if (dispatch.passed?.has(call) === true && found !== undefined)
     return run(dispatch, found, effect, dispatch.passed.get(call), scope);
   if (dispatch.output !== undefined && call.name === OUTPUT_TOOL) return handedIn(dispatch.output, call);
+  if (found === undefined && dispatch.wasDeclared(call.name) && dispatch.availability(call.name) === undefined) {
+    // Its gate found the tool, so another process with other tools ran the gate.
+    const { message, hint } = describe("tool.missing", { name: call.name });
+    dispatch.observed([{ code: "tool.missing", message, hint }]);
+  }
   // The tool was removed after the crash, but the call may have run before.
   if (found === undefined && scope.isResumed === true && dispatch.wasDeclared(call.name)) return interrupted(call);
   if (found === undefined) return unknownTool(dispatch, call);

@@ -112,7 +112,8 @@ test("K13 what is unknown, and what is of another kind, is operation.unknown and
       for (const name of known[other])
         await expect(session.invoke(kind, name, { by: 1 }), `${kind} ${name}`).rejects.toMatchObject({
           code: "operation.unknown",
-          details: { name, known: known[kind] },
+          details: { name, known: known[kind], kind: other },
+          hint: expect.stringContaining(`session.${other}(`),
         });
     }
   }
@@ -124,7 +125,8 @@ test("K13 a plugin that is not installed, and a kind that is none, are operation
   const { session } = world;
   await expect(session.query(counter, "count")).rejects.toMatchObject({
     code: "operation.unknown",
-    details: { name: "acme/counter.count", known: [] },
+    details: { name: "acme/counter.count", known: [], plugin: "acme/counter" },
+    hint: expect.stringContaining("Add the plugin to `plugins`"),
   });
   await expect(session.command(counter, "add")).rejects.toMatchObject({ code: "operation.unknown" });
   await expect(session.invoke("mutation" as never, "acme/counter.add")).rejects.toMatchObject({

@@ -41,6 +41,9 @@ test.each<readonly [object, string, string | undefined]>([
   [{ settings: { temprature: 1 } }, "temprature", "temperature"],
   [{ prompt: [{ slot: "guidance", text: "x", isVolatil: true }] }, "isVolatil", "isVolatile"],
   [{ template: [{ slots: ["guidance"], titel: "x" }] }, "titel", "title"],
+  [{ checkpointer: "x" }, "checkpointer", "store"],
+  [{ thread_id: "x" }, "thread_id", "runtime.session(id)"],
+  [{ schema: "x" }, "schema", undefined],
 ])("createRuntime refuses %j", async (given, name, nearest) => {
   const model = scripted();
   await expect(createRuntime(typo({ store: memory(), model, ...given }))).rejects.toMatchObject(unknown(name, nearest));
@@ -128,6 +131,8 @@ test.each<readonly [string, () => unknown, string, string | undefined]>([
     "atempts",
     "attempts",
   ],
+  ["defineTool", () => defineTool(typo({ ...spec, schema: {} })), "schema", "input"],
+  ["defineTool", () => defineTool(typo({ ...spec, inputSchema: {} })), "inputSchema", "input"],
   ["definePlugin", () => definePlugin(typo({ id: "a", ordr: "early", setup })), "ordr", "order"],
   [
     "defineToolProvider",

@@ -99,9 +99,16 @@ describe.each(STORES)("on %s", (_, store) => {
     const made = await triggers.subscribe({ id: "s", on: { event: mail }, send: "Answer." });
     expect(made).toMatchObject({ id: "s", revision: 1, isEnabled: true, label: "s" });
     expect(await triggers.subscribe({ id: "s", on: { event: mail }, send: "Answer." })).toEqual(made);
-    expect(await codeOf(triggers.subscribe({ id: "s", on: { event: mail }, send: "Ignore." }))).toBe(
-      "trigger.conflict",
-    );
+    const others: readonly (readonly [object, readonly string[]])[] = [
+      [{ on: { event: mail }, send: "Ignore." }, ["send"]],
+      [{ on: { event: mail, source: "work" }, send: "Answer.", label: "Mail" }, ["label", "on.source"]],
+      [{ on: { everyMs: 5_000 }, operation: READ }, ["on", "send", "operation"]],
+    ];
+    for (const [other, fields] of others)
+      await expect(triggers.subscribe({ id: "s", ...other } as never)).rejects.toMatchObject({
+        code: "trigger.conflict",
+        details: { fields },
+      });
     const off = await triggers.update("s", { isEnabled: false }, { revision: 1 });
     expect(off).toMatchObject({ revision: 2, isEnabled: false, starts: { text: "Answer." } });
     expect(await triggers.update("s", { isEnabled: false, send: "Answer." })).toEqual(off); // Nothing has changed.

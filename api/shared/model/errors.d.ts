@@ -168,7 +168,7 @@ declare const ERRORS: {
     plugin: string;
     problem: string;
   }) => ErrorText;
-  /** A session has state of another version of the plugin, and `migrate` is missing or fails. */
+  /** A session has state of another version of the plugin. `migrate` throws, or without it the state does not fit the schema. */
   readonly "plugin.migrate": (d: {
     plugin: string;
     from: string;
@@ -255,10 +255,11 @@ declare const ERRORS: {
     service: string;
     plugin: string;
   }) => ErrorText;
-  /** No installed plugin has a query, command or task of this name. */
+  /** No installed plugin has an operation of this name, or it is of another kind. */
   readonly "operation.unknown": (d: {
     name: string;
     known: readonly string[];
+    kind?: string;
     nearest?: string;
     plugin?: string;
   }) => ErrorText;
@@ -306,6 +307,10 @@ declare const ERRORS: {
   readonly "tool.unknown": (d: {
     name: string;
     known: readonly string[];
+  }) => ErrorText;
+  /** An issue, not an ending: a call passed its gate in another process, for example before a wait, and this one lacks its tool. */
+  readonly "tool.missing": (d: {
+    name: string;
   }) => ErrorText;
   /** A tool is called that the session has and does not offer now. */
   readonly "tool.unavailable": (d: {
@@ -624,10 +629,11 @@ declare const ERRORS: {
     field: string;
     problem: string;
   }) => ErrorText;
-  /** Another call changed or removed the subscription in the meantime, or made another one with its id. */
+  /** A subscription with this id has other content, or another call changed or removed it in the meantime. */
   readonly "trigger.conflict": (d: {
     id: string;
     revision?: number;
+    fields?: readonly string[];
   }) => ErrorText;
   /** The session is at `limits.subscriptionsMax`. */
   readonly "trigger.full": (d: {

@@ -133,6 +133,43 @@ test("K12 T9 a rule for a tool that does not exist is an issue of the first turn
   expect((await world.session.turn("Go.").result()).issues).toEqual([]);
 });
 
+test("K12 T9 without telemetry a probably misspelled tool of a rule is a warning of the process, once", async () => {
+  const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  try {
+    const rules = [{ tool: ["refnd", "wire"], verdict: "ask" as const }];
+    await using world = await open(scripted(says("1"), says("2")), {
+      tools: [refunds().refund],
+      plugins: [approvals({ rules })],
+    });
+    await world.session.turn("Go.").result();
+    await (await world.runtime.session("other")).turn("Go.").result();
+    expect(warnings.mock.calls).toEqual([
+      [expect.stringContaining("refnd"), expect.objectContaining({ code: "gate.tool" })],
+    ]);
+  } finally {
+    warnings.mockRestore();
+  }
+});
+
+test("K12 D2 a process without the approved tool fails the call, and the issue says that the process lacks the tool", async () => {
+  const { refund, made } = refunds();
+  const path = file();
+  const policy = approvals({ rules: [{ tool: "refund", verdict: "ask" }] });
+  const start = (options: object, ...replies: Parameters<typeof scripted>) =>
+    running({ store: sqlite(path), model: scripted(...replies), plugins: [policy], ...options });
+  const asking = await start({ tools: [refund] }, refunding("a", 1));
+  const turn = (await asking.session("desk")).turn("Go.", { key: "k" });
+  for await (const event of turn) if (event.kind === "waiting") break;
+  await asking.close();
+  await using other = await start({}, says("It failed."));
+  const [wait] = await other.waits.list();
+  await other.waits.resolve(wait!.id, { approved: true });
+  const { outcome, issues } = await (await other.session("desk")).turn("Go.", { key: "k" }).result();
+  expect(outcome.kind).toBe("answered");
+  expect(issues).toMatchObject([{ code: "tool.missing", message: expect.stringContaining("refund") }]);
+  expect(made).toEqual([]);
+});
+
 test("K12 T9 tools of providers, searchable ones and those that are off count as there, and a list that cannot be read reports nothing", async () => {
   const { refund } = refunds();
   let isDown = true;

@@ -1,7 +1,7 @@
 // Checks the options of jobs for untyped callers, and makes jobs from them.
 
 import type { JobCompletion, JobOptions, TaskJobOptions } from "../../kernel/job-options.ts";
-import { checkedInput, isWireName, wireName } from "../../kernel/operation.ts";
+import { checkedInput, isWireName, type OperationKind, wireName } from "../../kernel/operation.ts";
 import type { JobContext } from "../../kernel/services.ts";
 import type { Awaitable } from "../../model/awaitable.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -70,19 +70,19 @@ export function requireTask(
   input: Json | undefined,
   offered?: Json | "later",
 ): void {
-  const unknown = (missing?: string): never => {
+  const unknown = (of: { readonly plugin?: string; readonly kind?: OperationKind | undefined } = {}): never => {
     const known = background.operations.filter((name) => !background.jobs.isBuiltIn(name));
-    const more = defined({ nearest: nearest(operation, known), plugin: missing });
+    const more = defined({ nearest: nearest(operation, known), ...of });
     throw new RuntimeError("operation.unknown", { name: operation, known, ...more });
   };
   if (background.jobs.isBuiltIn(operation)) unknown();
   const plugin = operation.slice(0, operation.lastIndexOf("."));
   if (!plugins.some(({ id }) => id === plugin)) {
-    if (!mayBeElsewhere) unknown(plugin);
+    if (!mayBeElsewhere) unknown({ plugin });
     return trace("job.elsewhere", { operation, problem: "its plugin is not installed here" }, { sessionId });
   }
   const found = background.compositionOf(sessionId).operations.get(operation);
-  if (found?.operation.kind !== "task") return unknown();
+  if (found?.operation.kind !== "task") return unknown({ kind: found?.operation.kind });
   const isFree = input === undefined && offered !== undefined;
   if (isFree && (offered === "later" || found.operation.spec.input === undefined)) return;
   checkedInput(found, isFree ? offered : input);

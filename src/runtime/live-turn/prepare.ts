@@ -126,10 +126,23 @@ function reportUnknownTools(live: LiveTurn, { declarations, catalog }: Artifact)
   const known = new Set([...offered, ...catalog.names, ...declarations.map((each) => each.name), OUTPUT_TOOL]);
   for (const { plugin, tool } of named) {
     if (known.has(tool) || !session.toolset.isFirstReport(`${plugin.id}/${tool}`)) continue;
-    const { message, hint } = describe("gate.tool", defined({ tool, nearest: nearest(tool, [...known]) }));
+    const meant = nearest(tool, [...known]);
+    const { message, hint } = describe("gate.tool", defined({ tool, nearest: meant }));
     live.observed([{ plugin: plugin.id, code: "gate.tool", message, hint }]);
+    if (meant !== undefined && live.core.telemetry === undefined) warn(`${plugin.id}: ${message}`, hint);
   }
 }
+
+/**
+ * Shows a probable mistake to a developer who reads neither `issues` nor telemetry: without its gate a tool acts freely.
+ * Once in a process, because every session repeats it.
+ */
+function warn(message: string, detail: string): void {
+  if (WARNED.has(message)) return;
+  WARNED.add(message);
+  process.emitWarning(message, { type: "BowlineWarning", code: "gate.tool", detail });
+}
+const WARNED = new Set<string>();
 
 /** prepare-3. The commit stores the journal, which refers to it. */
 async function keptSetting(live: LiveTurn): Promise<Put | undefined> {

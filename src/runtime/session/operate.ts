@@ -12,6 +12,7 @@ import {
   type ConfigPatch,
   checkedInput,
   definitionOf,
+  isWireName,
   type OperationDefinition,
   type OperationKind,
   type OwnedOperation,
@@ -26,7 +27,7 @@ import { RuntimeError } from "../../model/errors.ts";
 import { hashOf } from "../../model/hash.ts";
 import type { InputId, JobId, TurnId } from "../../model/ids.ts";
 import { defined, describeThrown, type Json, toJson } from "../../model/json.ts";
-import type { Known } from "../../model/known.ts";
+import { type Known, nearest } from "../../model/known.ts";
 import type { Entry } from "../../model/node.ts";
 import { check, type Schema } from "../../model/schema.ts";
 import { requireConfig, requireOptions, requireSignal } from "../checks.ts";
@@ -65,11 +66,19 @@ export function operationsIn({ composition }: LiveSession): readonly OperationDe
 }
 
 /** An operation is unknown under a wrong kind, because callers of a query must not reach a command. */
-export function requireOperation({ composition }: LiveSession, kind: OperationKind, name: string): OwnedOperation {
+export function requireOperation(
+  { composition, core }: LiveSession,
+  kind: OperationKind,
+  name: string,
+): OwnedOperation {
   const found = composition.operations.get(name);
   if (found?.operation.kind === kind) return found;
   const known = [...composition.operations].flatMap(([each, { operation }]) => (operation.kind === kind ? [each] : []));
-  throw new RuntimeError("operation.unknown", { name, known });
+  if (typeof name !== "string") throw new RuntimeError("operation.unknown", { name, known });
+  const plugin = isWireName(name) ? name.slice(0, name.lastIndexOf(".")) : undefined;
+  const isInstalled = plugin === undefined || core.plugins.some(({ id }) => id === plugin);
+  const more = { kind: found?.operation.kind, nearest: nearest(name, known), plugin: isInstalled ? undefined : plugin };
+  throw new RuntimeError("operation.unknown", { name, known, ...defined(more) });
 }
 
 /** Whether the operation gets the session. If a session is forbidden, only a call that names one is refused. */

@@ -297,10 +297,22 @@ export async function occurrencesOf(
   return frozen(await store.triggers.occurrences({ max, ...defined({ source, before, to }) }));
 }
 
-/** Returns the existing subscription. Throws `trigger.conflict` if its options differ. */
+/** Returns the existing subscription. Throws `trigger.conflict`, with the options that differ. */
 function sameAs(known: Subscription, made: Subscription): Subscription {
-  if (!isSame(known, made)) throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision });
-  return known;
+  if (isSame(known, made)) return known;
+  const fields = [
+    ...differing({ label: known.label }, { label: made.label }),
+    ...(known.on.kind === made.on.kind ? differing({ ...known.on, from: 0 }, { ...made.on, from: 0 }, "on.") : ["on"]),
+    ...(known.starts.kind === made.starts.kind ? differing(known.starts, made.starts) : ["send", "operation"]),
+  ].map((field) => (field === "text" ? "send" : field)); // The names of `subscribe`.
+  throw new RuntimeError("trigger.conflict", { id: known.id, revision: known.revision, fields });
+}
+
+/** The fields in which two objects differ. */
+function differing(one: object, other: object, of = ""): readonly string[] {
+  const [a, b] = [one, other] as readonly { readonly [field: string]: unknown }[];
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  return names.filter((name) => !isDeepStrictEqual(a?.[name], b?.[name])).map((name) => of + name);
 }
 
 /** Whether both wait for the same events and start the same work. */

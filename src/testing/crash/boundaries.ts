@@ -90,8 +90,10 @@ export function watchedStore(store: Store, watch: Watch): Store {
     if (answer.length > 0) watch.at("after jobs.claim"); // Otherwise it only wrote that its owner lives.
     return answer;
   }
-  function accepted({ sessionId }: NewInput, { turnId, inputId }: Receipt): void {
-    watch.record({ kind: "accepted", session: sessionId, turn: turnId, input: inputId });
+  function accepted({ sessionId, key, place }: NewInput, { turnId, inputId }: Receipt): void {
+    const isUnnamed = key === undefined && place !== "injected";
+    const named = isUnnamed ? ({ isUnnamed } as const) : {};
+    watch.record({ kind: "accepted", session: sessionId, turn: turnId, input: inputId, ...named });
   }
   function withdrawn(answers: readonly Withdrawal[]): void {
     for (const { inputId: input, answer } of answers)

@@ -136,6 +136,15 @@ export function judgeInputs(lines: readonly Line[], { inputs }: Remains): readon
   return wrong;
 }
 
+/** The probable cause of a difference: processes that sent inputs without a key. Empty if there is none. */
+export function withoutKey(lines: readonly Line[]): string {
+  const sent = lines.flatMap((line) => (line.kind === "accepted" && line.isUnnamed === true ? [line] : []));
+  const twice = sent.find(({ session, life }) => sent.some((other) => other.session === session && other.life < life));
+  return twice === undefined
+    ? ""
+    : ` (Session ${twice.session} got an input without a key in several lives. Send each input with a \`key\`.)`;
+}
+
 export function judgePicture(picture: Picture, clean: Picture): readonly Wrong[] {
   if (isDeepStrictEqual(picture, clean)) return [];
   return [{ kind: "different", problem: difference(clean as unknown as Json, picture as unknown as Json, "") }];

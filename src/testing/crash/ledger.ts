@@ -6,8 +6,14 @@ export type Line = { readonly life: number } & (
   | { readonly kind: "ended"; readonly turn: string; readonly effect: string }
   /** The process is loaded and about to start. */
   | { readonly kind: "ready" }
-  /** The store has accepted this input. */
-  | { readonly kind: "accepted"; readonly session: string; readonly turn: string; readonly input: string }
+  /** The store has accepted this input. `isUnnamed`: it has no key, so a rerun sends it again. */
+  | {
+      readonly kind: "accepted";
+      readonly session: string;
+      readonly turn: string;
+      readonly input: string;
+      readonly isUnnamed?: true;
+    }
   /** The sender has withdrawn this input. */
   | { readonly kind: "withdrawn"; readonly input: string }
   | { readonly kind: "deleted"; readonly session: string }

@@ -79,9 +79,22 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
   };
   try {
     const { store, host } = await openBackend(orders.place, orders.at);
-    const world: CrashWorld = {
+    const watched = {
       store: watchedStore(around.store?.(store) ?? store, watch),
       host: watchedHost(around.host?.(host) ?? host, watch),
+    };
+    const unused = new Set<string>(["store", "host"]);
+    const use = <K extends keyof typeof watched>(part: K): (typeof watched)[K] => {
+      unused.delete(part);
+      return watched[part];
+    };
+    const world: CrashWorld = {
+      get store() {
+        return use("store");
+      },
+      get host() {
+        return use("host");
+      },
       life,
       worker,
       folder,
@@ -92,6 +105,8 @@ export async function live(run: (world: CrashWorld) => Promise<unknown>, orders:
     const isReady = (): boolean => readLines(ledger).filter(({ kind }) => kind === "ready").length >= together;
     while (!isReady()) await sleep(2);
     await run(world);
+    // Its boundaries would be missing, so fewer kills would pass.
+    for (const part of unused) throw new TypeError(`The scenario must pass the world's \`${part}\` to createRuntime.`);
     watch.record({ kind: "done", places });
   } catch (error) {
     const { code } = error as { readonly code?: unknown };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { CrashBackend, TrialResources } from "./backends/backend.ts";
-import { type Death, judgeEffects, judgeInputs, judgePicture, judgeSteps, type Wrong } from "./judge.ts";
+import { type Death, judgeEffects, judgeInputs, judgePicture, judgeSteps, type Wrong, withoutKey } from "./judge.ts";
 import { type Line, readLines } from "./ledger.ts";
 import type { Orders } from "./life.ts";
 import { type Picture, remainsOf, shownIn } from "./picture.ts";
@@ -211,7 +211,9 @@ export class Stage {
     wrong.push(...remains.wrong, ...judgeInputs(lines, remains));
     const { picture } = remains;
     // An abandoned turn ends differently from the run without a kill.
-    if (trial?.kind !== "loop") wrong.push(...(await this.#compared(picture, clean ?? picture, lines)));
+    if (trial?.kind !== "loop")
+      for (const { kind, problem } of await this.#compared(picture, clean ?? picture, lines))
+        wrong.push({ kind, problem: problem + withoutKey(lines) });
     const places = lines.findLast((line) => line.kind === "done")?.places ?? [];
     return { ...tried, wrong, clean: { picture, places } };
   }
