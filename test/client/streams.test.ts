@@ -104,39 +104,42 @@ test.concurrent("E2 E5 the facts of all sessions come in one order, with the cur
 
 // ── Connections that break ──────────────────────────────────────────────────────────────────────────────────────────
 
-test.concurrent.each([37, 701, 2_503, 9_001])("E2 E5 cut every %d bytes: each fact and each delta comes once", async (bytes) => {
-  await using server = await served(await running({ model: slowly(WORDS, 6) }));
-  await using proxy = await startProxy(server.url);
-  const client = server.clientOf({ url: proxy.url(server.url) });
-  await client.sessions.create({ id: "ünï/日本?#" });
-  const { turnId } = await client.send("ünï/日本?#", "Hi");
-  let cuts = 0;
-  const onConnection = (lost?: ClientError): void => {
-    if (lost === undefined) return;
-    expect(lost.code).toBe("client.unreachable");
-    if (cuts++ < 3) void proxy.cutWhen({ bytes: bytes + 500 * cuts, from: "server" });
-  };
-  void proxy.cutWhen({ bytes: bytes + 600, from: "server" });
-  const [turn, session, view] = await within(
-    Promise.all([
-      collected(client.follow(turnId, { onConnection })),
-      collected(client.observe("ünï/日本?#", { onConnection }), isEndOf(turnId)),
-      collected(client.view("ünï/日本?#", { onConnection }), hasRead(1)),
-    ]),
-    25_000,
-  );
-  expect(cuts).toBeGreaterThan(1);
-  for (const events of [turn, session] as (readonly SessionEvent[])[]) {
-    expect(
-      only(events, "text")
-        .map(({ delta }) => delta)
-        .join(""),
-    ).toBe(WORDS.join(""));
-    expect(new Set(cursorsIn(events)).size).toBe(cursorsIn(events).length);
-  }
-  expect(cursorsIn(session).at(-1)).toBe(cursorsIn(turn).at(-1));
-  expect(view.at(-1)?.read).toEqual(json(await server.client.read("ünï/日本?#")));
-});
+test.concurrent.each([37, 701, 2_503, 9_001])(
+  "E2 E5 cut every %d bytes: each fact and each delta comes once",
+  async (bytes) => {
+    await using server = await served(await running({ model: slowly(WORDS, 6) }));
+    await using proxy = await startProxy(server.url);
+    const client = server.clientOf({ url: proxy.url(server.url) });
+    await client.sessions.create({ id: "ünï/日本?#" });
+    const { turnId } = await client.send("ünï/日本?#", "Hi");
+    let cuts = 0;
+    const onConnection = (lost?: ClientError): void => {
+      if (lost === undefined) return;
+      expect(lost.code).toBe("client.unreachable");
+      if (cuts++ < 3) void proxy.cutWhen({ bytes: bytes + 500 * cuts, from: "server" });
+    };
+    void proxy.cutWhen({ bytes: bytes + 600, from: "server" });
+    const [turn, session, view] = await within(
+      Promise.all([
+        collected(client.follow(turnId, { onConnection })),
+        collected(client.observe("ünï/日本?#", { onConnection }), isEndOf(turnId)),
+        collected(client.view("ünï/日本?#", { onConnection }), hasRead(1)),
+      ]),
+      25_000,
+    );
+    expect(cuts).toBeGreaterThan(1);
+    for (const events of [turn, session] as (readonly SessionEvent[])[]) {
+      expect(
+        only(events, "text")
+          .map(({ delta }) => delta)
+          .join(""),
+      ).toBe(WORDS.join(""));
+      expect(new Set(cursorsIn(events)).size).toBe(cursorsIn(events).length);
+    }
+    expect(cursorsIn(session).at(-1)).toBe(cursorsIn(turn).at(-1));
+    expect(view.at(-1)?.read).toEqual(json(await server.client.read("ünï/日本?#")));
+  },
+);
 
 test.concurrent("E2 E5 a turn that ends while the client is away after a wait is still told to its end", async () => {
   await using server = await served(await running(world(async () => {})));

@@ -221,7 +221,7 @@ test("E2 E5 open streams are bounded, refused ones count for nothing, and a plac
   });
 });
 
-test("E2 E5 closing the server ends its streams, and turns go on", async () => {
+test("E2 E5 closing the server ends its streams, and turns continue", async () => {
   const world = await opened();
   const path = await session(world);
   const stream = await world.stream("ann", path);

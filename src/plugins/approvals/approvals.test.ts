@@ -151,7 +151,7 @@ test("K12 T9 without telemetry a probably misspelled tool of a rule is a warning
   }
 });
 
-test("K12 D2 a process without the approved tool fails the call, and the issue says that the process lacks the tool", async () => {
+test("K12 D2 a process without the approved tool fails the call, and the issue reports that the process lacks the tool", async () => {
   const { refund, made } = refunds();
   const path = file();
   const policy = approvals({ rules: [{ tool: "refund", verdict: "ask" }] });

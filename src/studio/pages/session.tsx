@@ -71,7 +71,7 @@ function Unknown({ id, onMade }: { readonly id: string; readonly onMade: () => v
   );
 }
 
-/** In a window that is so wide, the details stand beside the conversation. */
+/** In a window that is so wide, the details are beside the conversation. */
 const WIDE = "(min-width: 1100px)";
 
 function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.Element {

@@ -38,7 +38,7 @@ export function Events(props: {
                 {clock(event.at)}
               </time>
               <span class="event-mark" aria-hidden="true" />
-              <div class="event-text">
+              <div class="job-event-text">
                 {dataOf(event) === undefined ? (
                   <p>{titleOf(event, plugin)}</p>
                 ) : (

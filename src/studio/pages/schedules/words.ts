@@ -66,7 +66,7 @@ const NAMED: { readonly [name: string]: string } = {
 const two = (text: string): string => text.padStart(2, "0");
 const isNumber = (text: string): boolean => /^\d{1,2}$/.test(text);
 
-/** A step that does not divide the whole begins again with each hour or day, so it is not "every 7 minutes". */
+/** A step that does not divide the whole restarts with each hour or day, so it is not "every 7 minutes". */
 function stepOf(text: string, whole: number): string | undefined {
   const step = /^(?:\*|0)\/(\d+)$/.exec(text)?.[1];
   return step !== undefined && whole % Number(step) === 0 ? step : undefined;

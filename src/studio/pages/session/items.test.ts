@@ -97,7 +97,7 @@ test("E6 each turn ends once, with what a person said, and only the last one can
   expect(ends[0]).not.toHaveProperty("isLast");
 });
 
-test("E6 older nodes of a turn that goes on in the frame after them have no end there", () => {
+test("E6 older nodes of a turn that continues in the frame after them have no end there", () => {
   const [first, second] = turn("1", ["user", [text("One.")], said], ["assistant", [text("Copied.")]]);
   const node = (message: Message): Node => ({ id: message.id, at: 1, kind: "message", message }) as Node;
   const frame = { id: "trn_1.9", at: 1, kind: "frame", reason: "task", task: "Go on." } as unknown as Node;
