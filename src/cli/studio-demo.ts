@@ -12,15 +12,16 @@ export { demoAgent };
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Time passes in such steps while a turn runs. */
+/** Time passes in such steps while a turn runs. Code runs in a thread, in real time, so its steps are short. */
 const STEP_MS = 50;
+const CODE_STEP_MS = 1;
 
 /** Fills a store that keeps its content when it is closed. `open` makes it again for each runtime. */
 export async function populate(open: () => Store, now = Date.now()): Promise<void> {
   const world = simulatedWorld({ now: now - 6.5 * DAY_MS, name: "demo" });
   const agent = demoAgent(world);
   const coding = await createRuntime({ ...agent, store: open(), world, plugins: [...agent.plugins, codeMode, code] });
-  await new Week(coding, world).code();
+  await new Week(coding, world, CODE_STEP_MS).code();
   await closed(coding, world);
   const runtime = await createRuntime({ ...agent, store: open(), world });
   try {
@@ -33,13 +34,13 @@ export async function populate(open: () => Store, now = Date.now()): Promise<voi
 const closed = (runtime: Runtime, world: SimulatedWorld): Promise<void> => passing(world, runtime.close());
 
 /** Lets time pass until the promise is settled. */
-async function passing<T>(world: SimulatedWorld, promise: Promise<T>): Promise<T> {
+async function passing<T>(world: SimulatedWorld, promise: Promise<T>, stepMs = STEP_MS): Promise<T> {
   let isSettled = false;
   const settled = promise.finally(() => {
     isSettled = true;
   });
   settled.catch(() => {}); // The caller gets the error below.
-  while (!isSettled) await world.advance(STEP_MS);
+  while (!isSettled) await world.advance(stepMs);
   return settled;
 }
 
@@ -53,10 +54,12 @@ interface Marks {
 class Week {
   private readonly runtime: Runtime;
   private readonly world: SimulatedWorld;
+  private readonly stepMs: number;
 
-  constructor(runtime: Runtime, world: SimulatedWorld) {
+  constructor(runtime: Runtime, world: SimulatedWorld, stepMs = STEP_MS) {
     this.runtime = runtime;
     this.world = world;
+    this.stepMs = stepMs;
   }
 
   /** A session whose agent writes code. */
@@ -275,7 +278,7 @@ class Week {
   }
 
   private async answer(turn: { result(): Promise<unknown> }): Promise<void> {
-    await passing(this.world, turn.result());
+    await passing(this.world, turn.result(), this.stepMs);
   }
 }
 

@@ -145,7 +145,9 @@ const STORIES: readonly Story[] = [
       {
         says: 'I count them by program.\n\n<typescript>\nconst orders = ["A-1040", "A-1041", "A-1042", "A-1043"];\nconst found = await Promise.all(orders.map((order) => tools.find_order({ order })));\nconst late = found.filter(({ status }) => status !== "delivered");\nprint(late.length + " of " + found.length + " are not delivered");\nlate.map(({ order, status }) => order + ": " + status);\n</typescript>',
       },
-      { says: "Two of the last four orders are not delivered: A-1041 is on its way, and A-1042 has returned to us." },
+      {
+        says: "Three of the last four orders are not delivered: A-1042 is on its way, and A-1040 and A-1043 came back to us.",
+      },
     ],
   ],
   [/key of the model/i, () => [{ fails: "auth" }]],
