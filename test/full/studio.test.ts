@@ -164,7 +164,7 @@ describeBrowser("the studio in Chromium", () => {
       await page.keyboard.type(keys);
       await page.getByRole("heading", { name: title, level: 1 }).waitFor();
     }
-    await settled(page);
+    await row(page, /./).first().waitFor();
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Go to Waits").waitFor();
     await page.keyboard.press("Escape");
