@@ -1,5 +1,6 @@
 // Fills an empty store with a week of a shop's support desk, so that every page of the studio has something to show. All
 // turns are real: only the models are scripts, and the time is simulated.
+import { setTimeout as sleep } from "node:timers/promises";
 import { crc32, deflateSync } from "node:zlib";
 import { attach, createRuntime, type Runtime, type Session, type Store } from "../index.ts";
 import { code } from "../plugins/code/index.ts";
@@ -12,16 +13,17 @@ export { demoAgent };
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Time passes in such steps while a turn runs. Code runs in a thread, in real time, so its steps are short. */
+/** Time passes in such steps while a turn runs. */
 const STEP_MS = 50;
-const CODE_STEP_MS = 1;
+/** Code runs in a thread, in real time, so each step waits for so long. */
+const CODE_PAUSE_MS = 5;
 
 /** Fills a store that keeps its content when it is closed. `open` makes it again for each runtime. */
 export async function populate(open: () => Store, now = Date.now()): Promise<void> {
   const world = simulatedWorld({ now: now - 6.5 * DAY_MS, name: "demo" });
   const agent = demoAgent(world);
   const coding = await createRuntime({ ...agent, store: open(), world, plugins: [...agent.plugins, codeMode, code] });
-  await new Week(coding, world, CODE_STEP_MS).code();
+  await new Week(coding, world, CODE_PAUSE_MS).code();
   await closed(coding, world);
   const runtime = await createRuntime({ ...agent, store: open(), world });
   try {
@@ -34,13 +36,16 @@ export async function populate(open: () => Store, now = Date.now()): Promise<voi
 const closed = (runtime: Runtime, world: SimulatedWorld): Promise<void> => passing(world, runtime.close());
 
 /** Lets time pass until the promise is settled. */
-async function passing<T>(world: SimulatedWorld, promise: Promise<T>, stepMs = STEP_MS): Promise<T> {
+async function passing<T>(world: SimulatedWorld, promise: Promise<T>, pauseMs = 0): Promise<T> {
   let isSettled = false;
   const settled = promise.finally(() => {
     isSettled = true;
   });
   settled.catch(() => {}); // The caller gets the error below.
-  while (!isSettled) await world.advance(stepMs);
+  while (!isSettled) {
+    await world.advance(STEP_MS);
+    if (pauseMs > 0) await sleep(pauseMs);
+  }
   return settled;
 }
 
@@ -54,12 +59,12 @@ interface Marks {
 class Week {
   private readonly runtime: Runtime;
   private readonly world: SimulatedWorld;
-  private readonly stepMs: number;
+  private readonly pauseMs: number;
 
-  constructor(runtime: Runtime, world: SimulatedWorld, stepMs = STEP_MS) {
+  constructor(runtime: Runtime, world: SimulatedWorld, pauseMs = 0) {
     this.runtime = runtime;
     this.world = world;
-    this.stepMs = stepMs;
+    this.pauseMs = pauseMs;
   }
 
   /** A session whose agent writes code. */
@@ -278,7 +283,7 @@ class Week {
   }
 
   private async answer(turn: { result(): Promise<unknown> }): Promise<void> {
-    await passing(this.world, turn.result(), this.stepMs);
+    await passing(this.world, turn.result(), this.pauseMs);
   }
 }
 

@@ -3,7 +3,6 @@ import type { Api } from "bowline/client";
 
 type Item<T> = T extends readonly (infer I)[] ? I : never;
 export type SessionSummary = Item<Api["listSessions"]["output"]>;
-export type SessionDetails = Api["getSession"]["output"];
 export type Node = Item<Api["sessionHistory"]["output"]>;
 export type TurnRecord = Item<Api["listTurns"]["output"]>;
 export type TurnDetails = Api["getTurn"]["output"];
@@ -17,4 +16,3 @@ export type Occurrence = Item<Api["listOccurrences"]["output"]>;
 export type UsageReport = Api["usage"]["output"];
 export type Plugin = Item<Api["sessionPlugins"]["output"]>;
 export type Status = Api["status"]["output"];
-export type ToolListing = Item<Api["sessionTools"]["output"]>;
