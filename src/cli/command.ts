@@ -124,7 +124,7 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   }
   for (const [option, commands] of Object.entries(ONLY_FOR))
     if (flags[option as keyof typeof ONLY_FOR] !== undefined && !(commands as readonly string[]).includes(name))
-      throw new UsageError(`--${option} is for ${commands.join(" and ")}.`, SEE_HELP);
+      throw new UsageError(`--${option} is for ${commands.join(", ").replace(/, (?=\S+$)/, " and ")}.`, SEE_HELP);
   for (const option of Object.keys(flags))
     if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
       throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);

@@ -33,7 +33,7 @@ export async function serve(io: Io, settings: ServeSettings): Promise<number> {
         const studio = isStudio ? loginTo(STUDIO) : undefined;
         if (settings.json) io.stdout.write(`${jsonFor(settings, { url, login, studio, token, port, db: where })}\n`);
         else {
-          const kept = where === undefined ? "" : `, kept in ${where}`;
+          const kept = where === undefined ? "" : `, stored in ${where}`;
           io.stdout.write(`${printable(`Bowline ${io.version} serves ${about}${kept}.`)}\n
   Chat   ${login}
   API    ${url}/v1

@@ -112,7 +112,7 @@ async function ofApp(io: Io, settings: StudioSettings, app: string, place: Liste
 async function ofStore(io: Io, settings: StudioSettings, place: ListenPlace): Promise<Shown> {
   const { db } = settings;
   if (databaseFileOf(io, db).path === MEMORY)
-    throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>. Without --db: a demo.");
+    throw new UsageError(`${MEMORY} has nothing to look at.`, "Name a file: --db <file>. Without --db: a demo.");
   const prices = pricesIn(io, settings.prices);
   const { model, models } = await chooseModel(io.env);
   const plugins = await pluginsOf(chooseMode(io.env));

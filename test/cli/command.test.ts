@@ -14,7 +14,7 @@ test.each([
   [["chat", "hello"], "chat takes no text."],
   [["chat", "--json"], "--json is not for chat."],
   [["sessions", "all"], "sessions takes no text."],
-  [["doctor", "--db", ":memory:"], ":memory: keeps nothing to look at."],
+  [["doctor", "--db", ":memory:"], ":memory: has nothing to check."],
   [["doctor", "--app", "agent.ts"], "--app is for chat, run, serve, studio and worker."],
   [["chat", "--app", "agent.ts", "--model", "demo"], "--model is not for --app. Set the model in the app."],
   [["chat", "--app", "agent.ts", "--mode", "code"], "--mode is not for --app. Set the protocol in the app."],

@@ -248,7 +248,7 @@ describePostgres("bowline studio of a database", () => {
 
 test.each([
   [["studio", "now"], "studio takes no text."],
-  [["studio", "--db", ":memory:"], ":memory: keeps nothing to look at."],
+  [["studio", "--db", ":memory:"], ":memory: has nothing to look at."],
   [["studio", "--model", "demo"], "--model is not for studio."],
   [["studio", "--url", "127.0.0.1:4100"], '--url "127.0.0.1:4100" is no address.'],
   [["studio", "--url", "http://127.0.0.1:1", "--db", "a.db"], "--url excludes --app and --db."],
