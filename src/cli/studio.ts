@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime, type Runtime } from "../index.ts";
+import { defined } from "../model/json.ts";
 import { serve } from "../server/index.ts";
 import type { Listening, ListenOptions } from "../server/listen.ts";
 import type { ServerOptions } from "../server/options.ts";
@@ -20,7 +21,7 @@ import {
   madeToken,
   openBrowser,
   tokenIn,
-  tokenOf,
+  userOf,
 } from "./listening.ts";
 import { pricesIn } from "./look.ts";
 import { chooseMode, pluginsOf } from "./mode.ts";
@@ -92,9 +93,9 @@ function ofRuntime(
   runtime: Runtime,
   own: ServerOptions = {},
 ): Pick<Shown, "server" | "token"> {
-  const token = own.authorize === undefined ? (own.token ?? tokenOf(io, settings)) : undefined;
+  const user = userOf(io, settings, own);
   const onError = (error: unknown): void => void io.stderr.write(`${explain(error, io.env)}\n`);
-  return { token, server: serve(runtime, { hosts, ...own, studio: true, token, onError }) };
+  return { token: user.token, server: serve(runtime, { hosts, ...own, studio: true, ...user, onError }) };
 }
 
 async function ofApp(io: Io, settings: StudioSettings, app: string, place: ListenPlace): Promise<Shown> {
@@ -160,7 +161,7 @@ async function ofServer(io: Io, settings: StudioSettings, url: string, { hosts }
     about: `the server at ${url}`,
     note: "Requests go to that server.",
     token,
-    server: forwarding(url, theirs, { token, hosts }),
+    server: forwarding(url, theirs, defined({ token, hosts })),
     close: async () => {},
   };
 }
