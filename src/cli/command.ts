@@ -34,7 +34,8 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
   --help, --version
 
 With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
---outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
+--outcome answered|finished|stopped|failed, --max <count>, which is 30 by default; --since <time> and --until <time>, such
+as 2h, yesterday or 2026-05-31
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
 With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
 requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser;
@@ -69,6 +70,7 @@ const ONLY_FOR = {
   state: ["turns"],
   outcome: ["turns"],
   since: ["turns"],
+  until: ["turns"],
   max: ["turns"],
   full: ["show"],
   prices: ["turns", "show", "studio"],
@@ -109,9 +111,9 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
   const { app, model, mode, session, db, json = false, verbose = false, raw = false, full = false } = flags;
-  const { state, outcome, since, max, prices } = flags;
+  const { state, outcome, since, until, max, prices } = flags;
   const { port, host, hosts, open = false, "token-file": tokenFile, "no-token": noToken = false } = flags;
-  const looks = { state, outcome, since, max, prices, full };
+  const looks = { state, outcome, since, until, max, prices, full };
   const { studio = false, url, token } = flags;
   const serves = { port, host, hosts, open, tokenFile, noToken, studio, url, token };
   const settings = { app, model, mode, session, db, json, verbose, raw, ...looks, ...serves };
@@ -123,7 +125,7 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   }
   for (const [option, commands] of Object.entries(ONLY_FOR))
     if (flags[option as keyof typeof ONLY_FOR] !== undefined && !(commands as readonly string[]).includes(name))
-      throw new UsageError(`--${option} is for ${commands.join(" and ")}.`, SEE_HELP);
+      throw new UsageError(`--${option} is for ${commands.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`, SEE_HELP);
   for (const option of Object.keys(flags))
     if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
       throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);
@@ -165,6 +167,7 @@ function parse(args: readonly string[]) {
         state: { type: "string" },
         outcome: { type: "string" },
         since: { type: "string" },
+        until: { type: "string" },
         max: { type: "string" },
         prices: { type: "string" },
         full: { type: "boolean" },

@@ -10,7 +10,7 @@ import type { Listening, ListenOptions } from "../server/listen.ts";
 import type { ServerOptions } from "../server/options.ts";
 import { STUDIO } from "../server/studio.ts";
 import { sqlite } from "../stores/sqlite.ts";
-import { databaseFileOf, MEMORY, shownPlace } from "./database-file.ts";
+import { addressOf, databaseFileOf, isThere, MEMORY, shownPlace } from "./database-file.ts";
 import { existingStore } from "./existing-store.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
 import {
@@ -112,13 +112,14 @@ async function ofApp(io: Io, settings: StudioSettings, app: string, place: Liste
 /** An existing store, or the demo where there is none. */
 async function ofStore(io: Io, settings: StudioSettings, place: ListenPlace): Promise<Shown> {
   const { db } = settings;
-  if (databaseFileOf(io, db).path === MEMORY)
+  const file = databaseFileOf(io, db);
+  if (file.path === MEMORY)
     throw new UsageError(`${MEMORY} keeps nothing to look at.`, "Name a file: --db <file>. Without --db: a demo.");
   const prices = pricesIn(io, settings.prices);
   const { model, models } = await chooseModel(io.env);
   const plugins = await pluginsOf(chooseMode(io.env));
+  if (addressOf(io, db) === undefined && file.isDefault && !isThere(file)) return ofDemo(io, settings, place);
   const store = await existingStore(io, db, {});
-  if (store === undefined) return ofDemo(io, settings, place);
   const runtime = await createRuntime({ store, prices, model, models, plugins, recover: "never" });
   return {
     about: await shownPlace(io, db),
