@@ -38,11 +38,13 @@ export async function openService(io: Io, settings: Settings): Promise<Service> 
 /** A process manager and `npm start` often both send the signal: in this time it is the same one. */
 const SAME_MS = 1_000;
 
+const PARENT_CHECK_MS = 200;
+
 /**
- * Waits for SIGTERM or Ctrl-C. To stop takes its time; a later signal ends the program at once. `release` leaves the
- * signals to the program again.
+ * Waits for SIGTERM or Ctrl-C, or in a script of npm for the end of the parent. To stop takes its time; a later signal
+ * ends the program at once. `release` leaves the signals to the program again.
  */
-export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
+export function untilStopped({ interrupts, env }: Pick<Io, "interrupts" | "env">): {
   readonly stopped: Promise<void>;
   release(): void;
 } {
@@ -50,6 +52,7 @@ export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
   let timer: NodeJS.Timeout | undefined;
   const release = (): void => {
     clearTimeout(timer);
+    clearInterval(watch);
     interrupts.off("interrupt", stop);
     process.off("SIGTERM", stop);
   };
@@ -57,6 +60,13 @@ export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
     timer ??= setTimeout(release, SAME_MS).unref();
     resolve();
   };
+  // npm puts a shell between itself and this process, and the shell dies of SIGTERM without passing it on.
+  const isInScript = env.npm_lifecycle_event !== undefined;
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid !== parent) stop();
+  };
+  const watch = isInScript ? setInterval(look, PARENT_CHECK_MS).unref() : undefined;
   interrupts.on("interrupt", stop);
   process.on("SIGTERM", stop);
   return { stopped: promise, release };
