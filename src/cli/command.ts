@@ -7,12 +7,12 @@ import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
        bowline run <text>      one turn; - reads the text from stdin
-       bowline sessions        what is kept: each session, its turns and its last answer
+       bowline sessions        stored sessions, their turns and last answers
        bowline turns           what turns did, the latest first: outcome, model, time, tokens, cost
        bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
        bowline doctor          looks for damage, and for turns that are open
-       bowline serve           a chat page and an HTTP API on this machine; it prints their addresses and the token
-       bowline studio          a page to look at sessions, turns, waits, jobs and costs; without a database, a demo
+       bowline serve           a chat page and an HTTP API on this machine
+       bowline studio          a page of sessions, turns, waits, jobs and costs; without a database, a demo
        bowline worker          runs turns, jobs and schedules without HTTP
        bowline init <folder>   writes a small agent project; npm start serves it
 
@@ -24,30 +24,30 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
                     variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
   --db <file>       where conversations are kept, a file or postgres://user:password@host/database; else BOWLINE_DB;
                     else .bowline/agent.db in this folder. :memory: keeps nothing
-  --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
+  --session <id>    the conversation to continue. Default: "chat" for chat, and a new one for each run
   --json            with run: every event as a line of JSON, the result last; with sessions, turns, show and doctor: all
                     of it; with serve: its addresses and the token
-  --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
+  --verbose         the model's code and its output; from a pipe: these, tool calls and usage on stderr
   --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
                     spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
                     escaped
   --help, --version
 
 With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
---outcome answered|finished|stopped|failed, --max <count>, which is 30 by default; --since <time> and --until <time>, such
+--outcome answered|finished|stopped|failed, --max <count>, default 30; --since <time> and --until <time>, such
 as 2h, yesterday or 2026-05-31
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
-With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
+With serve: --port <n>, default 4100 or the next free one; --host <address>, default 127.0.0.1; --hosts <names> that
 requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser;
 --studio adds the studio
 With studio: the same, and --prices <file>; or --url <address> of another server, with --token or --token-file of that
 server. With --db it runs no turns
 
-A turn that a killed process left comes to its end when its session is opened next; one that waits, when it is answered.
+The next process that opens a session finishes its interrupted turn.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
 BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
 Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
-3 a turn waits for an answer that nobody could give here, 130 interrupted.`;
+3 a turn waits for a person, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
 type AllSettings = LookSettings & ServeSettings & StudioSettings;
