@@ -38,7 +38,7 @@ With turns: --session <id>, --model <name>, --state queued|running|waiting|inter
 as 2h, yesterday or 2026-05-31
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
 With serve: --port <n>, default 4100 or the next free one; --host <address>, default 127.0.0.1; --hosts <names> that
-requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser;
+requests may call it by, with commas; --token-file <file>, made if missing; --no-token; --open opens a browser;
 --studio adds the studio
 With studio: the same, and --prices <file>; or --url <address> of another server, with --token or --token-file of that
 server. With --db it runs no turns
