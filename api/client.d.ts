@@ -8,6 +8,7 @@ import {
   Problem,
   PublicWait,
   QueryOf,
+  Status,
 } from "./shared/server/api.js";
 import { Attachment } from "./shared/model/message.js";
 import { CancelAnswer } from "./shared/model/outcome.js";
@@ -27,6 +28,7 @@ import {
 } from "./shared/client/fold.js";
 import { ClientError, ClientOptions } from "./shared/client/http.js";
 import { CreatedSession } from "./shared/kernel/created.js";
+import { InstalledPlugin } from "./shared/runtime/session/installed.js";
 import { JobRecord } from "./shared/model/job.js";
 import { JsonRoute, PathOf, RequestOptions } from "./shared/client/routes.js";
 import { Node } from "./shared/graph/history.js";
@@ -39,6 +41,7 @@ import { ToolListing } from "./shared/model/tool.js";
 import { TreeUsage } from "./shared/runtime/session/app.js";
 import { TurnDetails, TurnRecord, TurnTimeline } from "./shared/model/turn-record.js";
 import { TurnEvent } from "./shared/turn/event.js";
+import { UsageReport, UsageRow } from "./shared/runtime/records/usage.js";
 /** A turn, or a session from a fact on. */
 type FollowTarget = string | {
   readonly session: string;
@@ -151,6 +154,7 @@ export {
   EventsOptions,
   FollowTarget,
   type InputBody,
+  type InstalledPlugin,
   type JsonRoute,
   type NewSessionBody,
   ObserveOptions,
@@ -160,7 +164,10 @@ export {
   type RequestOptions,
   type RunningTurn,
   SendOptions,
+  type Status,
   StreamOptions,
+  type UsageReport,
+  type UsageRow,
   createClient,
   fold,
   foldTree,

@@ -15,6 +15,7 @@ declare const ROUTES: {
   readonly sessionUsage: "GET /sessions/{id}/usage";
   readonly sessionOperations: "GET /sessions/{id}/operations";
   readonly invokeOperation: "POST /sessions/{id}/operations/{name}";
+  readonly sessionPlugins: "GET /sessions/{id}/plugins";
   readonly compareSessions: "GET /sessions/{id}/compare/{other}";
   readonly forkSession: "POST /sessions/{id}/fork";
   readonly compactSession: "POST /sessions/{id}/compact";
@@ -37,11 +38,18 @@ declare const ROUTES: {
   readonly revokeWait: "DELETE /waits/{id}";
   readonly listJobs: "GET /jobs";
   readonly getJob: "GET /jobs/{id}";
+  readonly jobEvents: "GET /jobs/{id}/events";
   readonly cancelJob: "POST /jobs/{id}/cancel";
   readonly signalJob: "POST /jobs/{id}/signals/{name}";
   readonly listTriggers: "GET /triggers";
+  readonly runTrigger: "POST /sessions/{id}/triggers/{trigger}/run";
+  readonly setTrigger: "PATCH /sessions/{id}/triggers/{trigger}";
+  readonly removeTrigger: "DELETE /sessions/{id}/triggers/{trigger}";
   readonly listOccurrences: "GET /occurrences";
   readonly emitEvent: "POST /events/{event}";
+  readonly usage: "GET /usage";
+  readonly status: "GET /status";
+  readonly check: "POST /check";
   readonly events: "GET /events";
 };
 type ParamsIn<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsIn<Rest> : never;

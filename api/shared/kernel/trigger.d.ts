@@ -83,6 +83,13 @@ interface EmitOptions {
   /** Where the event happened, for subscriptions that name a source. */
   readonly source?: string | undefined;
 }
+interface RunTriggerOptions {
+  /**
+   * Identifies the run: a second call with the same key returns the same occurrence and starts nothing. Default: a new
+   * key; in a turn, a key that a rerun after a crash repeats.
+   */
+  readonly key?: string | undefined;
+}
 interface OccurrencesFilter {
   /** Only occurrences of this event. */
   readonly event?: string | Trigger<never> | undefined;
@@ -115,6 +122,11 @@ interface Triggers extends TriggersView {
   update(id: string, patch: SubscriptionPatch, options?: RevisionOptions): Promise<Subscription>;
   /** Removes a subscription and returns whether it existed. Work that it started continues. */
   remove(id: string, options?: RevisionOptions): Promise<boolean>;
+  /**
+   * Starts the work of a schedule now. Its planned times stay. Throws `trigger.no-schedule` if it waits for events or
+   * commits, and `trigger.disabled`.
+   */
+  run(id: string, options?: RunTriggerOptions): Promise<Occurrence>;
   /** Records an event. All enabled subscriptions to it, in all sessions, start their work. */
   emit<P = Json>(event: string | Trigger<P>, payload: NoInfer<P>, options?: EmitOptions): Promise<Occurrence>;
 }

@@ -635,6 +635,15 @@ declare const ERRORS: {
     id: string;
     session: string;
   }) => ErrorText;
+  /** A subscription that waits for no time is to run now. */
+  readonly "trigger.no-schedule": (d: {
+    id: string;
+    waitsFor: string;
+  }) => ErrorText;
+  /** A disabled subscription is to run now. */
+  readonly "trigger.disabled": (d: {
+    id: string;
+  }) => ErrorText;
   /** One key is used for two different events. */
   readonly "trigger.occurred": (d: {
     event: string;

@@ -2,7 +2,9 @@ import { AppJobs } from "./jobs/app.js";
 import { AppSessions } from "./session/app.js";
 import { AppTriggers } from "./triggers/app.js";
 import { Budget, SessionConfig } from "../model/config.js";
+import { CheckOptions } from "../stores/rules/check/check.js";
 import { EffectHost } from "../hosts/host.js";
+import { Finding } from "../stores/rules/port.js";
 import { KeepJournals } from "./records/keep-journals.js";
 import { Limits } from "../model/limits.js";
 import { Model, ModelResolver } from "../providers/provider.js";
@@ -16,6 +18,7 @@ import { PromptPart } from "../model/prompt.js";
 import { Recovered } from "./session/session-watcher.js";
 import { RuntimeFact } from "../model/event.js";
 import { RuntimeObserveOptions } from "./readers/runtime-feed.js";
+import { RuntimeStatus } from "./status.js";
 import { Section } from "../kernel/prompt.js";
 import { Services } from "../kernel/services.js";
 import { Session } from "./session/public-api.js";
@@ -25,6 +28,7 @@ import { Store } from "../stores/store.js";
 import { TelemetryListener } from "../telemetry/telemetry.js";
 import { Tool, ToolProvider } from "../kernel/tool.js";
 import { Turns } from "./records/turns.js";
+import { UsagePage, UsageReport } from "./records/usage.js";
 import { Waits } from "./waits.js";
 import { World } from "../model/world.js";
 /** Options of `createRuntime`. Only `store` and `model` are required. */
@@ -101,6 +105,15 @@ interface Runtime extends AsyncDisposable {
   };
   /** What starts work by itself, of all sessions; `triggers.of(id)` is that of one. */
   readonly triggers: AppTriggers;
+  /** Adds up what turns have spent, by time, model, session and tool. Default: of the last 24 hours. */
+  usage(page?: UsagePage): Promise<UsageReport>;
+  /** Reads how much work there is in all processes, and which of them do it. */
+  status(): Promise<RuntimeStatus>;
+  /**
+   * Looks for damage in the store, as `bowline doctor` does, and changes nothing. Reads the whole store: a process with
+   * SQLite does nothing else meanwhile. A store in memory has no findings.
+   */
+  check(options?: CheckOptions): Promise<readonly Finding[]>;
   /** Bytes by the hash of their content: `get` returns those of an attachment. */
   readonly blobs: Services["blobs"];
   /**

@@ -4,11 +4,13 @@ import { CancelAnswer } from "../model/outcome.js";
 import { CancelledInput, WaitingInput } from "../runtime/session/public-api.js";
 import { Comparison, Node } from "../graph/history.js";
 import { CreatedSession, SavedStates } from "../kernel/created.js";
-import { JobRecord } from "../model/job.js";
+import { InstalledPlugin } from "../runtime/session/installed.js";
+import { JobEvent, JobRecord } from "../model/job.js";
 import { Json, JsonObject } from "../model/json.js";
 import { Occurrence, Subscription } from "../model/trigger.js";
 import { OperationDefinition } from "../kernel/operation.js";
 import { Receipt } from "../runtime/session/operate.js";
+import { RuntimeStatus } from "../runtime/status.js";
 import { SessionConfig } from "../model/config.js";
 import { SessionDetails } from "../runtime/session/closed.js";
 import { SessionSummary, SessionsPage } from "../runtime/session/list.js";
@@ -17,6 +19,7 @@ import { TreeUsage } from "../runtime/session/app.js";
 import { TurnDetails, TurnRecord, TurnTimeline } from "../model/turn-record.js";
 import { TurnEvent } from "../turn/event.js";
 import { TurnsPage } from "../runtime/records/turns.js";
+import { UsagePage, UsageReport } from "../runtime/records/usage.js";
 /** A wait without its key, which never leaves the server. */
 type PublicWait = Omit<AnyWait, "key">;
 interface NewSessionBody {
@@ -48,6 +51,12 @@ interface Health {
   readonly ok: true;
   readonly version: string;
 }
+/** How the runtime and its store are. Numbers stop at about 1,000. */
+interface Status extends RuntimeStatus {
+  readonly version: string;
+  /** When this process began. */
+  readonly since: number;
+}
 type Page = {
   readonly after?: string;
   readonly max?: number;
@@ -58,7 +67,12 @@ type Reason = {
 /** What each route takes besides the parameters of its path, and what it answers. */
 interface Api {
   listSessions: {
-    query: SessionsPage;
+    query: SessionsPage & {
+      /** Words in the id, label, owner, a tag or the last words. */
+      readonly search?: string | undefined;
+      /** Only sessions without a parent. */
+      readonly isRoot?: boolean | undefined;
+    };
     output: readonly SessionSummary[];
   };
   createSession: {
@@ -104,6 +118,9 @@ interface Api {
       readonly id?: string;
     };
     output: Receipt<Json>;
+  };
+  sessionPlugins: {
+    output: readonly InstalledPlugin[];
   };
   compareSessions: {
     output: Comparison;
@@ -206,6 +223,9 @@ interface Api {
   getJob: {
     output: JobRecord;
   };
+  jobEvents: {
+    output: readonly JobEvent[];
+  };
   cancelJob: {
     body: Reason;
     output: JobRecord;
@@ -222,6 +242,22 @@ interface Api {
       readonly session?: string;
     };
     output: readonly Subscription[];
+  };
+  runTrigger: {
+    /** A repeated request with the same key starts nothing. */
+    body: {
+      readonly key?: string;
+    };
+    output: Occurrence;
+  };
+  setTrigger: {
+    body: {
+      readonly isEnabled: boolean;
+    };
+    output: Subscription;
+  };
+  removeTrigger: {
+    output: null;
   };
   listOccurrences: {
     query: {
@@ -246,6 +282,25 @@ interface Api {
       readonly tag?: string;
     };
     output: "events";
+  };
+  usage: {
+    query: UsagePage;
+    output: UsageReport;
+  };
+  status: {
+    output: Status;
+  };
+  check: {
+    body: {
+      readonly deep?: boolean;
+    };
+    output: {
+      readonly findings: readonly {
+        readonly item: string;
+        readonly problem: string;
+      }[];
+      readonly ms: number;
+    };
   };
   health: {
     output: Health;
@@ -272,4 +327,17 @@ interface Problem {
   /** Whether trying again can help, as the errors of Bowline have it. */
   readonly retry: "never" | "unchanged" | "reload" | "reopen";
 }
-export { Accepted, Api, BodyOf, Health, InputBody, NewSessionBody, OutputOf, Problem, PublicWait, QueryOf, RouteName };
+export {
+  Accepted,
+  Api,
+  BodyOf,
+  Health,
+  InputBody,
+  NewSessionBody,
+  OutputOf,
+  Problem,
+  PublicWait,
+  QueryOf,
+  RouteName,
+  Status,
+};

@@ -11,10 +11,12 @@ interface Principal {
   readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
 }
 interface ServerOptions {
-  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
-  readonly token?: string | undefined;
-  /** Decides who sends a request. Undefined: 401. In place of `token`. */
-  readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
+  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
+  readonly token?: string;
+  /** The name of the one user, who answers waits under it. Not with `authorize`. Default: `token`, if there is a token. */
+  readonly name?: string | undefined;
+  /** Decides who sends a request. Returns undefined: 401. Not with `token`. An `undefined` here is an error. */
+  readonly authorize?: (request: Request) => Awaitable<Principal | undefined>;
   /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
   readonly hosts?: readonly string[] | undefined;
   /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
@@ -25,8 +27,10 @@ interface ServerOptions {
   } | undefined;
   /** Files for a browser at the root, such as the chat page of `bowline serve`. */
   readonly page?: Page | undefined;
+  /** Mounts the studio at `/studio/`. Default: false. */
+  readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
-  /** Receives what a request could not be answered for. */
+  /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 /** The files of a page by path: `/` is the first one. */

@@ -484,6 +484,26 @@ interface Agenda {
   /** The number of sessions that were ever deleted. */
   readonly gone: number;
 }
+/** How much work a store has. */
+interface Overview {
+  readonly turns: { readonly [S in "queued" | "running" | "waiting" | "interrupted"]: number; };
+  /** Open questions. */
+  readonly waits: number;
+  /** Jobs that are not over. */
+  readonly jobs: number;
+  /** When the oldest input was accepted that waits for its turn. */
+  readonly oldestQueuedAt?: number;
+  /** The holders of valid leases. */
+  readonly workers: readonly Worker[];
+}
+interface Worker {
+  readonly owner: Owner;
+  /** How many turns and jobs it holds. */
+  readonly turns: number;
+  readonly jobs: number;
+  /** When the first of its leases ends unless it is renewed, counted from the call. Omitted without `now`. */
+  readonly forMs?: number;
+}
 interface EndedTurn {
   readonly turnId: TurnId;
   readonly at: number;
@@ -939,6 +959,11 @@ interface Store {
    */
   agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
   /**
+   * Returns how much work there is, and who does it, for people. Numbers stop at about `max`. `now` shows which leases
+   * have lapsed; without it only a process that is known to be dead holds none.
+   */
+  overview(max: number, now?: number): Awaitable<Overview>;
+  /**
    * Background work. The events of a job are the truth. Its record is `foldJob` over them, stored with each write. An
    * event is identified by its key and written once. The order of events of one job, and of all jobs, never changes.
    */
@@ -1148,6 +1173,7 @@ export {
   NewWait,
   OpenAnswer,
   Opening,
+  Overview,
   Owner,
   ParkAnswer,
   ParkedTurn,

@@ -287,7 +287,7 @@ interface JobRow {
   /** The fields of its record that change. */
   readonly moves: Moves;
 }
-declare const JOB: Table<JobRow, "all" | "changed" | "due" | "held" | "id" | "live" | "owner" | "parent" | "session">;
+declare const JOB: Table<JobRow, "all" | "changed" | "due" | "held" | "id" | "live" | "owner" | "parent" | "session" | "unfinished">;
 /** An event of a job. A key is unique in its job. */
 interface JobEventRow {
   readonly job: number;

@@ -1,5 +1,5 @@
 import { AwaitJobsOptions, JobChanges, JobsFilter } from "../../kernel/job-options.js";
-import { JobRecord } from "../../model/job.js";
+import { JobEvent, JobRecord } from "../../model/job.js";
 import { Jobs } from "../../kernel/services.js";
 import { Json } from "../../model/json.js";
 interface AppJobs {
@@ -11,6 +11,8 @@ interface AppJobs {
   }): Promise<readonly JobRecord[]>;
   /** Throws `job.unknown`. */
   get(id: string): Promise<JobRecord>;
+  /** What happened to a job, oldest first. Ids stand for the keys of waits. Throws `job.unknown`. */
+  events(id: string): Promise<readonly JobEvent[]>;
   /** As `Jobs.cancel`, for a job of any session. */
   cancel(id: string, reason?: string): Promise<JobRecord>;
   /** As `Jobs.signal`, for a job of any session. */

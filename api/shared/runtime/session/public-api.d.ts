@@ -19,6 +19,7 @@ import { HistoryPage, Node } from "../../graph/history.js";
 import { Input } from "../../model/input.js";
 import { InputId, JobId, SessionId, TurnId } from "../../model/ids.js";
 import { InstalledHooks } from "../../kernel/hook-runner.js";
+import { InstalledPlugin } from "./installed.js";
 import { Jobs } from "../../kernel/services.js";
 import { Json, JsonObject } from "../../model/json.js";
 import { Monitors } from "../../kernel/monitor.js";
@@ -152,6 +153,8 @@ interface Session extends AsyncDisposable {
   operations(): readonly OperationDefinition[];
   /** Returns which plugins handle each hook in this session. A hook that nobody handles has an empty list. */
   hooks(): InstalledHooks;
+  /** Lists the plugins of the session, and what each adds. */
+  plugins(): Promise<readonly InstalledPlugin[]>;
   contributed<Out>(point: Point<Any, Out>): Out;
   /** What starts work of the session by itself: declared events, subscriptions, occurrences. */
   readonly triggers: Triggers;

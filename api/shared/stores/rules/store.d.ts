@@ -16,6 +16,7 @@ import {
   NewWait,
   OpenAnswer,
   Opening,
+  Overview,
   Owner,
   ParkAnswer,
   ParkedTurn,
@@ -70,6 +71,7 @@ declare class RuleStore<E extends Engine = Engine> implements Store {
   apply(change: SessionChange): Awaitable<ChangeAnswer>;
   readonly operations: Store["operations"];
   agenda(now: number, max: number, operations?: readonly string[]): Awaitable<Agenda>;
+  overview(max: number, now?: number): Awaitable<Overview>;
   changes(after: Cursor | undefined, options: Parameters<Store["changes"]>[1]): Awaitable<readonly Change[]>;
   latest(): Awaitable<Cursor | undefined>;
   booked(tree: SessionId): Awaitable<readonly Booked[]>;
