@@ -7,12 +7,12 @@ import { explain } from "./text.ts";
 
 const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, each line is a turn
        bowline run <text>      one turn; - reads the text from stdin
-       bowline sessions        what is kept: each session, its turns and its last answer
+       bowline sessions        stored sessions, their turns and last answers
        bowline turns           what turns did, the latest first: outcome, model, time, tokens, cost
        bowline show <id>       one turn with a timeline, or one session: an id, or its beginning
        bowline doctor          looks for damage, and for turns that are open
-       bowline serve           a chat page and an HTTP API on this machine; it prints their addresses and the token
-       bowline studio          a page to look at sessions, turns, waits, jobs and costs; without a database, a demo
+       bowline serve           a chat page and an HTTP API on this machine
+       bowline studio          a page of sessions, turns, waits, jobs and costs; without a database, a demo
        bowline worker          runs turns, jobs and schedules without HTTP
        bowline init <folder>   writes a small agent project; npm start serves it
 
@@ -24,30 +24,30 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
                     variables stay with the conversation; else BOWLINE_MODE; else tools. /mode in a chat changes it
   --db <file>       where conversations are kept, a file or postgres://user:password@host/database; else BOWLINE_DB;
                     else .bowline/agent.db in this folder. :memory: keeps nothing
-  --session <id>    the conversation to go on with: chat's is "chat", and run begins a new one each time
+  --session <id>    the conversation to continue. Default: "chat" for chat, and a new one for each run
   --json            with run: every event as a line of JSON, the result last; with sessions, turns, show and doctor: all
                     of it; with serve: its addresses and the token
-  --verbose         the model's code and all that it prints; from a pipe: these, tool calls and usage on stderr
+  --verbose         the model's code and its output; from a pipe: these, tool calls and usage on stderr
   --raw             print text of models and tools as it came. Default: control characters and bidirectional marks are
                     spelt out, such as \\u{1b}; in JSON they are escaped, such as \\u202e. Questions about calls are always
                     escaped
   --help, --version
 
 With turns: --session <id>, --model <name>, --state queued|running|waiting|interrupted|ended,
---outcome answered|finished|stopped|failed, --since <time, or 2h, 3d>, --max <count>, which is 30 unless it is given
+--outcome answered|finished|stopped|failed, --max <count>, default 30; --since <time> and --until <time>, such
+as 2h, yesterday or 2026-05-31
 With show: --full prints whole arguments, results and prompts. With both: --prices <file>, JSON as createRuntime takes it
-With serve: --port <n>, which is 4100 or the next free one; --host <address>, which is 127.0.0.1; --hosts <names> that
-requests may call it by, with commas; --token-file <file>, made if there is none; --no-token; --open opens a browser;
+With serve: --port <n>, default 4100 or the next free one; --host <address>, default 127.0.0.1; --hosts <names> that
+requests may call it by, with commas; --token-file <file>, made if missing; --no-token; --open opens a browser;
 --studio adds the studio
 With studio: the same, and --prices <file>; or --url <address> of another server, with --token or --token-file of that
 server. With --db it runs no turns
 
-If a process is killed during a turn, opening the session again finishes the turn. A waiting turn continues after its
-answer.
+The next process that opens a session finishes its interrupted turn.
 Environment: BOWLINE_MODEL and the provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; BOWLINE_MODE;
-BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 prints stacks.
-Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found a problem, 2 wrong usage,
-3 a turn waits for an answer that nobody here can give, 130 interrupted.`;
+BOWLINE_DB; BOWLINE_BASE_URL and BOWLINE_API_KEY for openai-compatible/<model>; NO_COLOR; BOWLINE_DEBUG=1 for stacks.
+Exit codes: 0 all turns answered, 1 a turn failed or was stopped, or the doctor found something, 2 wrong usage,
+3 a turn waits for a person, 130 interrupted.`;
 
 const SEE_HELP = "See bowline --help.";
 type AllSettings = LookSettings & ServeSettings & StudioSettings;
@@ -70,6 +70,7 @@ const ONLY_FOR = {
   state: ["turns"],
   outcome: ["turns"],
   since: ["turns"],
+  until: ["turns"],
   max: ["turns"],
   full: ["show"],
   prices: ["turns", "show", "studio"],
@@ -110,9 +111,9 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   if (flags.version) return say(io, io.version);
   if (flags.help || name === "help") return say(io, HELP);
   const { app, model, mode, session, db, json = false, verbose = false, raw = false, full = false } = flags;
-  const { state, outcome, since, max, prices } = flags;
+  const { state, outcome, since, until, max, prices } = flags;
   const { port, host, hosts, open = false, "token-file": tokenFile, "no-token": noToken = false } = flags;
-  const looks = { state, outcome, since, max, prices, full };
+  const looks = { state, outcome, since, until, max, prices, full };
   const { studio = false, url, token } = flags;
   const serves = { port, host, hosts, open, tokenFile, noToken, studio, url, token };
   const settings = { app, model, mode, session, db, json, verbose, raw, ...looks, ...serves };
@@ -124,7 +125,7 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
   }
   for (const [option, commands] of Object.entries(ONLY_FOR))
     if (flags[option as keyof typeof ONLY_FOR] !== undefined && !(commands as readonly string[]).includes(name))
-      throw new UsageError(`--${option} is for ${commands.join(", ").replace(/, (?=\S+$)/, " and ")}.`, SEE_HELP);
+      throw new UsageError(`--${option} is for ${commands.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`, SEE_HELP);
   for (const option of Object.keys(flags))
     if (TAKES[name]?.includes(option) === false && !Object.hasOwn(ONLY_FOR, option))
       throw new UsageError(`--${option} is not for ${name}.`, SEE_HELP);
@@ -166,6 +167,7 @@ function parse(args: readonly string[]) {
         state: { type: "string" },
         outcome: { type: "string" },
         since: { type: "string" },
+        until: { type: "string" },
         max: { type: "string" },
         prices: { type: "string" },
         full: { type: "boolean" },

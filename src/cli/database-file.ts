@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { RuntimeError } from "../index.ts";
 import { type SqliteStore, sqlite } from "../stores/sqlite.ts";
 import type { Io } from "./io.ts";
 
@@ -40,9 +39,9 @@ export function databaseFileOf(io: Pick<Io, "cwd" | "env">, given?: string): Dat
 
 /** Opens an existing file: a command that only reads a store must not create it. */
 export function openExisting(place: DatabaseFile): SqliteStore {
-  const { path } = place;
-  if (!isThere(place)) throw new RuntimeError("store.path", { path, problem: "there is no such file" });
-  return sqlite(path);
+  if (isThere(place)) return sqlite(place.path);
+  const hint = "Pass an existing file: --db <file>.";
+  throw Object.assign(new Error(`There is no file ${place.shown}.`), { code: "store.path", hint });
 }
 
 export const isThere = ({ path }: DatabaseFile): boolean => path === MEMORY || existsSync(path);

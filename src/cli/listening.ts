@@ -6,9 +6,10 @@ import { hostname, networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasCode, RuntimeError } from "../model/errors.ts";
+import { defined } from "../model/json.ts";
 import { isLoopback } from "../server/guard.ts";
 import type { Listening, ListenOptions } from "../server/listen.ts";
-import { TOKEN_MIN } from "../server/options.ts";
+import { type ServerOptions, TOKEN_MIN } from "../server/options.ts";
 import { type Io, type Settings, UsageError } from "./io.ts";
 import { messageOf, printable } from "./text.ts";
 
@@ -130,6 +131,16 @@ export function openBrowser({ stderr }: Io, { open }: ListenSettings, url: strin
 // ── The token ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const madeToken = (): string => randomBytes(32).toString("base64url");
+
+/** Who can use the server, for `serve()`: one user, who answers waits under their login name, or whom the app decides. */
+export function userOf(
+  io: Io,
+  settings: ListenSettings,
+  own: ServerOptions = {},
+): Pick<ServerOptions, "token" | "name"> {
+  if (own.authorize !== undefined) return {};
+  return defined({ token: own.token ?? tokenOf(io, settings), name: own.name ?? io.user });
+}
 
 /** The server's own token: that of `--token-file`, which is made if there is none, or a new one. */
 export function tokenOf(io: Io, { tokenFile, noToken }: ListenSettings): string | undefined {

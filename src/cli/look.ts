@@ -2,16 +2,18 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createRuntime, type Model, type PriceTable, type Runtime, type Store } from "../index.ts";
+import type { TurnRecord } from "../model/turn-record.ts";
 import { existingStore } from "./existing-store.ts";
 import { type Io, type Settings, UsageError } from "./io.ts";
 import { type Mode, pluginsOf } from "./mode.ts";
-import { messageOf } from "./text.ts";
+import { messageOf, oneLine } from "./text.ts";
 
 /** Settings of the commands that show turns, as the user typed them. */
 export interface LookSettings extends Settings {
   readonly state?: string | undefined;
   readonly outcome?: string | undefined;
   readonly since?: string | undefined;
+  readonly until?: string | undefined;
   readonly max?: string | undefined;
   /** The path of a JSON file with the prices of models. */
   readonly prices?: string | undefined;
@@ -28,20 +30,15 @@ const NO_MODEL: Model = {
 };
 export const NO_MODEL_NAME = "none/none";
 
-/**
- * Opens the store and returns the result of `use`, or `otherwise` if the default file does not exist yet. The timeline
- * of a turn is exact only in the mode in which the turn ran.
- */
+/** Opens the store and returns what `use` returns. The timeline of a turn is exact only in the mode in which the turn ran. */
 export async function withRuntime<T>(
   io: Io,
   settings: LookSettings,
-  otherwise: T,
   use: (runtime: Runtime) => Promise<T>,
   mode: Mode = "tools",
 ): Promise<T> {
   const prices = pricesIn(io, settings.prices);
   const store = await existingStore(io, settings.db);
-  if (store === undefined) return otherwise;
   const runtime = await opened(store, prices, mode);
   try {
     return await use(runtime);
@@ -57,6 +54,19 @@ async function opened(store: Store, prices: PriceTable, mode: Mode): Promise<Run
     await store.close();
     throw error;
   }
+}
+
+type Used = Pick<TurnRecord, "model" | "usage" | "cost">;
+
+/** Warns of models without a price, because their turns have no cost. The name in the file can be mistyped. */
+export function warnOfUnpriced(io: Io, { prices: path }: LookSettings, turns: readonly Used[]): void {
+  const prices = pricesIn(io, path);
+  const isUnpriced = ({ model, usage, cost }: Used): boolean =>
+    cost === undefined && usage !== undefined && model !== undefined && !Object.hasOwn(prices, model);
+  const models = new Set(turns.filter(isUnpriced).map(({ model }) => model));
+  if (path === undefined || models.size === 0) return;
+  const warning = `${path} has no price for ${[...models].join(", ")}. Its names are <provider>/<model>.`;
+  io.stderr.write(`bowline: ${oneLine(warning)}\n`);
 }
 
 export function pricesIn({ cwd }: Io, path: string | undefined): PriceTable {

@@ -3,7 +3,7 @@ import { chatPage } from "../server/chat-page.ts";
 import { serve as serveRuntime } from "../server/index.ts";
 import { STUDIO } from "../server/studio.ts";
 import { EXIT, type Io } from "./io.ts";
-import { answerUntil, type ListenSettings, listenPlaceOf, openBrowser, tokenOf } from "./listening.ts";
+import { answerUntil, type ListenSettings, listenPlaceOf, openBrowser, userOf } from "./listening.ts";
 import { openService, untilStopped } from "./service.ts";
 import { explain, jsonFor, printable } from "./text.ts";
 
@@ -18,13 +18,14 @@ export async function serve(io: Io, settings: ServeSettings): Promise<number> {
   try {
     const { runtime, about, where, server: own } = await openService(io, settings);
     try {
-      const token = own?.authorize === undefined ? (own?.token ?? tokenOf(io, settings)) : undefined;
+      const user = userOf(io, settings, own);
+      const { token } = user;
       const server = serveRuntime(runtime, {
         hosts: place.hosts,
         page: await chatPage(),
         ...own,
         studio: settings.studio || own?.studio,
-        token,
+        ...user,
         onError: (error) => void io.stderr.write(`${explain(error, io.env)}\n`),
       });
       const isStudio = settings.studio || own?.studio === true;

@@ -39,11 +39,13 @@ export async function openService(io: Io, settings: Settings): Promise<Service> 
 /** A process manager and `npm start` often both send the signal. Within this time both count as one signal. */
 const SAME_MS = 1_000;
 
+const PARENT_CHECK_MS = 200;
+
 /**
- * Waits for SIGTERM or Ctrl-C. Stopping can take a while; a second signal ends the program at once. `release` removes
- * the handlers.
+ * Waits for SIGTERM or Ctrl-C, or in a script of npm for the end of the parent. To stop takes its time; a later signal
+ * ends the program at once. `release` leaves the signals to the program again.
  */
-export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
+export function untilStopped({ interrupts, env }: Pick<Io, "interrupts" | "env">): {
   readonly stopped: Promise<void>;
   release(): void;
 } {
@@ -51,6 +53,7 @@ export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
   let timer: NodeJS.Timeout | undefined;
   const release = (): void => {
     clearTimeout(timer);
+    clearInterval(watch);
     interrupts.off("interrupt", stop);
     process.off("SIGTERM", stop);
   };
@@ -58,6 +61,13 @@ export function untilStopped({ interrupts }: Pick<Io, "interrupts">): {
     timer ??= setTimeout(release, SAME_MS).unref();
     resolve();
   };
+  // npm puts a shell between itself and this process, and the shell dies of SIGTERM without passing it on.
+  const isInScript = env.npm_lifecycle_event !== undefined;
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid !== parent) stop();
+  };
+  const watch = isInScript ? setInterval(look, PARENT_CHECK_MS).unref() : undefined;
   interrupts.on("interrupt", stop);
   process.on("SIGTERM", stop);
   return { stopped: promise, release };

@@ -28,7 +28,7 @@ interface Listed {
 /** `bowline sessions`: lists the sessions of the store, the latest first. */
 export async function sessions(io: Io, settings: Settings): Promise<number> {
   const store = await existingStore(io, settings.db);
-  const found = store === undefined ? [] : await list(store);
+  const found = await list(store);
   if (settings.json) io.stdout.write(`${jsonFor(settings, found, 2)}\n`);
   else if (found.length === 0) io.stdout.write(`There are no sessions in ${await shownPlace(io, settings.db)} yet.\n`);
   else io.stdout.write(table(found, io.stdout.columns ?? Number.POSITIVE_INFINITY, textFor(settings)));

@@ -52,7 +52,7 @@ export function sessionLines(io: Io, settings: LookSettings, shown: ShownSession
   lines.push(...fieldLines(fieldsOf(shown, settings.prices), settings, width, paint));
   if (turns.length > 0) {
     const isAll = turns.length < TURNS || session.turns <= TURNS;
-    add(isAll ? "Turns" : `The latest ${TURNS} turns`, turnTable(turns, width - 2, settings, true));
+    add(isAll ? "Turns" : `The latest ${TURNS} turns`, turnTable(turns, width - 2, settings));
   }
   add(
     "Open waits",

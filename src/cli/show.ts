@@ -3,7 +3,7 @@ import type { TurnDetails, TurnTimeline } from "../model/turn-record.ts";
 import { wrapped } from "./columns.ts";
 import { shownPlace } from "./database-file.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
-import { type LookSettings, withRuntime } from "./look.ts";
+import { type LookSettings, warnOfUnpriced, withRuntime } from "./look.ts";
 import { painter } from "./print.ts";
 import { sessionLines, sessionOf } from "./show-session.ts";
 import { turnHead } from "./show-turn.ts";
@@ -19,12 +19,13 @@ export async function show(io: Io, settings: LookSettings, words: readonly strin
       "show takes one id, of a turn or of a session.",
       "bowline turns and bowline sessions list the ids.",
     );
-  const shown = await withRuntime(io, settings, undefined, async (runtime) => {
+  const shown = await withRuntime(io, settings, async (runtime) => {
     const found = await findById(runtime, id.replace(/…$/, ""));
     if (found === undefined) return undefined;
     return found.kind === "turn" ? turnOf(io, settings, runtime, found.turnId) : sessionOf(runtime, found.sessionId);
   });
   if (shown === undefined) throw unknownId(id, await shownPlace(io, settings.db));
+  warnOfUnpriced(io, settings, "turn" in shown ? [shown.turn] : shown.turns);
   if (settings.json) io.stdout.write(`${jsonFor(settings, shown, 2)}\n`);
   else
     io.stdout.write(
@@ -112,7 +113,7 @@ async function turnOf(io: Io, settings: LookSettings, runtime: Runtime, id: stri
   const shown = await readTurn(runtime, id);
   if (shown.timeline === undefined || shown.timeline.isExact) return shown;
   // The turn may have run in code mode, whose plugins are loaded only for such turns.
-  const inCode = await withRuntime(io, settings, shown, (other) => readTurn(other, id), "code");
+  const inCode = await withRuntime(io, settings, (other) => readTurn(other, id), "code");
   return inCode.timeline?.isExact ? inCode : shown;
 }
 

@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime, type Runtime } from "../index.ts";
+import { defined } from "../model/json.ts";
 import { serve } from "../server/index.ts";
 import type { Listening, ListenOptions } from "../server/listen.ts";
 import type { ServerOptions } from "../server/options.ts";
 import { STUDIO } from "../server/studio.ts";
 import { sqlite } from "../stores/sqlite.ts";
-import { databaseFileOf, MEMORY, shownPlace } from "./database-file.ts";
+import { addressOf, databaseFileOf, isThere, MEMORY, shownPlace } from "./database-file.ts";
 import { existingStore } from "./existing-store.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
 import {
@@ -20,7 +21,7 @@ import {
   madeToken,
   openBrowser,
   tokenIn,
-  tokenOf,
+  userOf,
 } from "./listening.ts";
 import { pricesIn } from "./look.ts";
 import { chooseMode, pluginsOf } from "./mode.ts";
@@ -92,9 +93,9 @@ function ofRuntime(
   runtime: Runtime,
   own: ServerOptions = {},
 ): Pick<Shown, "server" | "token"> {
-  const token = own.authorize === undefined ? (own.token ?? tokenOf(io, settings)) : undefined;
+  const user = userOf(io, settings, own);
   const onError = (error: unknown): void => void io.stderr.write(`${explain(error, io.env)}\n`);
-  return { token, server: serve(runtime, { hosts, ...own, studio: true, token, onError }) };
+  return { token: user.token, server: serve(runtime, { hosts, ...own, studio: true, ...user, onError }) };
 }
 
 async function ofApp(io: Io, settings: StudioSettings, app: string, place: ListenPlace): Promise<Shown> {
@@ -111,13 +112,14 @@ async function ofApp(io: Io, settings: StudioSettings, app: string, place: Liste
 /** An existing store, or the demo where there is none. */
 async function ofStore(io: Io, settings: StudioSettings, place: ListenPlace): Promise<Shown> {
   const { db } = settings;
-  if (databaseFileOf(io, db).path === MEMORY)
+  const file = databaseFileOf(io, db);
+  if (file.path === MEMORY)
     throw new UsageError(`${MEMORY} has nothing to look at.`, "Name a file: --db <file>. Without --db: a demo.");
   const prices = pricesIn(io, settings.prices);
   const { model, models } = await chooseModel(io.env);
   const plugins = await pluginsOf(chooseMode(io.env));
+  if (addressOf(io, db) === undefined && file.isDefault && !isThere(file)) return ofDemo(io, settings, place);
   const store = await existingStore(io, db, {});
-  if (store === undefined) return ofDemo(io, settings, place);
   const runtime = await createRuntime({ store, prices, model, models, plugins, recover: "never" });
   return {
     about: await shownPlace(io, db),
@@ -160,7 +162,7 @@ async function ofServer(io: Io, settings: StudioSettings, url: string, { hosts }
     about: `the server at ${url}`,
     note: "Requests go to that server.",
     token,
-    server: forwarding(url, theirs, { token, hosts }),
+    server: forwarding(url, theirs, defined({ token, hosts })),
     close: async () => {},
   };
 }

@@ -1,11 +1,13 @@
 import type { Runtime } from "../index.ts";
+import { defined } from "../model/json.ts";
 import type { TurnOutcome } from "../model/outcome.ts";
 import type { TurnRecord } from "../model/turn-record.ts";
 import { tokensIn } from "../model/usage.ts";
 import { type Column, lasting, price, short, since, table, widthOfTable } from "./columns.ts";
 import { shownPlace } from "./database-file.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
-import { type LookSettings, withRuntime } from "./look.ts";
+import { type LookSettings, warnOfUnpriced, withRuntime } from "./look.ts";
+import { counted } from "./print.ts";
 import { jsonFor, oneLine, textFor } from "./text.ts";
 
 type Page = NonNullable<Parameters<Runtime["turns"]["list"]>[0]>;
@@ -13,17 +15,18 @@ type Page = NonNullable<Parameters<Runtime["turns"]["list"]>[0]>;
 /** `bowline turns`: lists turns of all sessions, the latest first. */
 export async function turns(io: Io, settings: LookSettings): Promise<number> {
   const page = pageOf(settings, Date.now());
-  const found = await withRuntime(io, settings, [], async (runtime) => {
+  const found = await withRuntime(io, settings, async (runtime) => {
     const records = await runtime.turns.list(page);
     // If there are no turns, the id can be mistyped. `find` throws for an unknown id.
     if (records.length === 0 && page.session !== undefined) await runtime.sessions.get(page.session);
     return records;
   });
+  warnOfUnpriced(io, settings, found);
   if (settings.json) io.stdout.write(`${jsonFor(settings, found, 2)}\n`);
-  else if (found.length > 0) io.stdout.write(`${turnTable(found, widthFor(io), settings).join("\n")}\n`);
+  else if (found.length > 0) io.stdout.write(`${turnTable(found, widthFor(io), settings, true).join("\n")}\n`);
   else {
-    const { session, state, outcome, model, since } = page;
-    const isNarrowed = [session, state, outcome, model, since].some((each) => each !== undefined);
+    const { session, state, outcome, model, since, until } = page;
+    const isNarrowed = [session, state, outcome, model, since, until].some((each) => each !== undefined);
     const where = textFor(settings)(await shownPlace(io, settings.db));
     io.stdout.write(isNarrowed ? `No turn in ${where} matches.\n` : `There are no turns in ${where} yet.\n`);
   }
@@ -45,13 +48,14 @@ const OUTCOMES: { readonly [kind in TurnOutcome["kind"]]: true } = {
 };
 const MAX = { default: 30, most: 1_000 };
 
-function pageOf({ session, state, outcome, model, since, max }: LookSettings, now: number): Page {
+function pageOf({ session, state, outcome, model, since, until, max }: LookSettings, now: number): Page {
   return {
     session,
     model,
     state: state === undefined ? undefined : oneOf(STATES, "state", state),
     outcome: outcome === undefined ? undefined : oneOf(OUTCOMES, "outcome", outcome),
-    since: since === undefined ? undefined : timeOf(since, now),
+    since: since === undefined ? undefined : timeOf("since", since, now),
+    until: until === undefined ? undefined : timeOf("until", until, now),
     max: max === undefined ? MAX.default : countOf(max),
   };
 }
@@ -70,20 +74,24 @@ const UNITS: { readonly [unit: string]: number } = {
 const SPAN = /^(\d+(?:\.\d+)?)([smhdw])$/;
 const ISO = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/;
 
-/** A time as ISO 8601, or how long ago it was. */
-function timeOf(given: string, now: number): number {
-  const [, count, unit = ""] = SPAN.exec(given) ?? [];
-  const at =
-    count === undefined
-      ? ISO.test(given)
-        ? Date.parse(given)
-        : Number.NaN
-      : now - Number(count) * (UNITS[unit] as number);
+const DAYS_AGO: { readonly [day: string]: number } = { today: 0, yesterday: 1 };
+
+function timeOf(option: "since" | "until", given: string, now: number): number {
+  const at = parsedTime(given, now);
   if (Number.isFinite(at)) return at;
   throw new UsageError(
     `${JSON.stringify(given)} is not a time.`,
-    "For example --since 2h, --since 3d, or --since 2026-05-31T08:00Z.",
+    `Such as --${option} 2h, --${option} yesterday, --${option} 2026-05-31, or --${option} 2026-05-31T08:00Z.`,
   );
+}
+
+/** How long ago it was, a day, or ISO 8601. A day begins at midnight here, and a time without a zone is of here. */
+function parsedTime(given: string, now: number): number {
+  const [, count, unit = ""] = SPAN.exec(given) ?? [];
+  if (count !== undefined) return now - Number(count) * (UNITS[unit] as number);
+  if (Object.hasOwn(DAYS_AGO, given)) return new Date(now).setHours(-24 * (DAYS_AGO[given] as number), 0, 0, 0);
+  if (!ISO.test(given)) return Number.NaN;
+  return Date.parse(given.includes(":") ? given : `${given}T00:00`);
 }
 
 function countOf(given: string): number {
@@ -94,30 +102,39 @@ function countOf(given: string): number {
 
 // ── The table ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A table of turns. If there is no room, it shortens ids to beginnings, which `bowline show` accepts too. */
+/**
+ * A table of turns, with their sum if they are `ofMany` sessions. If there is no room, it shortens ids to beginnings, which
+ * `bowline show` accepts too.
+ */
 export function turnTable(
   found: readonly TurnRecord[],
   width: number,
   settings: LookSettings,
-  isOfOne = false,
+  ofMany = false,
 ): readonly string[] {
   const now = Date.now();
   const text = textFor(settings);
-  const column = (head: string, cellOf: (record: TurnRecord) => string, more?: Partial<Column>): Column => ({
-    head,
-    cells: found.map((record) => oneLine(cellOf(record), text)),
-    ...more,
-  });
+  const hasSum = ofMany && found.length > 1;
+  const column = (
+    head: string,
+    cellOf: (record: TurnRecord) => string,
+    { sum = "", ...more }: Partial<Column> & { readonly sum?: string } = {},
+  ): Column => {
+    const cells = found.map((record) => oneLine(cellOf(record), text));
+    return { head, cells: hasSum ? [...cells, sum] : cells, ...more };
+  };
+  const right = (sum?: string) => ({ isRight: true, ...defined({ sum }) });
+  const all = sumOf(found, now);
   const made = (turnId: Shorten, sessionId: Shorten, modelName: Shorten): readonly Column[] => [
-    column("turn", ({ id }) => turnId(id)),
-    column("ago", (record) => ifThere(startOf(record), (at) => since(at, now)), { isRight: true }),
-    ...(isOfOne ? [] : [column("session", (record) => sessionId(record.sessionId), { least: 8 })]),
+    column("turn", ({ id }) => turnId(id), { sum: counted(found.length, "turn") }),
+    column("ago", (record) => ifThere(startOf(record), (at) => since(at, now)), right()),
+    ...(ofMany ? [column("session", (record) => sessionId(record.sessionId), { least: 8 })] : []),
     column("outcome", ({ state, outcome }) => (state === "ended" ? (outcome ?? state) : state)),
     column("model", ({ model }) => ifThere(model, modelName), { least: 6 }),
-    column("rounds", ({ rounds }) => ifThere(rounds, String), { isRight: true }),
-    column("time", (record) => ifThere(timeOfTurn(record, now), lasting), { isRight: true }),
-    column("tokens", ({ usage }) => ifThere(usage, (usage) => short(tokensIn(usage))), { isRight: true }),
-    column("cost", ({ cost }) => price(cost, settings.prices), { isRight: true }),
+    column("rounds", ({ rounds }) => ifThere(rounds, String), right(String(all.rounds))),
+    column("time", (record) => ifThere(timeOfTurn(record, now), lasting), right(lasting(all.ms))),
+    column("tokens", ({ usage }) => ifThere(usage, (usage) => short(tokensIn(usage))), right(short(all.tokens))),
+    column("cost", ({ cost }) => price(cost, settings.prices), right(price(all.cost, settings.prices))),
   ];
   const turnId = shortener(found.map(({ id }) => id));
   const sessionId = shortener(found.map((record) => record.sessionId));
@@ -129,6 +146,18 @@ export function turnTable(
     made(turnId, sessionId, (name) => name.slice(name.indexOf("/") + 1)),
   ];
   return table(tries.find((columns) => widthOfTable(columns) <= width) ?? (tries.at(-1) as Column[]), width);
+}
+
+/** Without a cost if the cost of one of them is unknown. */
+function sumOf(found: readonly TurnRecord[], now: number) {
+  const sum = (of: (record: TurnRecord) => number): number => found.reduce((sum, record) => sum + of(record), 0);
+  const isPriced = found.every(({ cost, usage }) => cost !== undefined || usage === undefined);
+  return {
+    rounds: sum(({ rounds = 0 }) => rounds),
+    ms: sum((record) => timeOfTurn(record, now) ?? 0),
+    tokens: sum(({ usage }) => (usage === undefined ? 0 : tokensIn(usage))),
+    cost: isPriced ? sum(({ cost = 0 }) => cost) : undefined,
+  };
 }
 
 type Shorten = (words: string) => string;

@@ -93,7 +93,7 @@ export async function* eventsOf<E extends SessionEvent | RuntimeFact>(
     await pause(tries, lost, signal);
   }
 }
-const OVER = Symbol("over");
+const OVER = Symbol();
 
 interface Piece<E> {
   readonly events: readonly E[];

@@ -129,7 +129,7 @@ export function fold(view: ClientView | undefined, change: SessionEvent | Sessio
   const before = view ?? { sessionId, inputs: [], turns: [], isBehind: false };
   if (before.sessionId !== sessionId)
     throw new TypeError(
-      `The view is of session ${before.sessionId}, and the event of ${sessionId}. Use foldTree for observe({ tree: true }).`,
+      `The view is of session ${before.sessionId}, and the event of ${sessionId}. Use foldTree for a tree.`,
     );
   if (!("kind" in change)) return withRead(before, change);
   if (!change.fact) return withPreview(before, change);

@@ -31,13 +31,13 @@ export class ClientError extends Error {
   /** How many milliseconds the server asks to wait. */
   declare readonly retryAfterMs?: number;
 
-  constructor(problem: Said, options?: ErrorOptions) {
-    super(problem.title, options);
-    this.code = problem.code;
-    this.hint = problem.hint;
-    this.retry = problem.retry;
-    if (problem.status !== undefined) this.status = problem.status;
-    if (problem.retryAfterMs !== undefined) this.retryAfterMs = problem.retryAfterMs;
+  constructor({ title, code, hint, retry, status, retryAfterMs }: Said, options?: ErrorOptions) {
+    super(title, options);
+    this.code = code;
+    this.hint = hint;
+    this.retry = retry;
+    if (status !== undefined) this.status = status;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
   }
 }
 type Said = Pick<Problem, "title" | "code" | "hint" | "retry"> & {
@@ -56,13 +56,27 @@ export interface Call {
 /** Sends a request. Rejects if the answer is an error. */
 export type Send = (name: RouteName, call?: Call) => Promise<Response>;
 
-export function sender({ url, token, headers, fetch = (...args) => globalThis.fetch(...args) }: ClientOptions): Send {
-  const base = `${url.replace(/\/+$/, "")}/v1`;
+const invalid = (title: string, hint: string): ClientError =>
+  new ClientError({ title, code: "client.invalid", hint, retry: "never" });
+
+const OPTIONS = "url, token, fetch, headers, silentMs";
+
+/** Throws `client.invalid`. On a page the URL can be a path. */
+function requireValid(options: Partial<ClientOptions> | undefined): void {
+  const unknown = Object.keys(options ?? {}).find((name) => !OPTIONS.split(", ").includes(name));
+  if (unknown === undefined && /^(?:https?:\/)?\/./.test(String(options?.url))) return;
+  throw invalid(`Invalid option \`${unknown ?? "url"}\`.`, `The options are ${OPTIONS}. The URL begins with http://.`);
+}
+
+export function sender(options: ClientOptions): Send {
+  requireValid(options);
+  const { url, token, headers, fetch = (...args) => globalThis.fetch(...args) } = options;
+  const base = `${String(url).replace(/\/+$/, "")}/v1`;
   return async (name, { path = {}, query = {}, body, headers: more, signal } = {}) => {
     const [method, template] = ROUTES[name].split(" ") as [string, string];
     const target = base + template.replace(/\{(\w+)\}/g, (_, param: string) => pathPart(path[param], param));
-    const isBytes = body instanceof Uint8Array || (typeof Blob === "function" && body instanceof Blob);
-    const sent = isBytes || body === undefined ? body : JSON.stringify(body);
+    const isBytes = body instanceof Uint8Array || body instanceof Blob;
+    const sent = isBytes ? body : JSON.stringify(body);
     const bearer = typeof token === "function" ? await token() : token;
     const all = {
       ...headers,
@@ -82,17 +96,12 @@ export function sender({ url, token, headers, fetch = (...args) => globalThis.fe
 /** Throws for `.` and `..`, because every URL parser changes the path for them. */
 function pathPart(value: string | undefined, param: string): string {
   if (typeof value === "string" && !/^\.{0,2}$/.test(value) && value.isWellFormed()) return encodeURIComponent(value);
-  throw new ClientError({
-    title: `${JSON.stringify(value)} cannot be the ${param} in a path.`,
-    code: "client.invalid",
-    hint: "Pass an id as the server gave it.",
-    retry: "never",
-  });
+  throw invalid(`Invalid ${param}: ${JSON.stringify(value)}.`, "Pass an id of the server.");
 }
 
 function search(query: object): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(given) as Record<string, string>)}`;
+  return given.length === 0 ? "" : `?${new URLSearchParams(given as [string, string][])}`;
 }
 
 export const unreachable = (cause: unknown): ClientError =>

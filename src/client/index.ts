@@ -201,7 +201,7 @@ export function createClient(options: ClientOptions) {
     blobs: {
       /** Stores bytes. Pass the returned attachment to `send` in `parts`. */
       put: (session: string, data: Uint8Array | Blob, { mediaType = "", name }: BlobOptions = {}) => {
-        const type = mediaType || (data instanceof Uint8Array ? "" : data.type) || "application/octet-stream";
+        const type = mediaType || (data as Blob).type || "application/octet-stream";
         return by("putBlob", session, { query: { name }, body: data, headers: { "content-type": type } });
       },
       get: async (session: string, hash: string): Promise<Uint8Array> => {
@@ -217,6 +217,5 @@ export interface BlobOptions {
   readonly name?: string | undefined;
 }
 
-/** `randomUUID` is missing on a page that was loaded without TLS from another machine. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** `randomUUID` is missing on a page that came without TLS from another machine. */
+const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");

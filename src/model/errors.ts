@@ -45,6 +45,10 @@ export const OPTION_HINTS: { readonly [option: string]: string } = {
   template: 'Pass a list of sections, for example [{ title: "Rules", slots: ["guidance"] }].',
   extensions: "Pass a list of values, for example [urgency.of({ level: 2 })].",
   signal: "Pass the `signal` of an AbortController.",
+  runtime: "Pass what `await createRuntime({ … })` returns.",
+  token: "Pass a secret of at least 16 characters. Leave the option out to answer every program of this machine.",
+  authorize: "Pass a function. Leave the option out to answer every program of this machine.",
+  by: 'Pass the name as an option: { by: "ann" }.',
   wait: "Pass a wait of runtime.waits.list() unchanged, its id, or only its key: { key }.",
 };
 const optionHint = (option: string): string => {
@@ -692,7 +696,7 @@ const ERRORS = {
   "cursor.foreign": (d: { session?: string }) =>
     d.session === undefined
       ? text(
-          "The cursor belongs to one session, not to runtime.observe().",
+          "The cursor belongs to one session, and not to the facts of all sessions.",
           "Use a cursor of a fact of runtime.observe(), or leave it out.",
         )
       : text(

@@ -97,8 +97,10 @@ export interface ResolveOptions {
 export interface Waits {
   /** Lists unanswered waits, oldest first. */
   list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
-  /** Finds an open wait. Undefined if it was answered, or if its turn has ended. */
+  /** Finds a wait that is open; undefined when it was answered, or its turn or job has ended. */
   get(wait: WaitRef): Promise<AnyWait | undefined>;
+  /** Finds the session of a wait, answered or not; undefined when its turn or job has ended. */
+  sessionOf(wait: WaitRef): Promise<SessionId | undefined>;
   /**
    * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
    * `wait.answer` if the answer has the wrong kind or does not fit the schema. In the last case the wait stays open.
@@ -139,6 +141,10 @@ export function waitsOf(open: () => Core): Waits {
       const core = open();
       const found = await rowOf(core, wait);
       return found?.askedAs === undefined || found.answer !== undefined ? undefined : shown(found, core.world.now());
+    },
+    sessionOf: async (wait) => {
+      const found = await rowOf(open(), wait);
+      return found?.askedAs === undefined ? undefined : found.sessionId;
     },
     resolve: async (wait: WaitRef, answer: unknown, options: ResolveOptions = {}) => {
       const core = open();
@@ -206,6 +212,8 @@ async function requireRow(core: Core, wait: unknown): Promise<StoredWait> {
 }
 
 function byOf(where: string, options: ResolveOptions): { readonly by?: string } {
+  if (typeof options === "string")
+    throw new RuntimeError("options.invalid", { option: "by", problem: "it must be a field of an object" });
   requireOptions(where, options, OPTIONS);
   if (options.by === undefined) return {};
   requireWords("by", options.by, 256);

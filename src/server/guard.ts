@@ -56,19 +56,20 @@ export const cookieName = (url: URL): string => `bowline_${url.port || "80"}`;
 
 export const isSame = (a: string, b: string): boolean => timingSafeEqual(hashed(a), hashed(b)); // guard-2
 
-/** Throws `server.unauthorized` if the sender is unknown. */
-export async function principalOf(request: Request, { token, authorize }: ServerOptions): Promise<Principal> {
+/** Throws `server.unauthorized` if nobody is known to send the request. */
+export async function principalOf(request: Request, { token, name, authorize }: ServerOptions): Promise<Principal> {
   if (authorize !== undefined) {
     const principal = await authorize(request);
     // `false` from `authorize` must not give access.
     if (!isObject(principal)) throw new RuntimeError("server.unauthorized", {});
     return principal;
   }
-  if (token === undefined) return {};
+  if (token === undefined) return { name };
+  const user = { name: name ?? "token" };
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
-  if (bearer !== undefined && isSame(bearer, token)) return {};
+  if (bearer !== undefined && isSame(bearer, token)) return user;
   const cookie = cookieIn(request);
-  if (cookie !== undefined && isSame(cookie, cookieValue(token))) return {};
+  if (cookie !== undefined && isSame(cookie, cookieValue(token))) return user;
   throw new RuntimeError("server.unauthorized", {});
 }
 

@@ -2,7 +2,7 @@
 import { Hono, type Context as HonoContext } from "hono";
 import { isThenable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { validatorOf } from "../tools/validator.ts";
 import { Answer, type HeaderList, responseOf } from "./answer.ts";
@@ -41,8 +41,9 @@ export interface Server {
 
 /** Makes a server for a runtime. The runtime stays open when the server is closed. */
 export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
+  requireRuntime(runtime);
   const checked = checkedOptions(options);
-  const { limits, webhooks = {}, page = {}, studio = false, onError } = checked;
+  const { limits, webhooks = {}, page = {}, studio = false, onError = printError } = checked;
   const owners = new Owners(runtime);
   const uploads = new Uploads();
   const streams = new Streams(limits);
@@ -79,7 +80,8 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       const session = await sessionOf(runtime, caller, route, path.id);
       await caller.requireRight(route.action, session);
       const query = queryOf(route, request.url);
-      const body = check === undefined ? undefined : await checkedBody(check, await jsonOf(request, limits.bodyBytes));
+      const body =
+        check === undefined ? undefined : await checkedBody(check, route.body, await jsonOf(request, limits.bodyBytes));
       const context = { runtime, caller, request, streams, uploads, limits, path, id: path.id ?? "", query, body };
       const answer = await (HANDLERS[name] as Handler)(context as unknown as Context<RouteName>);
       if (answer instanceof Response) return answer;
@@ -121,6 +123,12 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   };
 }
 
+/** Each request would fail on what is not a runtime, such as a runtime in an object. */
+function requireRuntime(runtime: unknown): void {
+  if (!isObject(runtime) || !isObject(runtime.sessions) || !isObject(runtime.waits))
+    throw new RuntimeError("options.invalid", { option: "runtime", problem: "it must be a runtime" });
+}
+
 const unknown: { readonly [O in NonNullable<Route["of"]>]: (id: string) => RuntimeError } = {
   session: (id) => new RuntimeError("session.unknown", { id }),
   turn: (turnId) => new RuntimeError("turn.unknown", { turnId }),
@@ -143,7 +151,7 @@ async function holderOf(runtime: Runtime, of: NonNullable<Route["of"]>, id: stri
     case "turn":
       return (await runtime.turns.find(id))?.sessionId;
     case "wait":
-      return (await runtime.waits.get({ id }))?.sessionId;
+      return runtime.waits.sessionOf({ id });
     case "job":
       return (await runtime.jobs.get(id)).sessionId;
   }
@@ -172,10 +180,24 @@ const MUST_BE = {
   count: `a whole number from 1 to ${COUNT_MAX}`,
 };
 
-async function checkedBody(check: ReturnType<typeof validatorOf>, body: JsonObject | object): Promise<unknown> {
+async function checkedBody(
+  check: ReturnType<typeof validatorOf>,
+  schema: Route["body"],
+  body: { readonly [field: string]: unknown },
+): Promise<unknown> {
+  const { properties, additionalProperties } = schema as { properties?: object; additionalProperties?: false };
+  const fields = Object.keys(properties ?? {});
+  const extra = additionalProperties === false && Object.keys(body).find((field) => !fields.includes(field));
+  if (typeof extra === "string")
+    throw new RuntimeError("server.invalid", {
+      problem: `unknown field \`${extra.slice(0, 80)}\`; the fields are ${fields.join(", ")}`,
+    });
   const answer = check(body);
   const result = isThenable(answer) ? await answer : answer;
-  if (!result.ok) throw new RuntimeError("server.invalid", { problem: `the body does not fit: ${result.problem}` });
+  if (!result.ok)
+    throw new RuntimeError("server.invalid", {
+      problem: `the body does not fit: ${result.problem.replace(/^the arguments /, "it ")}`,
+    });
   return body;
 }
 
@@ -196,9 +218,12 @@ const preflight = (): Response =>
     },
   });
 
-function report(onError: ServerOptions["onError"], error: unknown, request: Request): void {
+/** The hint of an error without a message refers to the logs of the server, so there is a log by default. */
+const printError = (error: unknown): void => console.error(error);
+
+function report(onError: NonNullable<ServerOptions["onError"]>, error: unknown, request: Request): void {
   try {
-    onError?.(error, request);
+    onError(error, request);
   } catch {
     // A listener of errors that throws must not change the answer.
   }

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Http2Bindings, HttpBindings } from "@hono/node-server";
 import { RuntimeError } from "../model/errors.ts";
-import { describeThrown } from "../model/json.ts";
+import { describeThrown, isObject } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import { Answer, type HeaderList, responseOf } from "./answer.ts";
 import { isLoopback, SAFE_HEADERS } from "./guard.ts";
@@ -49,8 +49,15 @@ export async function listen(
   { token, authorize, limits: { requestMs, beatMs } }: ServerOptions & { readonly limits: typeof LIMITS },
   options: ListenOptions = {},
 ): Promise<Listening> {
+  const invalid = (option: string, problem: string): never => {
+    throw new RuntimeError("options.invalid", { option, problem });
+  };
+  if (!isObject(options as unknown)) invalid("options", "it must be an object such as { port: 4100 }");
   requireKnown("server.listen", options, KNOWN);
   const { port = 0, host = "127.0.0.1" } = options;
+  if (!(Number.isInteger(port) && port >= 0 && port <= 65_535))
+    invalid("port", "it must be a whole number from 0 to 65535");
+  if (typeof host !== "string") invalid("host", "it must be a name or an address");
   if (!isLoopback(host) && token === undefined && authorize === undefined)
     throw new RuntimeError("server.bind", { host });
   const [{ getRequestListener }, { RESPONSE_ALREADY_SENT }] = await Promise.all([
@@ -63,7 +70,11 @@ export async function listen(
     connectionsCheckingInterval: Math.min(1_000, requestMs),
     maxHeaderSize: HEADER_BYTES,
   };
+  let isClosing = false;
   const write = async (request: Request, { outgoing }: HttpBindings | Http2Bindings): Promise<Response> => {
+    const { socket } = outgoing;
+    // Else a client that keeps its connection would send the next request to the server that closes.
+    outgoing.once("finish", () => isClosing && socket?.end());
     const { answer: found, common } = await answer(request);
     if (found instanceof Answer) {
       const length = { "content-length": String(Buffer.byteLength(found.text)) };
@@ -89,6 +100,7 @@ export async function listen(
     url: `http://${name}:${actual}`,
     port: actual,
     close: async () => {
+      isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       endStreams();
       server.closeIdleConnections();

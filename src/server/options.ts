@@ -16,11 +16,13 @@ export interface Principal {
 }
 
 export interface ServerOptions {
-  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
-  readonly token?: string | undefined;
-  /** Returns the sender of a request, or undefined for a 401. Use it instead of `token`. */
-  readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
-  /** Host names that requests may use, with or without a port. Default: those of the loopback interface. */
+  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
+  readonly token?: string;
+  /** The name of the one user, who answers waits under it. Not with `authorize`. Default: `token`, if there is a token. */
+  readonly name?: string | undefined;
+  /** Returns the sender of a request, or undefined for a 401. Cannot be combined with `token`. */
+  readonly authorize?: (request: Request) => Awaitable<Principal | undefined>;
+  /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
   readonly hosts?: readonly string[] | undefined;
   /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
   readonly origins?: readonly string[] | undefined;
@@ -31,7 +33,7 @@ export interface ServerOptions {
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
-  /** Receives unexpected errors of requests. */
+  /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 
@@ -68,7 +70,7 @@ export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
 
 const KNOWN: Known<ServerOptions> = {
   ...{ token: true, authorize: true, hosts: true, origins: true, webhooks: true, page: true, limits: true },
-  ...{ studio: true, onError: true },
+  ...{ name: true, studio: true, onError: true },
 };
 const KNOWN_LIMITS: Known<ServerLimits> = {
   ...{ bodyBytes: true, blobBytes: true, streams: true, streamsInAll: true, writesPerMinute: true },
@@ -76,6 +78,7 @@ const KNOWN_LIMITS: Known<ServerLimits> = {
 };
 
 export const TOKEN_MIN = 16;
+const NAME_MAX = 256;
 
 export function checkedOptions(options: ServerOptions): ServerOptions & { readonly limits: typeof LIMITS } {
   const invalid = (option: string, problem: string): never => {
@@ -83,20 +86,26 @@ export function checkedOptions(options: ServerOptions): ServerOptions & { readon
   };
   if (!isObject(options)) return invalid("options", "it must be an object");
   requireKnown("serve", options, KNOWN);
-  const { token, authorize, limits = {}, hosts, origins } = options as ServerOptions;
+  const { token, name, authorize, limits = {}, hosts, origins } = options as ServerOptions;
+  // Both protect the server. One that is undefined was meant to be there, such as a variable that is not set.
+  for (const protection of ["token", "authorize"] as const)
+    if (protection in options && options[protection] === undefined) invalid(protection, "it is undefined");
   if (token !== undefined && (typeof token !== "string" || token.length < TOKEN_MIN))
     invalid("token", `it must be text of at least ${TOKEN_MIN} characters`);
   if (authorize !== undefined && typeof authorize !== "function") invalid("authorize", "it must be a function");
   if (token !== undefined && authorize !== undefined) invalid("token", "it cannot be combined with `authorize`");
-  for (const [name, list] of Object.entries({ hosts, origins }))
+  if (name !== undefined && (typeof name !== "string" || name === "" || name.length > NAME_MAX))
+    invalid("name", `it must be text of 1 to ${NAME_MAX} characters`);
+  if (name !== undefined && authorize !== undefined) invalid("name", "it cannot be combined with `authorize`");
+  for (const [option, list] of Object.entries({ hosts, origins }))
     if (list !== undefined && !(Array.isArray(list) && list.every((each) => typeof each === "string" && each !== "")))
-      invalid(name, "it must be a list of texts");
+      invalid(option, "it must be a list of texts");
   if (!["boolean", "undefined"].includes(typeof options.studio)) invalid("studio", "it must be true or false");
   if (!isObject(limits)) return invalid("limits", "it must be an object");
   requireKnown("serve: limits", limits, KNOWN_LIMITS);
-  for (const [name, limit] of Object.entries(limits))
+  for (const [option, limit] of Object.entries(limits))
     if (limit !== undefined && !(typeof limit === "number" && limit > 0))
-      invalid(`limits.${name}`, "it must be a number above 0");
+      invalid(`limits.${option}`, "it must be a number above 0");
   const given = Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
   return { ...(options as ServerOptions), limits: { ...LIMITS, ...given } };
 }

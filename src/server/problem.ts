@@ -43,6 +43,25 @@ const BY_ENDING: readonly (readonly [RegExp, number])[] = [
   [/^(?:options|operation|input|metadata|extension|fork|job|trigger|wait|output)\./, 400],
 ];
 
+/** Hints for callers of the API, in place of hints that name calls of the runtime. */
+const HINTS: { readonly [C in Code]?: string } = {
+  "session.unknown": "Take an id from GET /v1/sessions, or create the session with POST /v1/sessions.",
+  "session.exists": "Use another id, or use the existing session.",
+  "session.deleted": "Create a session with another id, or without one.",
+  "session.waiting": "Answer the wait, which GET /v1/waits lists, or cancel the turn. Then try again.",
+  "input.invalid": "Correct what the message names. An input has either `text` or `parts`.",
+  "input.full": "Wait until turns end, or withdraw inputs that wait.",
+  "turn.unknown": "Take an id from GET /v1/turns, or from the answer to an input.",
+  "wait.unknown": "GET /v1/waits lists the open waits. A wait ends with its turn.",
+  "job.unknown": "Take an id from GET /v1/jobs.",
+  "job.over": "Read its result with GET /v1/jobs/{id}.",
+  "fork.unknown": "Take the id of a node from GET /v1/sessions/{id}/history.",
+  "cursor.foreign": "Use the cursor of a fact of the same stream, or leave it out.",
+  "operation.input": "Send an input that fits the schema. GET /v1/sessions/{id}/operations lists it.",
+  "trigger.missing": "Take an id from GET /v1/triggers.",
+  "runtime.closed": "Try again later: the server stops or restarts.",
+};
+
 export function statusOf(code: Code): number {
   if (code === "options.unknown" || code === "cursor.unknown") return 400;
   return EXACT[code] ?? BY_ENDING.find(([ending]) => ending.test(code))?.[1] ?? 500;
@@ -52,7 +71,8 @@ export function statusOf(code: Code): number {
 export function problemOf(error: unknown): Problem {
   const known = error instanceof RuntimeError ? error : new RuntimeError("server.failed", {});
   const shown = hasCode(known, "session.owner") || hasCode(known, "session.foreign") ? unknownSession(known) : known;
-  const { code, message, hint, retry } = shown;
+  const { code, message, retry } = shown;
+  const hint = HINTS[code as Code] ?? shown.hint;
   const status = statusOf(code);
   const title = status >= 500 && status !== 503 && code !== "server.failed" ? `The server failed (${code}).` : message;
   return { type: `urn:bowline:${code}`, title, status, code, hint, retry };

@@ -58,7 +58,7 @@ function npmStart(cwd: string) {
   return { group, seen: () => seen, ended };
 }
 
-test("E2 E6 what bowline init writes passes its test, its types are right, and npm start answers a chat without a key", async () => {
+test("E2 E6 what bowline init writes passes its test, its types are right, npm start answers a chat without a key, and SIGTERM to npm alone stops it", async () => {
   const cwd = folder();
   const { code, stdout, stderr } = await bowline(["init", "my-agent"], { cwd });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -100,7 +100,7 @@ test("E2 E6 what bowline init writes passes its test, its types are right, and n
     { timeout: 20_000, interval: 50 },
   );
   expect(turn.outcome.text).toMatch(/^I noted that as number 1: the milk\. The clock says .* UTC\.$/);
-  process.kill(-started.group, "SIGTERM");
+  process.kill(started.group, "SIGTERM");
   await started.ended;
   expect((await bowline(["sessions"], { cwd: project })).stdout).toMatch(/^s {2}1 turn /);
 });

@@ -148,7 +148,7 @@ test("E6 sessions are listed with their last answers, the latest first, and look
   expect(json[1]).toMatchObject({ turns: 1, state: "idle", lastAnswer: "21*2 = 42." });
   for (const name of ["sessions", "doctor"]) {
     const missing = await inProcess([name, "--db", "missing.db"], "", { cwd });
-    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no such file") });
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no file missing.db.") });
   }
 });
 
@@ -156,7 +156,7 @@ test("E6 nothing is kept where only help was asked for, or wrongly", async () =>
   const cwd = folder();
   for (const args of [["--help"], ["dance"], ["run"], ["run", "--model", "nonsense", "hi"], ["sessions"]])
     await inProcess(args, "", { cwd });
-  expect((await inProcess(["sessions", "--db", DB], "", { cwd })).stderr).toContain("there is no such file");
+  expect((await inProcess(["sessions", "--db", DB], "", { cwd })).stderr).toContain("There is no file ");
 });
 
 test("S2 E6 an injected message is not an unfinished turn: the next question takes it", async () => {

@@ -118,7 +118,7 @@ describe.concurrent("bowline studio", () => {
     const cwd = folder();
     mkdirSync(join(cwd, "empty"));
     const missing = await bowline(["studio", "--db", "none.db"], { cwd });
-    expect(missing).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/no such file.*\n$/) });
+    expect(missing).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/There is no file .*\n$/) });
     expect(existsSync(join(cwd, "none.db"))).toBe(false);
     await bowline(["run", "--session", "mine", "What is 1+1?"], { cwd });
     const studio = await opened(["studio"], { cwd });

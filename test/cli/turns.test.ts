@@ -113,7 +113,7 @@ describe.concurrent("bowline turns", () => {
     const { code, stdout, stderr } = await look("turns");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expectFits(stdout);
-    const [head, ...rows] = linesOf(stdout);
+    const [head, ...rows] = linesOf(stdout).slice(0, -1);
     expect(head).toMatch(/^turn +ago +session +outcome +model +rounds +time +tokens$/);
     expect(rows.map((row) => row.split(" ")[0])).toEqual(
       [ids.parked, ids.born, ids.failed, ids.paid, ids.found].map((id) => id.slice(4, 14)),
@@ -134,6 +134,10 @@ describe.concurrent("bowline turns", () => {
     ["--model=other/model", []],
     ["--state=ended --since=2h", ["born", "failed", "paid", "found"]],
     ["--since=2100-01-01", []],
+    ["--since=yesterday", ["parked", "born", "failed", "paid", "found"]],
+    ["--until=yesterday", []],
+    ["--until=2100-01-01T00:00", ["parked", "born", "failed", "paid", "found"]],
+    ["--until=1h", []],
     ["--max=2", ["parked", "born"]],
   ] as const)("E4 bowline turns %s narrows the list", async (options, expected) => {
     const { code, stdout } = await inProcess(["turns", "--db", db, "--json", ...options.split(" ")], "", { cwd });
@@ -159,6 +163,7 @@ describe.concurrent("bowline turns", () => {
     expect(linesOf(stdout)[0]).toMatch(/cost$/);
     expect(linesOf(stdout)[4]).toMatch(/ 30 +0\.2100$/); // 20 tokens in, 10 out.
     expect((await look("show", ids.paid, "--prices", prices)).stdout).toContain("10 out\n  cost      0.2100\n");
+    expect(linesOf(stdout).at(-1)).toMatch(/^5 turns .* 0\.\d{4}$/);
     expect((await look("turns")).stdout).not.toContain("cost");
     expect((await look("show", "parked")).stdout).not.toContain("cost");
     writeFileSync(join(cwd, "wrong.json"), '{"scripted/test":{"input":-1}}');
@@ -166,6 +171,22 @@ describe.concurrent("bowline turns", () => {
       code: 1,
       stderr: expect.stringMatching(/^bowline: Invalid option `prices`: .*\n$/),
     });
+  });
+
+  test("E4 the last line has the sum of the turns", async () => {
+    const rows = linesOf((await look("turns", "--state", "ended")).stdout);
+    expect(rows.at(-1)).toMatch(/^4 turns +\d+ +[\d.]+ m?s +\d+$/);
+    const tokens = rows.slice(1, -1).map((row) => Number(row.split(/ +/).at(-1)));
+    expect(Number(rows.at(-1)?.split(/ +/).at(-1))).toBe(tokens.reduce((sum, each) => sum + each, 0));
+    expect(linesOf((await look("turns", "--max", "1")).stdout)).toHaveLength(2);
+  });
+
+  test("E4 --prices without a model of the turns warns on stderr, and no sum leaves a cost out", async () => {
+    writeFileSync(join(cwd, "other.json"), JSON.stringify({ test: { input: 3, output: 15 } }));
+    const warning = "bowline: other.json has no price for scripted/test. Its names are <provider>/<model>.\n";
+    for (const args of [["turns"], ["turns", "--json"], ["show", ids.paid], ["show", "chat"]])
+      expect(await look(...args, "--prices", "other.json")).toMatchObject({ code: 0, stderr: warning });
+    expect((await look("turns", "--prices", "other.json")).stdout).not.toContain("cost");
   });
 
   test("E4 a list with room for whole ids prints them", async () => {
@@ -329,7 +350,8 @@ test.each([
   [["turns", "chat"], "turns takes no text."],
   [["turns", "--state", "done"], 'There is no state "done". There are queued, running, waiting, interrupted, ended.'],
   [["turns", "--outcome", "toString"], 'There is no outcome "toString".'],
-  [["turns", "--since", "yesterday"], '"yesterday" is not a time.'],
+  [["turns", "--since", "last week"], '"last week" is not a time.'],
+  [["turns", "--until", "toString"], '"toString" is not a time. Such as --until 2h, --until yesterday'],
   [["turns", "--since", "2026-13-45"], '"2026-13-45" is not a time.'],
   [["turns", "--max", "0"], "--max is a whole number from 1 to 1000."],
   [["turns", "--max", "1e3"], "--max is a whole number"],
@@ -348,20 +370,17 @@ test.each([
   expect(stderr).toContain(says);
 });
 
-test("E4 without a database the list is empty, an id is unknown, and no file is created", async () => {
+test("E4 E6 without a database each command that looks names the missing file, and no file is created", async () => {
   const cwd = folder();
-  expect(await bowline(["turns"], { cwd })).toEqual({
-    ...{ code: 0, stderr: "", stdout: "There are no turns in .bowline/agent.db yet.\n" },
-  });
-  expect(await bowline(["turns", "--json"], { cwd })).toMatchObject({ code: 0, stdout: "[]\n" });
-  expect(await bowline(["show", "chat"], { cwd })).toMatchObject({
-    ...{ code: 1, stdout: "", stderr: expect.stringContaining("[turn.unknown]") },
-  });
-  for (const args of [["turns"], ["show", "chat"]])
-    expect(await bowline([...args, "--db", "mistyped.db"], { cwd })).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("there is no such file"),
-    });
+  const commands = [["turns"], ["turns", "--json"], ["show", "chat"], ["sessions"], ["doctor"]];
+  for (const [file, options] of [
+    [join(".bowline", "agent.db"), []],
+    ["mistyped.db", ["--db", "mistyped.db"]],
+  ] as const)
+    for (const args of commands)
+      expect(await bowline([...args, ...options], { cwd })).toEqual({
+        ...{ code: 1, stdout: "", stderr: `bowline: There is no file ${file}. Pass an existing file: --db <file>.\n` },
+      });
   expect(readdirSync(cwd)).toEqual([]);
   await (await createRuntime({ store: sqlite(join(cwd, "empty.db")), model: scripted() })).close();
   expect(await bowline(["turns", "--db", "empty.db"], { cwd })).toMatchObject({
@@ -470,7 +489,7 @@ describePostgres("bowline turns and bowline show on Postgres", () => {
     const list = await inProcess(["turns", "--db", url.href]);
     expect(list).toMatchObject({ code: 0, stderr: "" });
     expectFits(list.stdout);
-    expect(linesOf(list.stdout)).toHaveLength(6);
+    expect(linesOf(list.stdout)).toHaveLength(7);
     const shown = await inProcess(["show", kept.paid], "", { env: { BOWLINE_DB: url.href } });
     expect(shown.stdout).toMatch(/ -> answered by bob /);
     const unknown = await inProcess(["show", "nobody", "--db", url.href]);
@@ -489,6 +508,7 @@ test("E4 docs/cli.md has both commands and all of their options", () => {
     "--state",
     "--outcome",
     "--since",
+    "--until",
     "--max",
     "--full",
     "--prices",

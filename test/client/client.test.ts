@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { defineTool, type RuntimeFact, type SessionEvent } from "bowline";
-import { ClientError, type ClientView, createClient, type PublicWait } from "bowline/client";
+import { ClientError, type ClientOptions, type ClientView, createClient, type PublicWait } from "bowline/client";
 import { says, scripted } from "bowline/testing";
 import { build } from "tsdown";
 import { expect, expectTypeOf, test } from "vitest";
@@ -149,6 +149,40 @@ test("E2 E5 a server that is not there, a server of another kind, and ids that n
   await new Promise((resolve) => other.close(resolve));
   await expect(client.read("s")).rejects.toMatchObject({ code: "client.unreachable", retry: "unchanged" });
   expect(await codeOf(within(client.send("s", "Hi"), 20_000))).toBe("client.unreachable");
+});
+
+test.each([
+  [undefined, "url"],
+  [null, "url"],
+  [{}, "url"],
+  [{ url: "" }, "url"],
+  [{ url: "127.0.0.1:4100" }, "url"],
+  [{ url: "localhost:4100" }, "url"],
+  [{ url: "ws://localhost" }, "url"],
+  [{ url: 4100 }, "url"],
+  [{ url: "http://localhost", tokn: TOKEN }, "tokn"],
+])("E5 createClient(%j) throws `client.invalid` with the name of the option", (options, name) => {
+  let thrown: unknown;
+  try {
+    createClient(options as ClientOptions);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(ClientError);
+  expect(thrown).toMatchObject({
+    ...{ code: "client.invalid", message: `Invalid option \`${name}\`.` },
+    hint: "The options are url, token, fetch, headers, silentMs. The URL begins with http://.",
+  });
+});
+
+test("E5 on a page the URL of the server can be a path", async () => {
+  const asked: unknown[] = [];
+  const fetch = async (url: unknown) => {
+    asked.push(url);
+    return Response.json([]);
+  };
+  await createClient({ url: "/agent/", fetch }).sessions.list();
+  expect(asked).toEqual(["/agent/v1/sessions"]);
 });
 
 test("E2 E5 a busy server: an input is sent again, and a second one with the key of another is refused", async () => {

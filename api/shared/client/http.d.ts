@@ -28,7 +28,7 @@ declare class ClientError extends Error {
   readonly status?: number;
   /** How many milliseconds the server asks to wait. */
   readonly retryAfterMs?: number;
-  constructor(problem: Said, options?: ErrorOptions);
+  constructor({ title, code, hint, retry, status, retryAfterMs }: Said, options?: ErrorOptions);
 }
 type Said = Pick<Problem, "title" | "code" | "hint" | "retry"> & {
   readonly status?: number | undefined;

@@ -79,8 +79,10 @@ interface ResolveOptions {
 interface Waits {
   /** Lists unanswered waits, oldest first. */
   list(filter?: WaitsFilter): Promise<readonly AnyWait[]>;
-  /** Finds an open wait. Undefined if it was answered, or if its turn has ended. */
+  /** Finds a wait that is open; undefined when it was answered, or its turn or job has ended. */
   get(wait: WaitRef): Promise<AnyWait | undefined>;
+  /** Finds the session of a wait, answered or not; undefined when its turn or job has ended. */
+  sessionOf(wait: WaitRef): Promise<SessionId | undefined>;
   /**
    * Answers a wait. The first answer counts, and the turn resumes. Throws `wait.unknown`, `wait.expired`, and
    * `wait.answer` if the answer has the wrong kind or does not fit the schema. In the last case the wait stays open.

@@ -11,11 +11,13 @@ interface Principal {
   readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
 }
 interface ServerOptions {
-  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. */
-  readonly token?: string | undefined;
-  /** Returns the sender of a request, or undefined for a 401. Use it instead of `token`. */
-  readonly authorize?: ((request: Request) => Awaitable<Principal | undefined>) | undefined;
-  /** Host names that requests may use, with or without a port. Default: those of the loopback interface. */
+  /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
+  readonly token?: string;
+  /** The name of the one user, who answers waits under it. Not with `authorize`. Default: `token`, if there is a token. */
+  readonly name?: string | undefined;
+  /** Decides who sends a request. Returns undefined: 401. Not with `token`. An `undefined` here is an error. */
+  readonly authorize?: (request: Request) => Awaitable<Principal | undefined>;
+  /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
   readonly hosts?: readonly string[] | undefined;
   /** Origins of other pages that may call the API, such as `https://app.example.com`. Default: only its own. */
   readonly origins?: readonly string[] | undefined;
@@ -28,7 +30,7 @@ interface ServerOptions {
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
   readonly limits?: ServerLimits | undefined;
-  /** Receives unexpected errors of requests. */
+  /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 /** The files of a page by path: `/` is the first one. */
