@@ -42,7 +42,7 @@ import { TreeUsage } from "./shared/runtime/session/app.js";
 import { TurnDetails, TurnRecord, TurnTimeline } from "./shared/model/turn-record.js";
 import { TurnEvent } from "./shared/turn/event.js";
 import { UsageReport, UsageRow } from "./shared/runtime/records/usage.js";
-/** A turn, or a session from a fact on. */
+/** The id of a turn, or a session after a cursor. */
 type FollowTarget = string | {
   readonly session: string;
   readonly after?: string | undefined;

@@ -68,7 +68,7 @@ type Reason = {
 interface Api {
   listSessions: {
     query: SessionsPage & {
-      /** Words in the id, label, owner, a tag or the last words. */
+      /** A text in the id, the label, the owner, a tag or the last answer. */
       readonly search?: string | undefined;
       /** Only sessions without a parent. */
       readonly isRoot?: boolean | undefined;

@@ -15,7 +15,7 @@ interface ServerOptions {
   readonly token?: string;
   /** The name of the one user, who answers waits under it. Not with `authorize`. Default: `token`, if there is a token. */
   readonly name?: string | undefined;
-  /** Decides who sends a request. Returns undefined: 401. Not with `token`. An `undefined` here is an error. */
+  /** Returns the sender of a request, or undefined for a 401. Cannot be combined with `token`. */
   readonly authorize?: (request: Request) => Awaitable<Principal | undefined>;
   /** Host names that requests may name, with or without a port. Default: those of the loopback interface. */
   readonly hosts?: readonly string[] | undefined;
