@@ -65,7 +65,7 @@ const OPTIONS = "url, token, fetch, headers, silentMs";
 function requireValid(options: Partial<ClientOptions> | undefined): void {
   const unknown = Object.keys(options ?? {}).find((name) => !OPTIONS.split(", ").includes(name));
   if (unknown === undefined && /^(?:https?:\/)?\/./.test(String(options?.url))) return;
-  throw invalid(`Invalid option \`${unknown ?? "url"}\`.`, `The options are ${OPTIONS}. The URL begins with http://.`);
+  throw invalid(`Invalid option \`${unknown ?? "url"}\`.`, `The options are ${OPTIONS}. The URL begins with http:`);
 }
 
 export function sender(options: ClientOptions): Send {

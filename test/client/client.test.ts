@@ -171,7 +171,7 @@ test.each([
   expect(thrown).toBeInstanceOf(ClientError);
   expect(thrown).toMatchObject({
     ...{ code: "client.invalid", message: `Invalid option \`${name}\`.` },
-    hint: "The options are url, token, fetch, headers, silentMs. The URL begins with http://.",
+    hint: "The options are url, token, fetch, headers, silentMs. The URL begins with http:",
   });
 });
 
