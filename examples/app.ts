@@ -1,6 +1,6 @@
-// An agent of your own for the command line: `bowline chat --app examples/app.ts`. On a terminal, change this file and
-// save it: the next answer comes from the new version, in the same conversation. Say "remember to buy rope", and it asks
-// you before it writes that down. The demo model keeps it offline.
+// A custom agent for the command line: `bowline chat --app examples/app.ts`. In a terminal, change this file and save
+// it. The next answer comes from the new version, in the same conversation. Type "remember to buy rope", and the agent
+// asks you before it writes the note. Runs offline with the demo model.
 import { appendFileSync, readFileSync } from "node:fs";
 import { createRuntime, defineTool } from "bowline";
 import { ask, definePlugin } from "bowline/plugin";
@@ -20,7 +20,8 @@ const log = defineTool({
   input: z.object({ text: z.string() }),
   execute: ({ text }) => {
     appendFileSync("ship.log", `${text}\n`);
-    return { number: readFileSync("ship.log", "utf8").split("\n").length - 1, text }; // A person may have edited it.
+    // Returns the text too, because a person can edit it.
+    return { number: readFileSync("ship.log", "utf8").split("\n").length - 1, text };
   },
 });
 const careful = definePlugin({

@@ -1,4 +1,4 @@
-// A call that moves money waits for a person, who may say that the answer is to be remembered.
+// A call that moves money waits for a person. The person can ask the runtime to remember the answer.
 import assert from "node:assert/strict";
 import { type Approval, createRuntime, defineTool } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
@@ -24,7 +24,7 @@ const policy = approvals({
   ],
 });
 
-/** What the person says who is asked. */
+/** The answers of the person. */
 const answers: { readonly [what: string]: Approval } = {
   lunch: { approved: true, remember: true },
   car: { approved: false, reason: "Too much." },

@@ -1,5 +1,5 @@
-// One conversation that goes on in two ways: forked at an answer, told apart by labels, compared; then one is deleted.
-// An observer sees all commits, and can come back to where it left.
+// Forks a conversation at an answer, labels both branches, compares them, and deletes one. An observer reads all facts
+// of a branch.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, type Node } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -12,7 +12,7 @@ const book = defineTool({
   input: z.object({ to: z.string() }),
   execute: ({ to }) => `A seat to ${to}.`,
 });
-/** Counts bookings. A fork gets a copy of the state, so each branch counts its own. */
+/** Counts bookings. A fork gets a copy of the state, so each branch counts separately. */
 const bookings = definePlugin({
   id: "example/bookings",
   state: z.object({ trains: z.number().default(0) }),
@@ -33,10 +33,11 @@ await using runtime = await createRuntime({ store: memory(), model, tools: [book
 
 const north = await runtime.session("trip", { config: { label: "North" } });
 await north.turn("Plan a trip.").result();
-const { head } = await north.read(); // The place to fork at, after the model's question.
+const { head } = await north.read(); // The node to fork at, after the model's question.
 await north.turn("North.").result();
 
-// History before the node is shared and not copied. Plugin states are those at the node. What comes after is separate.
+// Both branches share the history before the node. The fork copies the plugin states at the node. Later turns are
+// separate.
 const south = await north.fork({ at: head!, label: "South" });
 await south.turn("South.").result();
 assert.equal(await north.query(bookings, "trains"), 1);
@@ -52,7 +53,7 @@ assert.equal(common, head);
 assert.deepEqual(words(ours), ["North.", "Oslo it is."]);
 assert.deepEqual(words(theirs), ["South.", "Rome, then Naples."]);
 
-// An observer that was away gets all facts since its cursor; without a cursor, from the beginning.
+// Without a cursor, an observer gets all facts from the start. With the cursor of a fact, it gets all later facts.
 const seen: string[] = [];
 for await (const event of south.observe({ signal: AbortSignal.timeout(5_000) })) {
   if (!event.fact) continue;
@@ -61,7 +62,7 @@ for await (const event of south.observe({ signal: AbortSignal.timeout(5_000) }))
 }
 assert.deepEqual(seen, ["accepted", "committed by turn"]);
 
-// The trip goes south. Deleting the other branch leaves the history that both share.
+// The trip goes south. Deleting the other branch keeps the history that both branches share.
 await runtime.sessions.delete(north.id);
 const branches = await runtime.sessions.list({ origin: "trip" });
 console.log(branches.map(({ id, label, origin }) => ({ id, label, origin })));

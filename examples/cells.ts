@@ -1,5 +1,5 @@
-// A model that writes TypeScript. Each of its replies is a cell, which calls tools, keeps what it made, and goes on in
-// another process, with a closure that is still there.
+// A model that writes TypeScript. Each reply is a cell that calls tools and keeps its variables. In the second process,
+// a cell calls a closure of the first process.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { sqlite } from "bowline/stores/sqlite";
 import { says, scripted } from "bowline/testing";
 import { z } from "zod";
 
-/** How this model acts: a reply is a cell, and the model is shown what came of it. */
+/** The protocol: each reply is a cell, and the model then gets the output of the cell. */
 const cells = definePlugin({
   id: "example/cells",
   setup: () => ({
@@ -45,7 +45,7 @@ const weather = defineTool({
   execute: ({ city }) => ({ city, celsius: TEMPERATURES[city] ?? 0 }),
 });
 
-/** Stands in for a model; any AI SDK model will do. */
+/** A scripted model. Any AI SDK model works too. */
 const model = scripted(
   says(
     "let asked = 0;\nconst ask = async (city: string) => { asked++; return (await tools.weather({ city })).celsius; };",
@@ -53,7 +53,7 @@ const model = scripted(
   says(
     'const [oslo, rome] = await Promise.all(["Oslo", "Rome"].map(ask));\nprint("Rome:", rome);\nfinish(rome - oslo);',
   ),
-  says('await ask("Cairo");\nfinish(asked); // The function, and the number it counts in, are still there.'),
+  says('await ask("Cairo");\nfinish(asked); // The function and its counter still exist.'),
 );
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-cells-"));
@@ -65,7 +65,7 @@ const { outcome } = await (await first.session("trip")).turn("How much warmer is
 assert.deepEqual(outcome, { kind: "finished", by: "model", value: 17 });
 await first.close();
 
-const second = await start(); // Another process, some other day.
+const second = await start(); // Another process, on another day.
 const later = await (await second.session("trip")).turn("And how many cities did you ask for?").result();
 assert.deepEqual(later.outcome, { kind: "finished", by: "model", value: 3 });
 await second.close();

@@ -1,4 +1,5 @@
-// A chat page of 60 lines without a framework: a browser talks to an agent, sees its answer live, and can reload at any time.
+// A chat page of 60 lines without a framework. The browser shows each answer live, and you can reload the page at any
+// time.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRuntime } from "bowline";
@@ -26,7 +27,7 @@ function draw({ read, turns }) {
   const now = turns.filter(({ kind }) => kind === "running").map(({ parts }) => ["assistant", textIn(parts)]);
   talk.replaceChildren(...[...said, ...now].map(([role, text]) => {
     const line = document.createElement("p");
-    line.textContent = role + ": " + text; // As text: what a model writes is no HTML.
+    line.textContent = role + ": " + text; // Never as HTML, because a model writes this text.
     return line;
   }));
 }
@@ -50,7 +51,7 @@ const server = serve(runtime, {
 });
 const { url, close } = await server.listen({ port: 0 });
 console.log(`Open ${url}`);
-if (process.env.BOWLINE_QUICK === undefined) await runtime.run(); // Until Ctrl-C.
+if (process.env.BOWLINE_QUICK === undefined) await runtime.run(); // Runs until Ctrl-C.
 
 const page = await fetch(url);
 assert.match(page.headers.get("content-security-policy") ?? "", /script-src 'self'/);

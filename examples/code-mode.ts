@@ -1,5 +1,6 @@
-// The same task in both protocols, side by side: the model calls tools natively, or writes one cell of TypeScript that does
-// it all. Each model call is slow and costs tokens; a cell makes fewer of them, and what it does not print is not sent back.
+// One task in both protocols. With native tool calls, the model calls one tool after the other. In code mode, it writes
+// one cell of TypeScript that does all of it. Each model call is slow and costs tokens. A cell needs fewer model calls,
+// and the model gets only what the cell prints.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime, defineTool, type Plugin } from "bowline";
@@ -31,14 +32,14 @@ const read = defineTool({
 });
 const tools = [list, read];
 
-/** Stands in for a model: it calls the tools, one step after the other. */
+/** A scripted model that calls the tools natively: first the list, then all stations. */
 const native = scripted(
   calls("stations_list"),
   both(...STATIONS.map(({ id }) => calls("stations_read", { id }))),
   says("It is warmest in City 22, with 30 degrees."),
 );
 
-/** And this one writes a cell. `stations_list` is `stations.list` there: tools are modules. */
+/** A scripted model that writes a cell. Tools are modules there: `stations_list` is `stations.list`. */
 const coded = scripted(
   says(`<typescript>
 const readings = await Promise.all(
@@ -52,7 +53,7 @@ finish(\`It is warmest in \${warmest.city}, with \${warmest.now.celsius} degrees
 const MODEL_MS = 300;
 const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / 4);
 
-/** A model that takes its time, and counts tokens by the length of what it is sent and says. */
+/** Delays each call of a model, and computes its tokens from the length of the request and the reply. */
 const metered = (model: Provider): Provider => ({
   ...model,
   async *stream(request, options) {

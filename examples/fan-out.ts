@@ -1,5 +1,5 @@
-// Fifty pages are summarised in the background, eight at a time. Each page is a job that names a task, so that any process
-// could go on with it; one more job awaits them all and tells what they came to.
+// Summarizes fifty pages in the background, at most eight at a time. Each page is a job that runs a task, so any
+// process can resume it. One more job starts these jobs, waits for them and adds up their words.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRuntime, definePlugin } from "bowline";
@@ -21,7 +21,7 @@ const library = definePlugin({
         run: async ({ input: { page }, once }) => {
           const words = await once("read", async () => {
             most = Math.max(most, ++working);
-            await sleep(5); // Stands in for a model, or for a slow disk.
+            await sleep(5); // Simulates a model or a slow disk.
             working--;
             return 100 + page;
           });
@@ -70,7 +70,7 @@ console.log(
 );
 assert.equal(byState.completed?.length, PAGES + 1);
 assert.ok(most <= AT_ONCE && most > 1);
-// Each page was begun by the job that awaits them all.
+// The job "All pages" started every other job.
 assert.equal(
   done.filter(({ parent }) => parent !== undefined && "jobId" in parent && parent.jobId === id).length,
   PAGES,

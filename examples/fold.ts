@@ -1,5 +1,6 @@
-// A screen far from the runtime. A small server tells a session's events over SSE; the client folds them into a view,
-// loses its connection in the middle of a turn, comes back, and shows the same. `bowline/client` runs in a browser too.
+// A client shows a session of a remote runtime. A small server sends the session's events over SSE, and the client
+// folds them into a view. The client loses its connection during a turn, reconnects, and shows the same view.
+// `bowline/client` also runs in a browser.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -19,7 +20,7 @@ const oven = defineTool({
   execute: async (_, { output, progress }) => {
     output("The oven is hot.\n");
     progress({ percent: 50 });
-    await baked.promise; // Until the client has left and come back.
+    await baked.promise; // Wait until the client has disconnected.
     return "A cake.";
   },
 });
@@ -34,7 +35,7 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
   const after = request.headers["last-event-id"];
   for await (const event of session.observe({ after: after?.toString(), signal: gone.signal })) {
-    const id = event.fact ? `id: ${event.cursor}\n` : ""; // Only facts have a cursor to come back with.
+    const id = event.fact ? `id: ${event.cursor}\n` : ""; // Only facts have a cursor. A reconnect starts after it.
     response.write(`${id}data: ${JSON.stringify(event)}\n\n`);
   }
 });
@@ -45,7 +46,7 @@ const url = `http://localhost:${(server.address() as AddressInfo).port}`;
 
 const read = async (): Promise<SessionView> => (await fetch(`${url}/session`)).json() as Promise<SessionView>;
 
-/** The events of one connection. A browser would use an EventSource. */
+/** The events of one connection. In a browser, use an EventSource. */
 async function* eventsAfter(cursor: string | undefined): AsyncGenerator<SessionEvent> {
   const { body } = await fetch(url, { headers: cursor === undefined ? {} : { "last-event-id": cursor } });
   let text = "";
@@ -56,12 +57,12 @@ async function* eventsAfter(cursor: string | undefined): AsyncGenerator<SessionE
   }
 }
 
-/** Shows the session until this is true of the view. Begins with what is kept, and forgets what is told again. */
+/** Shows the session until `isEnough` returns true. `rejoined` drops the previews, because the server sends them again. */
 async function show(view: ClientView | undefined, isEnough: (now: ClientView) => boolean): Promise<ClientView> {
   let now = view === undefined ? fold(undefined, await read()) : rejoined(view);
   for await (const event of eventsAfter(now.cursor)) {
     now = fold(now, event);
-    if (event.kind === "committed") now = fold(now, await read()); // The turn's messages, in place of what it showed.
+    if (event.kind === "committed") now = fold(now, await read()); // Replaces the previews of the turn.
     draw(now);
     if (isEnough(now)) break;
   }

@@ -1,6 +1,6 @@
-// Two hundred turns with a model whose window has 2,000 tokens: a summary takes the place of older messages, and what
-// the user asked to remember at the beginning is still known at the end. The model is a program that refuses longer
-// requests.
+// A conversation of 200 turns with a model whose window has 2,000 tokens. When the window fills up, a summary replaces
+// older messages. At the end the model still has the facts that the user gave at the start. The model here is a
+// program. It throws an error if a request is too long.
 import assert from "node:assert/strict";
 import { createRuntime } from "bowline";
 import { rollingHistory } from "bowline/plugins/rolling-history";
@@ -61,4 +61,5 @@ console.log(
 );
 assert.equal(turns, 200);
 assert.ok(frames > 5 && share < 1 && Math.max(...sizes) <= WINDOW);
-assert.ok(nodes.some((node) => node.kind === "message" && JSON.stringify(node.message.parts).includes("Day 2:"))); // Older frames stay readable.
+// Older frames stay readable.
+assert.ok(nodes.some((node) => node.kind === "message" && JSON.stringify(node.message.parts).includes("Day 2:")));

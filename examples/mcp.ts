@@ -1,4 +1,5 @@
-// Tools of an MCP server. This file is both: started with `serve` it is the server, and the agent starts it as its child.
+// An agent uses the tools of an MCP server. This file has both programs. Without an argument it is the agent, which
+// starts this file again with the argument `serve`, as the server.
 import assert from "node:assert/strict";
 import { McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
@@ -39,6 +40,7 @@ async function agent(): Promise<void> {
   );
   const servers = {
     shop: { command: process.execPath, args: [import.meta.filename, "serve"] },
+    // A remote server has a URL:
     // away: { url: "https://mcp.example.com", headers: async () => ({ authorization: `Bearer ${await token()}` }) },
   };
   await using runtime = await createRuntime({ store: memory(), model, plugins: [mcp({ servers })] });

@@ -1,4 +1,4 @@
-// Notes that outlive the conversation: the app gives the first one, the model adds, finds and drops others, and a new
+// Notes that outlive a conversation. The app adds the first note. The model adds, finds and deletes notes. A new
 // process still has them.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -31,9 +31,9 @@ await first.close();
 const later = await open();
 const session = await later.session("ann");
 await session.turn("I am not vegan any more. Is bread fine?").result();
-const said = model.requests.map(({ messages }) => messages.at(-1)?.parts[0]);
-console.log(said.at(-1));
-assert.deepEqual(said[2], {
+const texts = model.requests.map(({ messages }) => messages.at(-1)?.parts[0]);
+console.log(texts.at(-1));
+assert.deepEqual(texts[2], {
   kind: "text",
   text: "## Memory\n\n- m1: Is called Ann.\n- m2 (food): Is vegan.\n- m3 (food): Likes soup.",
 });

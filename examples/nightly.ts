@@ -1,5 +1,5 @@
-// A report every night at half past two in Berlin. On the 29th of March the clocks go forward, and there is no half past
-// two; in the two nights after the 30th the machine sleeps. Time is simulated, so all of that passes in a moment.
+// Writes a report every night at 02:30 in Berlin. On 29 March the clocks go forward, so that night has no 02:30. After
+// 30 March the machine sleeps for two nights. Time is simulated, so the example needs only a moment.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { says, simulatedWorld } from "bowline/testing";
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-nightly-"));
 
-/** Stands in for a model; any AI SDK model will do. */
+/** A scripted model. Any AI SDK model works too. */
 const model: Provider = {
   id: "script",
   modelId: "reporter",
@@ -35,8 +35,8 @@ for (const night of ["2026-03-28", "2026-03-29", "2026-03-30"]) {
   await jumpTo(`${night}T00:25:00Z`);
   await world.advance(70 * 60_000);
 }
-// Of two nights that were missed the last is made up for, in the morning. With `missed: "all"` both would be, with
-// `missed: "skip"` none.
+// The machine missed two nights. Default: the runtime makes up for the last night only. With `missed: "all"` it makes up
+// for both nights, and with `missed: "skip"` for none.
 await jumpTo("2026-04-01T08:00:00Z");
 await world.advance(60_000);
 

@@ -1,5 +1,5 @@
-// A model that keeps a plan: it sees the plan in every round, observers are told of each change, and the app can read
-// it.
+// A model that keeps a plan. The model sees the plan in every round, observers get an event for each change, and the
+// app can read the plan.
 import assert from "node:assert/strict";
 import { createRuntime, type Json } from "bowline";
 import { plan } from "bowline/plugins/plan";
@@ -15,7 +15,7 @@ const updates = (walls: string, roof: string, more: { readonly [key: string]: Js
     ...more,
   });
 const model = scripted(
-  updates("in_progress", "in_progress"), // Refused: the model is told why, and sends the plan again.
+  updates("in_progress", "in_progress"), // Refused: the model reads the reason, and sends the plan again.
   updates("in_progress", "pending"),
   updates("completed", "in_progress", { explanation: "The walls stand." }),
   says("The roof is next."),
@@ -32,7 +32,8 @@ for await (const event of session.turn("Build a house.")) {
 assert.deepEqual(reasons, [undefined, "The walls stand."]);
 
 assert.match(JSON.stringify(model.requests[1]?.messages), /At most one step may be in_progress/);
-const last = model.requests.at(-1)?.messages.at(-1); // The plan is the last message of a request, and not in the history.
+// The plan is the last message of a request. The history does not contain it.
+const last = model.requests.at(-1)?.messages.at(-1);
 assert.deepEqual(last?.parts, [{ kind: "text", text: "## Plan\n\n1. [x] Build walls\n2. [>] Build roof" }]);
 
 assert.equal((await session.query(plan, "current")).steps.length, 2);

@@ -1,6 +1,6 @@
-// A protocol of your own, for a model that knows only text and works a list off: a reply is lines `DO tool {…}`, or `DONE
-// answer`. The verb is an option that is kept with the session, a turn may be given an allowance of calls, and a
-// conversation that has grown long goes on in a fresh frame. Runs offline: the scripted model stands in for a real one.
+// A custom protocol for a model that gets and writes only text. A reply has lines `DO tool {…}`, or `DONE answer`. The
+// verb `DO` is an option of the session. An app can limit the calls of one turn. A conversation that is too long
+// continues in a new frame. Runs offline: a scripted model replaces a real model.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { definePlugin, extension, type Part, type ProtocolDriver, point, type ToolCall } from "bowline/protocol";
@@ -8,18 +8,18 @@ import { memory } from "bowline/stores/memory";
 import { protocolLaws, says, scripted } from "bowline/testing";
 import { z } from "zod";
 
-/** Input for one turn: how many calls it may make. */
+/** A value for one turn: how many calls the model can make. */
 const allowance = extension("example/allowance", z.object({ calls: z.number().int().min(0) }));
-/** What other plugins want to have on every list. */
+/** Other plugins add places here, and the prompt contains them. */
 const items = point<string>("example/items");
 
-const how = (verb: string, tools: readonly { name: string }[]) =>
+const instructions = (verb: string, tools: readonly { name: string }[]) =>
   `Reply with lines ${verb} tool {arguments as JSON}, or with DONE and the answer. Tools: ${tools.map(({ name }) => name).join(", ")}.`;
 const textOf = (parts: readonly Part[]) => parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 const note = (text: string) =>
   ({ role: "user", parts: [{ kind: "text", text }], origin: { kind: "runtime" } }) as const;
 
-// The driver is pure. What it depends on comes to it as data: the options, the turn's extensions, its own memo.
+// The driver is pure. It gets everything as data: the options, the turn's extensions, and the memo of its last answer.
 const driver: ProtocolDriver = {
   id: "example/list",
   version: 1,
@@ -44,9 +44,9 @@ const driver: ProtocolDriver = {
     }
   },
   onResults: (_view, _reply, results) => ({ kind: "ask", add: results.map(({ parts }) => note(textOf(parts))) }),
-  onExec: () => ({ kind: "ask" }), // It decides on no cells.
+  onExec: () => ({ kind: "ask" }), // This protocol runs no cells.
 };
-for (const { check } of protocolLaws) check(driver); // In tests: test(law, () => check(driver)).
+for (const { check } of protocolLaws) check(driver); // In a test file: test(law, () => check(driver)).
 
 const list = definePlugin({
   id: "example/list",
@@ -55,7 +55,7 @@ const list = definePlugin({
     extensions: [allowance],
     protocolSession: {
       configure: ({ options }) => options.setAll({ verb }),
-      // The fresh frame begins with the task and nothing else, so the task says all that there is to know.
+      // The new frame starts with only this task, so the task must contain all that the model needs.
       beforeAsk: ({ state: { messages } }) =>
         messages.length > messagesMax
           ? { task: `It was a long day. Go on with: ${textOf(messages.at(-1)?.parts ?? [])}`, name: "evening" }
@@ -64,8 +64,8 @@ const list = definePlugin({
     protocolDriver: {
       driver,
       preamble: ({ tools, read }) => ({
-        tools: [], // Nothing by the provider's own means; the prompt tells of them.
-        prompt: [{ slot: "execution", text: `${how(verb, tools)} Never forget: ${read(items).join(", ")}.` }],
+        tools: [], // The prompt describes the tools, so the provider gets none.
+        prompt: [{ slot: "execution", text: `${instructions(verb, tools)} Never forget: ${read(items).join(", ")}.` }],
       }),
     },
   }),
@@ -81,7 +81,7 @@ const sweep = defineTool({
 const model = scripted(
   says('DO sweep {"room": "hall"}\nDO sweep {"room": "stairs"}'),
   says("DONE Hall and stairs."),
-  says('DO sweep {"room": "hall"}\nDO sweep {"room": "attic"}'), // More than it may: sent back.
+  says('DO sweep {"room": "hall"}\nDO sweep {"room": "attic"}'), // Too many calls: the model must try again.
   says('DO sweep {"room": "hall"}'),
   says("DONE Only the hall."),
   says('RUN sweep {"room": "cellar"}'),
@@ -99,7 +99,7 @@ console.log("monday:", hurried.outcome);
 assert.match(JSON.stringify(model.requests[3]?.messages.at(-1)), /Calls that you may make: 1/);
 assert.equal(hurried.outcome.kind === "finished" && hurried.outcome.value, "Only the hall.");
 
-// A fork has options of its own. Its conversation is too long for them, so it goes on in a fresh frame.
+// The fork has other options. Its conversation has more than 10 messages, so it continues in a new frame.
 const tuesday = await monday.fork({ plugins: [list.options({ verb: "RUN", messagesMax: 10 })] });
 const { outcome } = await tuesday.turn("And the cellar?").result();
 console.log("tuesday:", outcome);

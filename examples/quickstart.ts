@@ -1,4 +1,4 @@
-// One tool, one plugin with state, two turns. Runs offline: the scripted model stands in for a real one.
+// One tool, one plugin with state, two turns. Runs offline: a scripted model replaces a real model.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { definePlugin, deny } from "bowline/plugin";

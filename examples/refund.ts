@@ -1,5 +1,5 @@
-// A refund waits for a person, over a restart. The first process asks and ends. Later another one lists what is waited for,
-// and Ann approves a smaller amount; the turn goes on where it stopped, and the history says what happened.
+// A refund waits for a person, over a restart. The first process asks and ends. Later another process lists the open
+// waits, and Ann approves a smaller amount. The turn resumes where it stopped, and the history records her answer.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const refund = defineTool({
   description: "Gives a customer money back.",
   input: z.object({ order: z.string(), euros: z.number().positive() }),
   execute: ({ order, euros }, { idempotencyKey }) => {
-    // A real one hands this key to the bank: a call that a crash broke off is made again with the same one.
+    // A real tool passes this key to the bank. If a crash interrupts a call, the next attempt has the same key.
     assert.ok(idempotencyKey);
     refunded.push(`${order}: ${euros} euros`);
     return { order, euros };
@@ -31,7 +31,7 @@ const policy = approvals({
   ],
 });
 
-/** Stands in for a model; any AI SDK model will do. */
+/** A scripted model. Any AI SDK model works too. */
 const model: Provider = {
   id: "script",
   modelId: "clerk",
@@ -43,7 +43,7 @@ const model: Provider = {
 };
 
 const folder = mkdtempSync(join(tmpdir(), "bowline-refund-"));
-/** What every process of this app runs. */
+/** The runtime of both processes. */
 const start = () =>
   createRuntime({ store: sqlite(join(folder, "agent.db")), model, tools: [refund], plugins: [policy] });
 
@@ -58,10 +58,10 @@ try {
     break;
   }
   const turnId = await turn.id;
-  await monday.close(); // The turn is parked: it costs a row in the database and nothing else.
+  await monday.close(); // A parked turn costs a row in the database and nothing else.
   assert.deepEqual(refunded, []);
 
-  // ── Tuesday: somebody looks at what is waited for ─────────────────────────────────────────────────────────────────
+  // ── Tuesday: Ann reads the open waits ─────────────────────────────────────────────────────────────────────────────
 
   const tuesday = await start();
   const [wait] = await tuesday.waits.list();
@@ -75,7 +75,7 @@ try {
   assert.deepEqual(refunded, ["A-7: 80 euros"]);
   assert.deepEqual(await tuesday.waits.list(), []);
 
-  // ── What the history says ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── The history records the answer ────────────────────────────────────────────────────────────────────────────────
 
   const { messages } = await session.read();
   const [trail] = messages.flatMap(({ parts }) =>

@@ -1,5 +1,6 @@
-// A report is written in the background. Its process is killed in the middle of it; the next one goes on after the last
-// recorded chapter, and wakes the session when the report is done. This program starts itself twice, as those processes.
+// A job writes a report in the background. The program kills the first process in the middle of the job. The second
+// process resumes the job after the last recorded chapter. The end of the job opens a turn. The program starts itself
+// as both processes.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,10 +12,10 @@ import { sqlite } from "bowline/stores/sqlite";
 import { calls, says } from "bowline/testing";
 import { z } from "zod";
 
-const [, , place, folder = mkdtempSync(join(tmpdir(), "bowline-report-"))] = process.argv;
+const [, , processName, folder = mkdtempSync(join(tmpdir(), "bowline-report-"))] = process.argv;
 const note = (line: string): void => appendFileSync(join(folder, "notes.txt"), `${line}\n`);
 
-// ── The app: what both processes run ────────────────────────────────────────────────────────────────────────────────
+// ── The app that both processes run ─────────────────────────────────────────────────────────────────────────────────
 
 const reports = definePlugin({
   id: "acme/reports",
@@ -25,10 +26,10 @@ const reports = definePlugin({
         run: async ({ input: { topic, chapters }, once }) => {
           const written: string[] = [];
           for (let chapter = 1; chapter <= chapters; chapter++) {
-            // A recorded chapter is not written again, in whatever process.
+            // No process writes a recorded chapter again.
             const text = await once(`chapter ${chapter}`, async () => {
-              note(`${place} writes chapter ${chapter}`);
-              if (place === "first" && chapter === 3) await killed();
+              note(`${processName} writes chapter ${chapter}`);
+              if (processName === "first" && chapter === 3) await waitForKill();
               return `${topic}, part ${chapter}.`;
             });
             written.push(text);
@@ -51,7 +52,7 @@ const startReport = defineTool({
   },
 });
 
-/** Stands in for a model; any AI SDK model will do. */
+/** A scripted model. Any AI SDK model works too. */
 const model: Provider = {
   id: "script",
   modelId: "editor",
@@ -66,8 +67,8 @@ const start = () => createRuntime({ store: sqlite(join(folder, "agent.db")), mod
 
 // ── The processes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Tells the program that started this one, which kills it then. */
-async function killed(): Promise<never> {
+/** Prints a line and waits. At this line the parent process kills this process. */
+async function waitForKill(): Promise<never> {
   console.log("in the middle");
   return new Promise(() => setInterval(() => {}, 1_000));
 }
@@ -76,19 +77,19 @@ async function first(): Promise<void> {
   const runtime = await start();
   const session = await runtime.session("desk");
   await session.turn("I need a report about knots.").result();
-  await new Promise(() => {}); // The job goes on beside the conversation, until the process is killed.
+  await new Promise(() => {}); // The job runs until the parent process kills this process.
 }
 
-/** Nobody says anything here: the job is gone on with because the runtime is there. */
+/** Sends no message: the new runtime resumes the job when it starts. */
 async function second(): Promise<void> {
   await using runtime = await start();
   const session = await runtime.session("desk");
   const [job] = await session.jobs.list();
-  assert.ok(job !== undefined && job.steps >= 2); // Two chapters are there already.
+  assert.ok(job !== undefined && job.steps >= 2); // The store has the two chapters of the first process.
   const done = await runtime.jobs.await(job.id);
   assert.equal(done.result, "Knots, part 1. Knots, part 2. Knots, part 3. Knots, part 4.");
   assert.equal(done.starts, 2);
-  // The end of the job has opened a turn: it is the second one of the session.
+  // The end of the job opens the second turn of the session. Wait until this turn ends.
   let turns = 0;
   for await (const event of session.observe())
     if (event.kind === "committed" && event.by === "turn" && ++turns === 2) break;
@@ -97,7 +98,7 @@ async function second(): Promise<void> {
     for (const part of parts) if (part.kind === "text") console.log(`${role}: ${part.text}`);
 }
 
-/** Starts this program as one of its processes; with `kill` it is ended as soon as it says something. */
+/** Starts this program as one of the processes. With `kill`, kills that process when it prints a line. */
 function run(as: "first" | "second", kill = false): Promise<void> {
   const node = ["--disable-warning=ExperimentalWarning", import.meta.filename, as, folder];
   const child = spawn(process.execPath, node, { stdio: ["ignore", "pipe", "inherit"] });
@@ -110,8 +111,8 @@ function run(as: "first" | "second", kill = false): Promise<void> {
   });
 }
 
-if (place === "first") await first();
-else if (place === "second") await second();
+if (processName === "first") await first();
+else if (processName === "second") await second();
 else {
   await run("first", true);
   await run("second");
@@ -120,7 +121,7 @@ else {
   assert.deepEqual(notes, [
     "first writes chapter 1",
     "first writes chapter 2",
-    "first writes chapter 3", // broken off, and nothing of it was recorded
+    "first writes chapter 3", // The kill interrupted this chapter, so the store does not have it.
     "second writes chapter 3",
     "second writes chapter 4",
   ]);

@@ -1,6 +1,6 @@
-// Three agents look into a question at the same time, each with its own instructions and tools and a result of a given
-// shape. Their work is shown while it happens; one of them is asked again; at the end the program tells what each one
-// cost.
+// Three agents work on a question in parallel. Each has separate instructions and tools, and returns a result of a
+// schema. The program shows their work live. The model asks one agent again. At the end the program counts the model
+// calls.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { subagents } from "bowline/plugins/subagents";
@@ -21,7 +21,7 @@ const read = defineTool({
   execute: ({ title }) => SHELVES[title] ?? "There is no such book.",
 });
 
-// ── The models: offline, one for each role. Any AI SDK model will do ────────────────────────────────────────────────
+// ── A scripted model, with lines for each agent. Any AI SDK model works too ─────────────────────────────────────────
 
 const QUESTION = "Is the bowline a safe knot?";
 const finding = { type: "object", properties: { claim: { type: "string" } }, required: ["claim"] };
@@ -87,7 +87,7 @@ for await (const event of turn) {
 const { outcome } = await turn.result();
 assert.ok(outcome.kind === "answered" && outcome.text.startsWith("Yes"));
 
-// Each agent is a session that can be read, continued and forked. This one was asked twice.
+// Each agent is a session that you can read, continue and fork. The third agent ran two turns.
 const agents = await session.query(subagents, "agents");
 assert.deepEqual(
   agents.map(({ status }) => status),
@@ -95,7 +95,8 @@ assert.deepEqual(
 );
 const { turns, messages } = await runtime.sessions.get(agents[2]?.session ?? "");
 assert.equal(turns, 2);
-assert.ok(!JSON.stringify(messages).includes("Knots and splices")); // It knows nothing of the others.
+// An agent does not see the messages of other agents.
+assert.ok(!JSON.stringify(messages).includes("Knots and splices"));
 
 const { ledger } = await runtime.sessions.usage("knots");
 const callsOf = (source: string): number =>

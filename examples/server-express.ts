@@ -1,4 +1,4 @@
-// The API of Bowline in an Express app. `getRequestListener` makes a web request of Node's.
+// The API of Bowline in an Express app. `getRequestListener` converts requests of Node into web requests.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -14,7 +14,8 @@ const token = "a-secret-of-this-server";
 const server = serve(runtime, { token });
 
 const app = express();
-// Before express.json(), which would read the body first. Not `app.use("/v1", …)`, which cuts the path.
+// Add this route before express.json(), because express.json() reads the body. Do not use `app.use("/v1", …)`, because
+// it cuts the path.
 const listener = getRequestListener(server.fetch, { overrideGlobalObjects: false });
 app.all("/v1/*path", (request, response) => void listener(request, response));
 app.use(express.json());
@@ -37,6 +38,6 @@ const view = (await (await fetch(`${url}/v1/sessions/trip`, { headers })).json()
 assert.match(JSON.stringify(view.messages), /Hello from Express\./);
 console.log(`${view.messages.length} messages`);
 
-server.close(); // Ends open event streams, so that the app can end.
+server.close(); // Ends open event streams, so that the process can exit.
 listening.closeAllConnections();
 listening.close();

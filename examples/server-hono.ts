@@ -1,4 +1,4 @@
-// A server inside a Hono app: the app's routes beside the API of Bowline, with one owner for each user.
+// The API of Bowline inside a Hono app, next to the app's routes. Each user is the owner of separate sessions.
 import assert from "node:assert/strict";
 import { createRuntime } from "bowline";
 import { serve } from "bowline/server";
@@ -13,14 +13,14 @@ const server = serve(runtime, {
   hosts: ["agents.example.com"],
   authorize: (request) => {
     const owner = users[request.headers.get("authorization")?.replace("Bearer ", "") ?? ""];
-    return owner === undefined ? undefined : { owner }; // Undefined: 401.
+    return owner === undefined ? undefined : { owner }; // With `undefined` the server answers 401.
   },
 });
 const app = new Hono();
 app.get("/", (context) => context.text("My app"));
 app.all("/v1/*", (context) => server.fetch(context.req.raw));
 
-/** Requests without a network. On Node, `serve(app)` of `@hono/node-server` listens. */
+/** Sends a request without a network. To listen on Node, use `serve(app)` of `@hono/node-server`. */
 const ask = (token: string, method: string, path: string, body?: object) =>
   app.request(`https://agents.example.com${path}`, {
     method,
@@ -35,7 +35,7 @@ assert.equal(sent.status, 202);
 const { turnId } = (await sent.json()) as { turnId: string };
 
 const events = await ask("token-of-ann", "GET", `/v1/turns/${turnId}/events`);
-const text = await events.text(); // The stream of a turn ends with the turn.
+const text = await events.text(); // The stream ends when the turn ends.
 assert.match(text, /"kind":"committed"/);
 assert.match(text, /A bowline holds\./);
 

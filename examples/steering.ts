@@ -1,16 +1,15 @@
-// A chat in which the user keeps talking. A message sent while the agent works reaches it at its next boundary, or
-// waits for a turn of its own. Waiting messages can be listed, edited and withdrawn; a turn can be followed and
-// cancelled by id.
+// A user writes while the agent works. A message reaches the running turn at its next boundary, or it waits for a
+// separate turn. The app can list, edit and withdraw waiting messages. It can follow or cancel a turn by its id.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type Message, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 
-let booking = ""; // The id of the turn that books.
-// What the user does while the first, the second and the third search runs.
+let booking = ""; // The id of the turn that books the hotel.
+// What the user does during the first, second and third search.
 const meanwhile: ((session: Session) => Promise<unknown>)[] = [
   async (session) => {
-    await session.send("Only with a garden, please."); // Reaches the running turn.
+    await session.send("Only with a garden, please."); // Joins the running turn.
     await session.send("Book the first one.", { at: "next-turn", key: "booking" });
   },
   async (session) => {
@@ -18,7 +17,7 @@ const meanwhile: ((session: Session) => Promise<unknown>)[] = [
       "waiting:",
       (await session.inputs.list()).map(({ at, text }) => `${text} (${at})`),
     );
-    await session.inputs.cancel({ key: "booking" }); // An edit: withdraw it and send another.
+    await session.inputs.cancel({ key: "booking" }); // To edit a message, withdraw it and send it again.
     booking = (await session.send("Book the cheapest one.", { at: "next-turn", key: "booking" })).turnId;
     await session.send("And write to my boss.", { at: "next-turn", key: "boss" });
     await session.inputs.cancel({ key: "boss" });
@@ -57,12 +56,12 @@ for await (const event of turn) {
   if (event.kind === "text") console.log("agent:", event.delta);
 }
 
-// The booking had to wait. Any process that knows the turn's id can follow it.
+// The booking waited for the first turn. Any process can follow a turn by its id.
 const { outcome: booked } = await session.follow(booking).result();
 console.log("agent:", booked.kind === "answered" ? booked.text : booked.kind);
 
-const { outcome: left } = await session.turn("And one in Rome.").result();
-console.log("left:", left.kind === "stopped" ? left.reason : left.kind);
+const { outcome: cancelled } = await session.turn("And one in Rome.").result();
+console.log("cancelled:", cancelled.kind === "stopped" ? cancelled.reason : cancelled.kind);
 
 const said = (await session.read()).messages.filter(({ role }) => role === "user").map((message) => lastOf([message]));
 assert.deepEqual(said, [
@@ -72,4 +71,4 @@ assert.deepEqual(said, [
   "And one in Rome.",
 ]);
 assert.equal(booked.kind === "answered" && booked.text, "Booked. (You said: Book the cheapest one.)");
-assert.equal(left.kind === "stopped" && left.by, "cancel");
+assert.equal(cancelled.kind === "stopped" && cancelled.by, "cancel");

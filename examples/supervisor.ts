@@ -1,4 +1,4 @@
-// A supervisor in another program: follows the facts of all sessions over HTTP and answers each call that waits.
+// A supervisor in another program. It follows the facts of all sessions over HTTP, and answers each call that waits.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { createClient } from "bowline/client";
@@ -31,7 +31,7 @@ await using runtime = await createRuntime({ store: memory(), model, tools: [pay]
 const token = "a-secret-of-the-supervisor";
 const { url, close } = await serve(runtime, { token }).listen();
 
-// ── The supervisor: only HTTP from here on ──────────────────────────────────────────────────────────────────────────
+// ── The supervisor: uses only HTTP ──────────────────────────────────────────────────────────────────────────────────
 
 const client = createClient({ url, token });
 const answers: string[] = [];

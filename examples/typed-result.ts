@@ -1,4 +1,5 @@
-// A turn that ends with a value of a schema. A wrong one is sent back to the model, at most twice.
+// A turn that returns a value of a schema. If the value is invalid, the model gets the error and tries again, at most
+// twice.
 import assert from "node:assert/strict";
 import { createRuntime } from "bowline";
 import { memory } from "bowline/stores/memory";

@@ -1,5 +1,5 @@
-// An agent watches a log. While nothing happens it costs nothing: no turn runs. An error line opens a turn, in which the
-// agent acts.
+// An agent watches a log. While nothing happens, no turn runs and the agent costs nothing. An error line opens a turn,
+// in which the agent restarts the service.
 import assert from "node:assert/strict";
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,8 +25,8 @@ const restart = defineTool({
   },
 });
 
-// Stands in for a model; any AI SDK model will do.
 const textOf = ({ parts }: Message): string => parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
+/** A scripted model. Any AI SDK model works too. */
 const model = scripted(
   calls("monitor", {
     id: "errors",
@@ -56,12 +56,12 @@ await session.turn("Watch the log of the shop, and restart what does not answer.
 const [errors] = (await session.monitors.snapshot()).monitors;
 assert.ok(errors?.state === "running" && errors.jobId !== undefined);
 
-log("INFO a kettle was sold"); // This line is not for the agent: `grep` passes it by.
+log("INFO a kettle was sold"); // The agent does not get this line: `grep` drops it.
 log("ERROR payments does not answer");
 
-const [watched] = await session.jobs.await([errors.jobId]); // A monitor is a job: this one runs until the agent stops it.
+const [watched] = await session.jobs.await([errors.jobId]); // A monitor is a job. The agent stops this job.
 assert.equal(watched?.state, "cancelled");
-// The second turn of the session is the one that the line has opened.
+// The error line opened the second turn of the session. Wait until this turn ends.
 let turns = 0;
 for await (const event of session.observe())
   if (event.kind === "committed" && event.by === "turn" && ++turns === 2) break;

@@ -1,5 +1,5 @@
-// A model that works on the files of one folder: it finds a bug, fixes it, and runs the test. It cannot leave the
-// folder with the file tools; of the shell only `node --test` is allowed.
+// A model works on the files of one folder: it finds a bug, fixes it, and runs the test. The file tools reject paths
+// outside the folder. The shell allows only `node --test`.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ for await (const event of session.turn("The test fails. Fix it.")) {
 const [listed, found, failing, edited, passing, outside, notAllowed] = results;
 assert.equal(listed, "add.js\nadd.test.js");
 assert.match(found ?? "", /^add\.js:1: exports\.add/);
-assert.match(failing ?? "", /^\{"exitCode":1/); // A failing command is a result of the tool, which the model reads.
+assert.match(failing ?? "", /^\{"exitCode":1/); // The model reads the result of a command that fails.
 assert.match(edited ?? "", /"replaced":1/);
 assert.match(passing ?? "", /^\{"exitCode":0/);
 assert.match(outside ?? "", /is outside of the workspace/);

@@ -1,5 +1,6 @@
-// What did the agent do yesterday, how long did it take, and what did it cost? One process did the work and has ended. This
-// one only reads: it opens no session and runs no turn. Time is simulated, so that a day passes in a moment.
+// What did the agent do yesterday, how long did it take, and what did it cost? The first process does the work and
+// ends. The second process only reads: it opens no session and runs no turn. Time is simulated, so a day passes in a
+// moment.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +17,7 @@ const DAY = 24 * 60 * MINUTE;
 const world = simulatedWorld({ now: Date.parse("2026-06-01T09:00:00Z") });
 const folder = mkdtempSync(join(tmpdir(), "bowline-yesterday-"));
 
-/** Stands in for a model; any AI SDK model will do. */
+/** A scripted model. Any AI SDK model works too. */
 const model: Provider = {
   id: "script",
   modelId: "clerk",
@@ -45,7 +46,7 @@ const textOf = (parts: Message["parts"]): string =>
   parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 const dollars = (cost: number): string => `$${cost.toFixed(6)}`;
 
-/** What every process of this app runs. */
+/** The runtime of both processes. */
 const start = (recover: "auto" | "never") =>
   createRuntime({
     store: sqlite(join(folder, "agent.db")),
@@ -77,12 +78,12 @@ try {
   await second.result();
   await worker.close();
 
-  // ── Today: what did it do yesterday? ──────────────────────────────────────────────────────────────────────────────
+  // ── Today: what did the agent do yesterday? ───────────────────────────────────────────────────────────────────────
 
   await world.jump(DAY);
   const runtime = await start("never");
   const until = Math.floor(world.now() / DAY) * DAY; // Midnight.
-  const turns = await runtime.turns.list({ since: until - DAY, until }); // The latest first.
+  const turns = await runtime.turns.list({ since: until - DAY, until }); // Newest first.
   const lines = [`${turns.length} turns, ${dollars(turns.reduce((sum, { cost = 0 }) => sum + cost, 0))}`];
   for (const { id, startedAt = 0, endedAt = 0, cost = 0 } of turns.toReversed()) {
     const { sessionId, input = [], outcome, waits } = await runtime.turns.get(id);
@@ -102,7 +103,7 @@ try {
     '  refund {"order":"A-7","euros":120} answered by ann',
     "       0 ms model   1200 ms r1.ask",
     "    1200 ms wait    178800 ms r1.call.0.w",
-    "  180000 ms resumed 0 ms", // While it waited, the turn was parked.
+    "  180000 ms resumed 0 ms", // The turn was parked while it waited.
     "  180000 ms tool    400 ms r1.call.0",
     "  180400 ms model   1200 ms r2.ask",
   ]);

@@ -19,7 +19,7 @@ interface OutputBudgetOptions {
  * `read_output`.
  *
  * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, and
- * the store's garbage collection keeps it. A session can read only texts of its own results.
+ * the store's garbage collection keeps it. A session can read only the texts of its results.
  */
 declare const outputBudget: PluginFactory<OutputBudgetOptions, object>;
 export { OutputBudgetOptions, outputBudget };

@@ -1,6 +1,7 @@
-// Three workers share three hundred sessions in one PostgreSQL database, and one of them is killed every two seconds. What
-// a dead worker left is taken over by the others: at the end every turn was answered once, and no recorded call was made
-// again. `npm run example:cluster` runs it from a clone. Without a server it says what to install, and ends.
+// Three workers share 300 sessions in one PostgreSQL database. Every two seconds this program kills one worker and
+// starts it again. Other workers resume the turns of a killed worker. At the end every turn has one answer, and no
+// recorded call ran again. To run it from a clone: `npm run example:cluster`. Without PostgreSQL it prints what to
+// install, and ends.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { postgres } from "bowline/stores/postgres";
 import { judged, type Line, linesIn } from "./parts/judge.ts";
 import { startServer } from "./parts/server.ts";
 
-const isQuick = process.env.BOWLINE_QUICK === "1"; // In CI, where every example runs.
+const isQuick = process.env.BOWLINE_QUICK === "1"; // In CI.
 const size = isQuick
   ? { workers: 2, sessions: 20, turns: 1, killEveryMs: 1_000, endMs: 30_000 }
   : { workers: 3, sessions: 300, turns: 2, killEveryMs: 2_000, endMs: 120_000 };
@@ -28,7 +29,7 @@ const ledger = join(folder, "ledger.jsonl");
 writeFileSync(ledger, "");
 const store = postgres(server.url);
 const program = fileURLToPath(new URL("./parts/worker.ts", import.meta.url));
-const orders = (worker: number) =>
+const argumentOf = (worker: number) =>
   JSON.stringify({
     url: server.url,
     ledger,
@@ -37,11 +38,11 @@ const orders = (worker: number) =>
     sessions: size.sessions,
     turns: size.turns,
   });
-const begin = (worker: number) =>
-  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, orders(worker)], {
+const startWorker = (worker: number) =>
+  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, argumentOf(worker)], {
     stdio: ["ignore", "ignore", "inherit"],
   });
-const workers = Array.from({ length: size.workers }, (_, worker) => begin(worker));
+const workers = Array.from({ length: size.workers }, (_, worker) => startWorker(worker));
 
 let kills = 0;
 async function kill(worker: number): Promise<void> {
@@ -76,14 +77,14 @@ try {
     await sleep(500);
     const { done, ready } = show();
     if (done >= wanted || performance.now() - started > size.endMs) break;
-    // One that has not begun yet has nothing to lose.
+    // All workers must be ready, because a kill during the start interrupts no turn.
     if (shown % Math.round(size.killEveryMs / 500) === 0 && ready === size.workers + kills) {
       const worker = kills++ % size.workers;
       await kill(worker);
-      workers[worker] = begin(worker);
+      workers[worker] = startWorker(worker);
     }
   }
-  // What counts is what the store says, not what the workers believed.
+  // Count in the store, because the ledger has only what the workers wrote.
   let [answered, stuck] = [0, 0];
   for (const { id, turns, openTurn } of await store.list()) {
     answered += turns;

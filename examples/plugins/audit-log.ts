@@ -1,4 +1,4 @@
-// Sends every call and every turn to a sink. A sink that is down does not fail a turn.
+// Sends every call and every turn to a sink. If the sink fails, the turn continues.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, type TelemetryListener } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -12,10 +12,10 @@ export const auditLog = definePlugin({
   order: "late",
   options: z.object({ sink: z.custom<Sink>((given) => typeof given === "function") }),
   setup: ({ options: { sink } }) => ({
-    // Failures are caught, because a gate that throws withholds the result from the model.
+    // Catch the failure: if `afterToolCall` throws, the model does not get the result.
     afterToolCall: async ({ call, output, once, trace }) => {
       try {
-        // This may run again after a crash: `once` does not send what is recorded as sent.
+        // After a crash this can run again. `once` does not repeat a recorded send.
         await once(call.id, async () => {
           await sink({ what: call.name, how: output.kind });
           return true;
@@ -24,7 +24,7 @@ export const auditLog = definePlugin({
         trace.emit("lost", { call: call.id, problem: String(error) });
       }
     },
-    // A throw does no harm here: the turn is committed already, and the failure becomes one of its `issues`.
+    // Here a failure cannot change the turn, because it is already committed. The failure appears in its `issues`.
     lifecycle: async ({ event }) => {
       if (event.kind === "turnPersisted") await sink({ what: "turn", how: event.report.outcome.kind });
     },
@@ -52,6 +52,6 @@ assert.deepEqual(lines, ["ping value", "pong failure", "turn answered"]);
 isDown = true;
 const { outcome, issues } = await session.turn("Ping.").result();
 assert.equal(outcome.kind, "answered");
-assert.match(JSON.stringify(model.requests.at(-1)), /Pong\./); // The result was not withheld.
+assert.match(JSON.stringify(model.requests.at(-1)), /Pong\./); // The model got the result.
 assert.equal(issues[0]?.message, "Plugin example/audit-log failed in lifecycle: The disk is full.");
 assert.ok(traced.includes("example/audit-log.lost"));

@@ -1,4 +1,4 @@
-// Limits tool calls and tokens per session. The app can ask what is spent, and give some back.
+// Limits tool calls and tokens per session. The app can read how much is spent, and give calls back.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { abortTurn, definePlugin, deny } from "bowline/plugin";
@@ -12,18 +12,18 @@ export const budget = definePlugin({
   state: z.object({
     calls: z.number().default(0),
     tokens: z.number().default(0),
-    reserved: z.array(z.string()).default([]), // The calls that passed this gate and are not settled yet.
+    reserved: z.array(z.string()).default([]), // Calls that passed this gate and have not ended.
   }),
   setup: ({ options, query, command }) => ({
     beforeTurn: ({ state }) =>
       state.get().tokens >= options.tokensMax ? abortTurn("budget.tokens", "No tokens left.") : undefined,
     beforeToolCall: ({ call, state }) => {
       const { calls, reserved } = state.get();
-      const others = reserved.filter((id) => id !== call.id); // A call that a person edited comes twice.
+      const others = reserved.filter((id) => id !== call.id); // If a person edits a call, this gate runs again for it.
       if (calls + others.length >= options.callsMax) return deny("No calls left.");
       state.update((s) => ({ ...s, reserved: [...others, call.id] }));
     },
-    // A call that another gate denied or a person refused was not made: it has no duration, and its place is free again.
+    // A call without a duration did not run, because another gate or a person denied it. It does not count.
     afterToolCall: ({ call, durationMs, state }) =>
       state.update((s) => ({
         ...s,
@@ -65,7 +65,7 @@ const plugins = [budget({ callsMax: 2, tokensMax: 90 }), quiet];
 await using runtime = await createRuntime({ store: memory(), model, tools: [ping, mail], plugins });
 const session = await runtime.session();
 
-// Both places were reserved for the mail and the first ping. The denied mail gave its place back.
+// The mail and the first ping reserved both places. The denied mail then released its place.
 await session.turn("Mail, and ping twice.").result();
 assert.equal(pings, 1);
 await session.turn("Ping again.").result();
@@ -79,5 +79,5 @@ assert.equal(pings, 3);
 
 const { outcome } = await session.turn("And again.").result();
 assert.ok(outcome.kind === "stopped" && outcome.code === "budget.tokens");
-// By wire name, for callers that know the plugin only by its id.
+// Callers without the plugin object use the operation's full name.
 assert.deepEqual((await session.invoke("query", "example/budget.spent")).output, { calls: 2, tokens: 90 });

@@ -1,4 +1,4 @@
-// Defines a point: any plugin may switch a feature on or off, and off wins.
+// Defines a point where any plugin can switch a feature on or off. Off wins.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { definePlugin, deny, point } from "bowline/plugin";
@@ -13,7 +13,8 @@ interface Flag {
 type Flags = (feature: string) => boolean;
 
 /**
- * A point is recognised by identity, so plugins that contribute import it from here. A feature nobody mentions is off.
+ * Plugins that contribute must import this object, because the runtime compares points by object. A feature
+ * without a contribution is off.
  */
 export const flags = point<Flag, Flags>("example/flags", (given) => {
   const on = new Set(given.flatMap(({ value }) => (value.on ? [value.feature] : [])));
@@ -21,7 +22,7 @@ export const flags = point<Flag, Flags>("example/flags", (given) => {
   return (feature) => on.has(feature);
 });
 
-/** Reads the point, and denies calls of a tool named like a feature that is off. */
+/** Reads the point, and denies calls of a tool if the feature with its name is off. */
 export const featureFlags = definePlugin({
   id: "example/feature-flags",
   options: z.object({ features: z.array(z.string()) }),

@@ -1,5 +1,5 @@
-// Denies shell calls that destroy files, and asks a person before money moves. For rules alone there is
-// `bowline/plugins/approvals`; this is how to write a gate of your own.
+// Denies shell calls that destroy files, and asks a person before a payment. This example shows how to write a gate. If
+// you need only rules, use `bowline/plugins/approvals`.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { ask, definePlugin, deny, replaceArgs } from "bowline/plugin";
@@ -35,7 +35,7 @@ const pay = defineTool({
   input: z.object({ euros: z.number() }),
   execute: ({ euros }) => void ran.push(`pay ${euros}`),
 });
-/** Runs after the guard and makes a harmless call harmful. The guard is asked again about the new arguments. */
+/** Runs after the guard and replaces harmless arguments with harmful ones. The guard then checks the new arguments. */
 const alias = definePlugin({
   id: "example/alias",
   setup: () => ({

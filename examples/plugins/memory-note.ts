@@ -1,4 +1,4 @@
-// Notes that outlive the context window: the model writes them, the prompt shows them, a task condenses them.
+// Notes that outlive the context window. The model writes them, the prompt shows them, and a task merges them.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, type Plugin } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -11,7 +11,7 @@ export const notes = definePlugin({
   id: "example/notes",
   version: "2",
   state: z.object({ notes: z.array(Note).default([]) }),
-  // Version 1 kept a list of texts.
+  // Version 1 stored a list of texts.
   migrate: (state) => ({ notes: (state as { notes: string[] }).notes.map((text) => ({ about: "user", text })) }),
   setup: ({ tool, task }) => ({
     tools: [
@@ -54,6 +54,6 @@ const keeps = calls("remember", { about: "user", text: "Likes soup." });
 const model = scripted(keeps, says("Kept."), says("Vegan, likes soup."), says("Soup!"));
 const session = await open(notes, model);
 await session.turn("I like soup.").result();
-assert.equal((await session.task(notes, "condense")).output, 2); // One from version 1, one from now.
-await (await session.fork()).turn("What shall I eat?").result(); // A fork has the notes; a new session has none.
+assert.equal((await session.task(notes, "condense")).output, 2); // One note of version 1, and one new note.
+await (await session.fork()).turn("What shall I eat?").result(); // A fork has the notes. A new session does not.
 assert.equal(model.requests.at(-1)?.system, "user: Vegan, likes soup.");

@@ -1,5 +1,5 @@
-// When a model fails, calls go to the next one: within a turn after a call that had to be tried again, and in later
-// turns after a turn that failed. One call stays with its model, so a call that fails for good still ends its turn.
+// If a model fails, the next model replaces it: after a retried call for the rest of the turn, and after a failed turn for
+// all later turns. A call never changes its model, so a call that fails for good still ends its turn.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool } from "bowline";
 import { ProviderFailure } from "bowline/provider";
@@ -10,19 +10,19 @@ import { z } from "zod";
 export const fallback = definePlugin({
   id: "example/fallback",
   options: z.object({ models: z.array(z.string()).min(1) }),
-  state: z.object({ failed: z.number().default(0) }), // How many models have failed turns.
+  state: z.object({ failed: z.number().default(0) }), // How many models have failed a turn.
   setup: ({ options: { models }, query }) => {
-    let isShaky = false; // About one turn, so it need not survive a restart.
+    let hasRetried = false; // For one turn only, so a restart can lose it.
     return {
       beforeTurn: () => {
-        isShaky = false;
+        hasRetried = false;
       },
       streamFinished: ({ reason }) => {
-        isShaky ||= reason === "attempt-reset";
+        hasRetried ||= reason === "attempt-reset";
       },
-      // Changes this call only: the session keeps its model. The runtime's `models` must know the name.
+      // Changes only this call: the session keeps its model. The runtime's `models` must return a model for the name.
       request: ({ request, state }) => {
-        const place = Math.min(state.get().failed + (isShaky ? 1 : 0), models.length);
+        const place = Math.min(state.get().failed + (hasRetried ? 1 : 0), models.length);
         const model = models[place - 1];
         return model === undefined
           ? undefined
@@ -48,9 +48,10 @@ const plugins = [fallback({ models: ["small"] })];
 await using runtime = await createRuntime({ store: memory(), model: main, models, plugins, tools: [look] });
 const session = await runtime.session();
 
-const answered = await session.turn("Weather?").result(); // The first call was tried again; the second is made elsewhere.
+// The main model retries the first call. The small model makes the second call.
+const answered = await session.turn("Weather?").result();
 assert.equal(answered.outcome.kind === "answered" && answered.outcome.text, "It rains.");
-const failed = await session.turn("The rainiest town?").result(); // A new turn begins with the session's own model.
+const failed = await session.turn("The rainiest town?").result(); // A new turn starts with the session's model.
 assert.equal(failed.outcome.kind, "failed");
 const again = await session.turn("Please answer what I asked.").result();
 assert.equal(again.outcome.kind === "answered" && again.outcome.text, "Bergen.");

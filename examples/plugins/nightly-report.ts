@@ -1,4 +1,4 @@
-// A scheduler calls a command that queues a turn. However often it calls, there is one report a day.
+// A scheduler calls a command that queues a turn. Repeated calls for one day queue only one turn.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool, hasCode, type Session } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -46,11 +46,13 @@ session = await runtime.session("reports");
 const [first, again] = [1, 2].map(() => session?.command(nightlyReport, "run", { day: "2025-01-01" }));
 assert.deepEqual([(await first)?.output.isNew, (await again)?.output.isNew], [true, false]);
 assert.deepEqual((await first)?.queued, (await again)?.queued);
-const joined = await session.turn(wordsFor("2025-01-01"), { key: "report/2025-01-01" }).result(); // The same key and words join the queued turn.
+// The same key and text join the queued turn.
+const joined = await session.turn(wordsFor("2025-01-01"), { key: "report/2025-01-01" }).result();
 assert.deepEqual([joined.turnId], (await first)?.queued);
 assert.equal(model.requests.length, 1);
 
-await session.turn("Report now!").result(); // A command waits for the turn to end, so inside a turn it is refused.
+// Inside a turn the command throws, because it waits until the turn ends.
+await session.turn("Report now!").result();
 assert.ok(hasCode(refused[0], "operation.reentrant"));
 assert.deepEqual(await session.query(nightlyReport, "asked"), ["2025-01-01"]);
 assert.deepEqual(

@@ -1,4 +1,4 @@
-// A list of steps that the model keeps. It is in the prompt of every later turn.
+// A list of steps that the model keeps. The prompt of every later turn contains it.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -43,7 +43,7 @@ const [walls, roof] = ["Build walls", "Build roof"];
 const doing = (...texts: readonly string[]) => texts.map((text) => ({ text, status: "doing" }));
 const model = scripted(
   calls("plan", { steps: [...doing(walls), { text: roof, status: "open" }] }),
-  calls("plan", { steps: doing(walls, roof) }), // Refused: the model is told why, and the plan stays as it was.
+  calls("plan", { steps: doing(walls, roof) }), // Refused: the model reads the reason, and the plan does not change.
   says("Walls first."),
   says("Still walls."),
 );
@@ -51,7 +51,7 @@ const store = memory();
 const first = await createRuntime({ store, model, plugins: [plan] });
 await (await first.session("house")).turn("Plan a house.").result();
 
-await using later = await createRuntime({ store, model, plugins: [plan] }); // As after a restart.
+await using later = await createRuntime({ store, model, plugins: [plan] }); // A new runtime, as after a restart.
 const session = await later.session("house");
 await session.turn("Where are we?").result();
 assert.equal(model.requests.at(-1)?.system, "## Plan\n\n[>] Build walls\n[ ] Build roof");

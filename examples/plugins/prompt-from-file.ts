@@ -1,4 +1,5 @@
-// The project's rules come from a file, read once when the runtime opens and shared by its sessions.
+// Adds the project's rules from a file to the prompt. The plugin reads the file once, when the runtime opens. All
+// sessions share it.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +12,7 @@ import { z } from "zod";
 export const promptFromFile = definePlugin({
   id: "example/prompt-from-file",
   options: z.object({ path: z.string(), title: z.string().default("Project") }),
-  // The file is read here and not in `setup`, which runs at every opening of a session and must not wait.
+  // Read the file here. `setup` runs whenever a session opens, and cannot wait.
   open: async ({ options, signal }) => ({ text: await readFile(options.path, { encoding: "utf8", signal }) }),
   setup: ({ options, shared }) => ({
     prompt: () => ({ slot: "project", title: options.title, text: shared.text }),
@@ -34,13 +35,13 @@ await using runtime = await createRuntime({
 await (await runtime.session("one")).turn("Tabs or spaces?").result();
 await writeFile(path, "Use spaces.\n");
 await (await runtime.session("two")).turn("Tabs or spaces?").result();
-// Options for one session change the heading. `open` does not run again.
+// Options of one session change the heading. `open` does not run again.
 const titled = [promptFromFile.options({ path, title: "House rules" })];
 await (await runtime.session("three", { plugins: titled })).turn("Tabs or spaces?").result();
 
 const [one, two, three] = model.requests.map(({ system }) => system);
 assert.equal(one, "You write code.\n\n## Project\n\nUse tabs.");
-assert.equal(two, one); // Equal text in both turns, so the provider's cache holds.
+assert.equal(two, one); // Both turns have the same text, so the provider can use its cache.
 assert.equal(three, "You write code.\n\n## House rules\n\nUse tabs.");
 
 const missing = promptFromFile({ path: join(folder, "none.md") });

@@ -1,23 +1,23 @@
-// Keeps card numbers out of what is shown and kept, also when they arrive in pieces.
+// Removes card numbers from streamed and stored text, also if a number arrives in pieces.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin } from "bowline";
 import { memory } from "bowline/stores/memory";
 import { says, scripted } from "bowline/testing";
 
 const CARD = /\b\d(?:[ -]?\d){12,18}\b/g;
-const BEGUN = /\d(?:[ -]?\d)*[ -]?$/; // Digits at the end may be the beginning of a card number.
+const PARTIAL = /\d(?:[ -]?\d)*[ -]?$/; // These last digits can be the start of a card number.
 
 export const redactor = definePlugin({
   id: "example/redactor",
   order: "late",
   setup: () => {
-    // A session runs one stream at a time, so the text that is held back can be a variable here.
+    // A session runs one stream at a time, so a variable can hold the incomplete text.
     let held = { text: "", reasoning: "" };
     let rest = held;
     return {
       stream: ({ chunk: { kind, delta } }) => {
         const text = held[kind] + delta;
-        const end = text.match(BEGUN)?.index ?? text.length;
+        const end = text.match(PARTIAL)?.index ?? text.length;
         held[kind] = text.slice(end);
         return { delta: text.slice(0, end).replace(CARD, "[card]") };
       },
@@ -25,7 +25,7 @@ export const redactor = definePlugin({
         rest = reason === "complete" ? held : { text: "", reasoning: "" };
         held = { text: "", reasoning: "" };
       },
-      // `response` may run again, so it reads `rest` and does not change it.
+      // `response` can run again, so it reads `rest` and does not change it.
       response: ({ reply: { parts } }) => ({
         parts: [
           ...parts,
@@ -46,12 +46,12 @@ const model = scripted(
 );
 await using runtime = await createRuntime({ store: memory(), model, plugins: [redactor] });
 const session = await runtime.session();
-const told: string[] = [];
+const answers: string[] = [];
 for (const words of ["Where am I?", "And now?"]) {
   const turn = session.turn(words);
   for await (const event of turn) if (event.kind === "text") assert.doesNotMatch(event.delta, /\d{3}/);
   const { outcome } = await turn.result();
-  if (outcome.kind === "answered") told.push(outcome.text);
+  if (outcome.kind === "answered") answers.push(outcome.text);
 }
-assert.deepEqual(told, ["Card [card], room 42", "Pay with [card]"]);
+assert.deepEqual(answers, ["Card [card], room 42", "Pay with [card]"]);
 assert.doesNotMatch(JSON.stringify(await session.read()), /4111|5500/);

@@ -1,4 +1,4 @@
-// Cuts the middle out of long results before the model reads them. Events and other plugins still see the whole.
+// Cuts the middle out of long results before the model reads them. Events and other plugins still get the whole result.
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "bowline";
 import { definePlugin, type ToolOutput } from "bowline/plugin";
@@ -6,7 +6,7 @@ import { memory } from "bowline/stores/memory";
 import { calls, says, scripted } from "bowline/testing";
 import { z } from "zod";
 
-/** A projector must show every result, so it needs words for failures and cancelled calls too. */
+/** `projectResult` gets every result, so it also needs a text for failures and cancelled calls. */
 function wordsOf(output: ToolOutput): string {
   if (output.kind === "failure") return `Error (${output.failure.code}): ${output.failure.message}`;
   if (output.kind !== "value") return `${output.kind}: ${output.reason}`;

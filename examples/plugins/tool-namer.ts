@@ -1,4 +1,4 @@
-// Describes tools to the model in the app's own words, and hides some.
+// Changes the descriptions of tools for the model, and hides some tools.
 import assert from "node:assert/strict";
 import { createRuntime, definePlugin, defineTool } from "bowline";
 import { memory } from "bowline/stores/memory";
@@ -12,7 +12,7 @@ export const toolNamer = definePlugin({
     descriptions: z.record(z.string(), z.string()).default({}),
   }),
   setup: ({ options: { hidden, descriptions } }) => ({
-    // Must be synchronous: it runs whenever the catalog is built.
+    // Must be synchronous, because it runs whenever the runtime builds the catalog.
     toolCatalog: ({ tools }) => [
       ...hidden.map((tool) => ({ tool, hide: true as const })),
       ...tools
@@ -43,7 +43,7 @@ assert.deepEqual(
   model.requests[0]?.tools.map(({ name, description }) => `${name}: ${description}`),
   ["list: Our customers. (Lists rows.)"],
 );
-assert.equal(dropped, 0); // A hidden tool cannot be called either, even if the model knows its name.
+assert.equal(dropped, 0); // The model cannot call a hidden tool, even by its exact name.
 assert.match(JSON.stringify(model.requests[1]?.messages), /There is no tool drop/);
 
 const admin = await runtime.session("admin", { plugins: [toolNamer.options({ hidden: [] })] });

@@ -243,7 +243,7 @@ export class HookRunner {
   }
 
   /**
-   * Calls observers, concurrently unless the row says `inOrder`, and waits for all of them. Failures are returned as
+   * Calls observers, concurrently unless the row has `inOrder`, and waits for all of them. Failures are returned as
    * issues, never thrown.
    */
   observe<N extends HandledName>(hook: N, sees: SeesOf<N>, here: HookCallContext): Awaitable<readonly Issue[]> {

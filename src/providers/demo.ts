@@ -124,7 +124,7 @@ const WORDS_MAX = 2_000;
 const isSaidByUser = ({ role, origin }: Message): boolean =>
   role === "user" && origin?.kind !== "plugin" && origin?.kind !== "runtime";
 
-// ── What it says ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Replies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const SKILLS =
   "I can do sums (“what is 21*2?”), tell the time (“what time is it in Tokyo?”), wait (“wait 20 seconds”) and keep notes (“remember to buy milk”, “what do you remember?”, “forget note 1”).";
@@ -406,7 +406,7 @@ function expressionIn(clause: string): string | undefined {
 
 const isSum = (words: string): boolean => /[\d)]\s*[+\-*/%^]\s*[-(.\d]/.test(words);
 
-// ── How it says it ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Streaming of replies ────────────────────────────────────────────────────────────────────────────────────────────
 
 function* partsOf(reply: Reply, request: ModelRequest): Generator<ModelPart> {
   if ("calls" in reply) {

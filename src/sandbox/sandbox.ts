@@ -83,7 +83,7 @@ export interface Surface {
   readonly modules: { readonly [module: string]: readonly string[] };
   /** Names that `tools` has. */
   readonly tools: readonly string[];
-  /** Read-only values, whose names a cell may not use. */
+  /** The names of read-only values. A cell must not declare them. */
   readonly names: readonly string[];
 }
 

@@ -1032,8 +1032,8 @@ export interface Store {
      */
     leave(owner: Owner): Awaitable<void>;
     /**
-     * Writes events of the holder, with `more`: all or nothing. Throws `lease.lost` if the lease is lost, the job is
-     * over (unless all keys exist, which is a repeat) or its session was deleted. Throws `job.bound` for an orphan
+     * Writes events of the holder, with `more`: all or nothing. Throws `lease.lost` if the lease is lost, the job has
+     * ended (unless all keys exist, which is a repeat) or its session was deleted. Throws `job.bound` for an orphan
      * unless the events end it as `abandoned`. A repeat of the call that parked the job returns the same answer until
      * another process claims the job. `ended` ends the lease, revokes waits, makes jobs that await it claimable, and
      * cancels the children that end with it.
@@ -1060,7 +1060,7 @@ export interface Store {
      */
     transfer(from: SessionId, to: SessionId, ids: readonly JobId[], now: number): Awaitable<readonly StoredJob[]>;
     /**
-     * Removes a job that is over or external, with its events, and returns whether it existed. Jobs that await it can
+     * Removes a job that has ended or is external, with its events, and returns whether it existed. Jobs that await it can
      * be claimed. Its children are not cancelled, also not by `delete`, because the job did not end.
      */
     remove(id: JobId): Awaitable<boolean>;
@@ -1072,7 +1072,7 @@ export interface Store {
       after: JobCursor | undefined,
       options: { readonly session?: SessionId; readonly max: number },
     ): Awaitable<readonly StoredJob[]>;
-    /** Returns the remaining lines of a job, taken or not, also when it is over. */
+    /** Returns the remaining lines of a job, taken or not, also after its end. */
     lines(id: JobId): Awaitable<JobLines>;
     /**
      * Takes the lines that no call has taken, oldest first. A repeat with the latest key returns the same lines, as far
@@ -1123,7 +1123,7 @@ export interface Store {
      * Throws `session.unknown` for a job of another session that does not exist.
      *
      * The newest `max` occurrences of its source are kept in order. An older one is removed with the jobs that it
-     * started, if they are over.
+     * started, if they have ended.
      */
     occur(
       occurrence: NewOccurrence,

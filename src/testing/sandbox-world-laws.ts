@@ -1,5 +1,5 @@
-// The promises of every sandbox about the world that guest code sees: texts, JSON, errors, and changes of its own
-// realm.
+// The promises of every sandbox about the world that guest code sees: texts, JSON, errors, and changes of the
+// guest's realm.
 
 import assert from "node:assert/strict";
 import type { Json } from "../model/json.ts";

@@ -8,7 +8,7 @@ import { describeThrown, isObject, toJson } from "../model/json.ts";
 import { AVAILABILITIES, isToolName, type ToolManifest } from "../model/tool.ts";
 import { isToolPath } from "../model/tool-path.ts";
 
-/** A tool in the list of its source. It may not be loaded yet. */
+/** A tool in the list of its source, loaded or not. */
 export interface Offered {
   readonly manifest: ToolManifest;
   readonly source: string;

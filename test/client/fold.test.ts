@@ -64,7 +64,7 @@ function openAt(events: readonly SessionEvent[], cursor: string): readonly strin
 
 // ── Whoever joins, and whenever ─────────────────────────────────────────────────────────────────────────────────────
 
-test.each(KEPT)("S11 whoever joins, and whenever, ends with the same view, %s", async (_, make) => {
+test.each(KEPT)("S11 every reader ends with the same view, at whatever moment it joins, %s", async (_, make) => {
   const joins = fc.uniqueArray(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(joins, async (at) => {
@@ -172,7 +172,7 @@ test("S11 in the middle of a turn the view has what was said, called, printed an
   });
 });
 
-test("S11 D1 a turn that another process goes on with is shown once, whether the client left or not", async () => {
+test("S11 D1 a turn that another process resumes is shown once, whether the client disconnected or not", async () => {
   const stop = new Stop();
   const here = world(async (where) => (where === "work 2" ? stop.here() : undefined));
   const { next, kill } = lives(sqlite(file(), { durability: "process" }));
@@ -240,7 +240,7 @@ test("S11 D4 what a parked turn has called and waits for is shown, however one h
   expect(viewOf(only(stay.events, "resolved"), rejoined(left))?.turns).toEqual([]); // Nothing of it is left to show.
 });
 
-test("S11 D4 in its parent's turn a child waits until it is told that it was answered, also if that comes late", async () => {
+test("S11 D4 in its parent's turn a child shows as waiting until its answer arrives, also if that is late", async () => {
   await using played = await play(KEPT[0]![1]());
   const events = await played.first.until(isEnd());
   const child = events.flatMap((event) => (event.kind === "child" ? [event.event] : []));
@@ -355,7 +355,7 @@ test("S11 reads may come late and in any order: nothing is shown twice, and the 
   );
 });
 
-test("S11 an input shows as waiting until its turn has ended, or until a read knows better", async () => {
+test("S11 an input shows as waiting until its turn has ended, or until a read does not contain it", async () => {
   const stop = new Stop();
   await using runtime = await runningQuickly({
     model: scripted(calls("slow"), says("Both."), says("Next.")),

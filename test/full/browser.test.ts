@@ -161,7 +161,7 @@ describeBrowser("the chat page in Chromium", () => {
     }
   });
 
-  test("E2 E5 the button cancels a turn in mid-stream, and says so also after a reload", async () => {
+  test("E2 E5 the button cancels a turn in mid-stream, and the page shows this also after a reload", async () => {
     await using ann = await person();
     const page = await ann.tab(server.login);
     await say(page, "Stream never");

@@ -198,7 +198,7 @@ onEveryStore("S11 facts of another process come while a reader waits, and those 
 });
 
 // A store in memory has one process, and nothing polls it.
-test("S11 on a store in memory the feed is told of every change, also of sessions that are not open", async () => {
+test("S11 on a store in memory the feed returns every change at once, also of sessions that are not open", async () => {
   const model = recited(calls("pay", {}, "p"), says("Done."));
   await using runtime = await createRuntime({ store: memory(), model, ...shop });
   const { sessions } = runtime;
@@ -350,7 +350,7 @@ test("S11 a feed ends with its signal, with `return` and with the runtime, whate
   expect(await codeOf(() => runtime.observe())).toBe("runtime.closed");
 });
 
-test("S11 a read of the store that fails is thrown once, and another feed goes on from the cursor", async () => {
+test("S11 a feed throws a failed read of the store once, and another feed continues from the cursor", async () => {
   const place = inMemory();
   let fails = false;
   const store = around(place.store(), {

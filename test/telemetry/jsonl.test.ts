@@ -118,7 +118,7 @@ test.skipIf(!existsSync("/dev/full"))("E4 a full disk fails no turn and is repor
 const span = (id: number): Span =>
   ({ kind: "commit", id: String(id), startedAt: 1, endedAt: 2, outcome: "answered" }) as Span;
 
-test("E4 lines that could not be written are counted where the file goes on", async () => {
+test("E4 when the file works again, its first line has the number of lost lines", async () => {
   const folder = file();
   const path = `${folder}/x.jsonl`;
   const listener = jsonl(path);

@@ -174,7 +174,7 @@ test("E4 a failed turn is an error with its code, and a failed tool call with it
   expect(otel.named("chat test").map(({ attributes }) => attributes["error.type"])).toEqual([undefined, "auth"]);
 });
 
-test("E4 a cancelled turn is no error", async () => {
+test("E4 a cancelled turn does not set an error status", async () => {
   const otel = traced();
   const work = held();
   await using world = await open(scripted(calls("work")), { tools: [work.tool], telemetry: otel.listener });
@@ -189,7 +189,7 @@ test("E4 a cancelled turn is no error", async () => {
   expect(otel.spans.filter(isFailed)).toEqual([]);
 });
 
-test("E4 a turn that was left because its runtime was closed is no error", async () => {
+test("E4 a turn that its closing runtime leaves does not set an error status", async () => {
   const otel = traced();
   const work = held();
   const store = sqlite(file(), { durability: "process" });

@@ -80,7 +80,7 @@ interface Surface {
   };
   /** Names that `tools` has. */
   readonly tools: readonly string[];
-  /** Read-only values, whose names a cell may not use. */
+  /** The names of read-only values. A cell must not declare them. */
   readonly names: readonly string[];
 }
 interface GuestCell extends Surroundings {

@@ -91,7 +91,7 @@ type Effect = {
 } |
 /**
  * A segment of a cell: its beginning, `r1.exec`, or one delivery, `r1.exec.d1`. It ends when the code waits again or
- * is over. So between segments only calls, waits and sleeps are open, and the turn can park.
+ * ends. So between segments only calls, waits and sleeps are open, and the turn can park.
  */
 {
   readonly kind: "exec";

@@ -1,17 +1,18 @@
-// What the workers say they do, a line each, and what is wrong with it.
+// The lines that the workers write to the ledger, and the calls that ran too often.
 
-/** A line of the ledger. All workers append to one file, so the lines are in one order. */
+/** A line of the ledger. All workers append to one file, so the lines of all workers are in order. */
 export type Line = { readonly worker: number } & (
   | { readonly kind: "ready" }
   | { readonly kind: "accepted" | "answered"; readonly turn: string }
-  /** A model or a tool is called; `once`: a tool that must not be called twice. */
+  /** A call of a model or tool starts. With `once`, the call must not start twice. */
   | { readonly kind: "began"; readonly turn: string; readonly effect: string; readonly once?: true }
-  /** The store has these answers: by its own word, or in the journal of a turn that was taken over. */
+  /** Answers in the store. `recorded`: the worker stored them. `took`: the journal of a resumed turn contains them. */
   | { readonly kind: "recorded" | "took"; readonly turn: string; readonly effects: readonly string[] }
 );
-export type Told = Line extends infer L ? (L extends Line ? Omit<L, "worker"> : never) : never;
+/** A line without its worker. */
+export type Entry = Line extends infer L ? (L extends Line ? Omit<L, "worker"> : never) : never;
 
-/** A worker may be killed in the midst of its last line. */
+/** Skips incomplete lines, because a kill can interrupt the last line of a worker. */
 export const linesIn = (text: string): readonly Line[] =>
   text.split("\n").flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as Line] : []));
 

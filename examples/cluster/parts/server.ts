@@ -1,4 +1,4 @@
-// A PostgreSQL server for this example alone: in a folder of its own, on a free port, gone at the end.
+// A PostgreSQL server for this example only, in a temporary folder and on a free port. `stop` removes it.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, chownSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,17 +13,18 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Undefined where there is no server program. */
+/** Returns `undefined` if PostgreSQL is not installed. */
 export async function startServer(): Promise<Server | undefined> {
   const programs = [process.env.BOWLINE_PG_BIN ?? "", ...globSync("/usr/lib/postgresql/*/bin").sort().reverse()];
   const bin = [...programs, ...(process.env.PATH ?? "").split(delimiter)].find((each) => each !== "" && has(each));
   if (bin === undefined) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "bowline-postgres-"));
-  const user = process.getuid?.() === 0 ? userOf("postgres") : {}; // It refuses to run as root.
+  const user = process.getuid?.() === 0 ? userOf("postgres") : {}; // PostgreSQL refuses to run as root.
   if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
   const run = { cwd: folder, ...user };
-  const layout = ["-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"]; // Whatever LANG is.
+  // Independent of LANG.
+  const layout = ["-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
   await promisify(execFile)(join(bin, "initdb"), ["-D", data, ...layout], run);
   const port = await freePort();
   const settings = { port, listen_addresses: "127.0.0.1", unix_socket_directories: folder, max_connections: 100 };

@@ -21,7 +21,7 @@ export interface OutputBudgetOptions {
  * `read_output`.
  *
  * The whole text is a named blob of this plugin's state. So it is committed, restored and forked with the session, and
- * the store's garbage collection keeps it. A session can read only texts of its own results.
+ * the store's garbage collection keeps it. A session can read only the texts of its results.
  */
 export const outputBudget = definePlugin({
   id: "bowline/output-budget",

@@ -13,7 +13,7 @@ export interface Room {
   readonly tail: number;
   /** The messages of the running turn. A longer turn is cut too. */
   readonly turn: number;
-  /** One message or exchange that the model may not have seen yet. */
+  /** One message or exchange that is possibly new to the model. */
   readonly last: number;
   readonly summary: number;
 }

@@ -196,7 +196,7 @@ export function reasonOf({ reason }: AbortSignal): string {
   return words.slice(0, REASON_MAX) || "The caller's signal aborted.";
 }
 
-/** Removes its listener when the turn is over, because a long-lived signal must not collect listeners. */
+/** Removes its listener when the turn ends, because a long-lived signal must not collect listeners. */
 export function cancelWith(signal: AbortSignal, handle: TurnHandle): void {
   const cancel = (): void => void handle.cancel(reasonOf(signal)).catch(() => {});
   if (signal.aborted) return;

@@ -22,7 +22,7 @@ const isUnwanted = ({ session }: LiveTurn, { isRecovery, wasVisited }: OpenedTur
 export const isLeft = (live: LiveTurn, opened: OpenedTurn): boolean =>
   opened.visit === undefined && !live.session.queue.hasOperations && mayPark(live, opened);
 
-/** A pause between two attempts is too short to park. If the clock was set back, only this process knows its length. */
+/** A pause between two attempts is too short to park. If the clock was set back, only this process has its length. */
 const SLEEP_MS = 30_000;
 
 /** A turn that wakes within this time does not park, even if it must leave. */

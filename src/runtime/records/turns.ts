@@ -305,7 +305,7 @@ async function settingOf(core: Core, turnId: TurnId, hash: BlobHash): Promise<Pa
   return sound(turnId, () => JSON.parse(setting) as Partial<Opened>);
 }
 
-/** Reads values that the store may not have checked. */
+/** Reads values that the store does not always check. */
 function sound<T>(turnId: TurnId, read: () => T): T {
   try {
     return read();

@@ -241,8 +241,8 @@ export function decodeEvents(encoded: readonly EncodedEvent[]): TurnEvent[] {
  *
  * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`; `~` and
  * a number for a text of the nodes, `~=` and a number for a value whose JSON is such a text; `~@` and a number for the
- * parts of a message; `~#` or `~=#` and two numbers for the result in a part of a message; `~` alone, in the place of a
- * route, for the route of the reply before.
+ * parts of a message; `~#` or `~=#` and two numbers for the result in a part of a message; `~` alone, instead of a route,
+ * for the route of the reply before.
  */
 export type KeptJournal =
   | { readonly setting?: BlobHash; readonly packed: Json }

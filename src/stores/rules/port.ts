@@ -146,7 +146,7 @@ export interface Port {
   latestAnswer?(turn: number): Read<number>;
   /** Returns whether another process follows the previews of a session's open turn. */
   isFollowed?(session: number, now: number): Read<boolean>;
-  /** Returns how many blob sweeps were ever started. Without this method no blob is ever swept. */
+  /** Returns how many blob sweeps were ever started. Without this method no sweep removes a blob. */
   sweeps?(): Read<number>;
   /** Makes all segments of this session's turns findable by name. */
   nameSegments?(session: number): void;

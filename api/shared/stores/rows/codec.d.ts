@@ -8,8 +8,8 @@ import { TurnEvent } from "../../turn/event.js";
  *
  * In `packed` a text that begins with `~` stands for something else: `~~` for a text that itself begins with `~`; `~` and
  * a number for a text of the nodes, `~=` and a number for a value whose JSON is such a text; `~@` and a number for the
- * parts of a message; `~#` or `~=#` and two numbers for the result in a part of a message; `~` alone, in the place of a
- * route, for the route of the reply before.
+ * parts of a message; `~#` or `~=#` and two numbers for the result in a part of a message; `~` alone, instead of a route,
+ * for the route of the reply before.
  */
 type KeptJournal = {
   readonly setting?: BlobHash;
