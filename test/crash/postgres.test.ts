@@ -14,7 +14,8 @@ describePostgres("the crash kit on Postgres", () => {
     const report = await crashOnPostgres(some, { execArgv, kills: sample(1, 8), seed: 5 });
     console.log(String(report));
     expect(report.violations).toEqual([]);
-    expect(report.kills).toBe(some.length * sample(1, 8));
+    // A run can have fewer boundaries than the one that was counted, and then ends before its kill.
+    expect(report.kills).toBeGreaterThan(some.length * sample(1, 8) * 0.9);
   }, 300_000);
 
   test("E7 D5 D6 a worker that slept past its lease does nothing more, and two workers share the work", async () => {

@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import type { Reporter, TestCase, TestModule, Vitest } from "vitest/node";
 
 const COUNT = 10;
+const REASON_MAX = 1_000;
 
 /**
  * Prints the seed of the run, and at its end the ten slowest files, which are the first places to look when the suite is
@@ -17,7 +18,9 @@ export class SlowestFiles implements Reporter {
   }
 
   onTestCaseResult(test: TestCase): void {
-    if (test.diagnostic()?.flaky === true) this.#flaky.push(`${test.module.relativeModuleId} > ${test.fullName}`);
+    if (test.diagnostic()?.flaky !== true) return;
+    const why = (test.result().errors ?? []).map(({ message }) => message.slice(0, REASON_MAX)).join("\n    ");
+    this.#flaky.push(`${test.module.relativeModuleId} > ${test.fullName}\n    ${why}`);
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
