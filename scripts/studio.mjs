@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const STYLES = ["tokens", "base", "parts", "session", "talk", "turn", "timeline", "waits", "work"].map(
+const STYLES = ["tokens", "base", "parts", "session", "talk", "turn", "timeline", "waits", "work", "turns"].map(
   (name) => `src/studio/style/${name}.css`,
 );
 
