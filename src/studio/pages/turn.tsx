@@ -153,6 +153,7 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
             <Text>{outcome.reason}</Text>
           </p>
           <Id>{outcome.code}</Id>
+          {turn.input !== undefined && turn.sentBy === undefined && <Again turn={turn} input={turn.input} />}
         </div>
       )}
       <div class="choices" role="group" aria-label="View">
@@ -174,6 +175,30 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
         </WithJournal>
       )}
     </div>
+  );
+}
+
+/** The same key as that of the conversation, so that a message is sent again only once. */
+function Again(props: { readonly turn: TurnDetails; readonly input: NonNullable<TurnDetails["input"]> }): JSX.Element {
+  const { turn, input } = props;
+  const { isBusy, failure, run } = useAction();
+  return (
+    <>
+      <Button
+        icon="retry"
+        isDisabled={isBusy}
+        title="Sends the same message to its session, and opens it. This turn stays in the history."
+        onClick={() =>
+          void run(async () => {
+            await client.send(turn.sessionId, input as never, { key: `again-${turn.id}` });
+            go(href("session", turn.sessionId));
+          })
+        }
+      >
+        Send again
+      </Button>
+      {failure !== undefined && <Problem failure={failure} />}
+    </>
   );
 }
 
