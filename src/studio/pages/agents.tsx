@@ -1,7 +1,7 @@
 // The tree of sessions below a root, such as an agent with its subagents, and what all of them have spent.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, firstWords, money, plural, tokensOf } from "../format.ts";
+import { count, money, plainWords, plural, tokensOf } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Badge, Button, Empty, Figure, Link, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -234,7 +234,7 @@ function Item({ row, branches, waits, isCurrent, onFocus, onToggle }: ItemProps)
           {failure !== undefined ? (
             <span class="bad">Its children cannot be read: {failure.title}</span>
           ) : (
-            label !== undefined && lastWords !== undefined && <Text>{firstWords(lastWords, WORDS)}</Text>
+            label !== undefined && lastWords !== undefined && <Text>{plainWords(lastWords, WORDS)}</Text>
           )}
         </span>
       </span>
