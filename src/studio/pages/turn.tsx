@@ -294,7 +294,9 @@ const Children = ({ ids, root }: { readonly ids: readonly string[]; readonly roo
 function WithJournal({ turn, children }: { readonly turn: TurnDetails; readonly children: JSX.Element }): JSX.Element {
   if (turn.hasJournal) return children;
   return turn.state === "queued" ? (
-    <Empty title="The turn has not started.">It runs when the turn before it has ended.</Empty>
+    <Empty title="The turn has not started.">
+      It runs when the turn before it has ended, in a process that runs turns.
+    </Empty>
   ) : (
     <Empty title="The journal of this turn is not kept.">
       Its outcome, times and cost stay. How long journals are kept is an option of the runtime: `keepJournals`.

@@ -32,8 +32,8 @@ export function Compare(props: {
                 {common === undefined ? "They share no message." : "What follows the last message that they share."}
               </p>
               <div class="compare-sides">
-                <Side id={id} nodes={ours} />
-                <Side id={other} nodes={theirs} />
+                <Side id={id} name="This session" nodes={ours} />
+                <Side id={other} name="The other session" nodes={theirs} />
               </div>
             </>
           )}
@@ -43,10 +43,11 @@ export function Compare(props: {
   );
 }
 
-function Side({ id, nodes }: { readonly id: string; readonly nodes: readonly Node[] }): JSX.Element {
+function Side(props: { readonly id: string; readonly name: string; readonly nodes: readonly Node[] }): JSX.Element {
+  const { id, name, nodes } = props;
   const items = itemsOfNodes(nodes.toReversed(), undefined).filter(({ kind }) => KINDS.includes(kind));
   return (
-    <section class="compare-side" tabIndex={0} aria-label="A branch">
+    <div class="compare-side" tabIndex={0} role="group" aria-label={name}>
       <h3>
         <Link to="session" id={id}>
           <SessionName id={id} />
@@ -57,7 +58,7 @@ function Side({ id, nodes }: { readonly id: string; readonly nodes: readonly Nod
         <Line key={item.key} item={item} />
       ))}
       {items.length > MAX && <p class="dim">The session has {items.length - MAX} more.</p>}
-    </section>
+    </div>
   );
 }
 

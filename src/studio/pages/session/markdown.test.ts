@@ -59,7 +59,7 @@ test("E6 tables, lists, tasks and code are drawn", () => {
   const tags = all.map(({ tag }) => tag);
   for (const tag of ["table", "th", "td", "ol", "ul", "li", "CodeBlock"]) expect(tags).toContain(tag);
   expect(all.find(({ tag }) => tag === "CodeBlock")).toMatchObject({ props: { lang: "ts" }, text: "let a = 1;" });
-  expect(all.find(({ props }) => props.role === "heading")).toMatchObject({ text: "Head", props: { "aria-level": 3 } });
+  expect(all.find(({ props }) => props.role === "heading")).toMatchObject({ text: "Head", props: { "aria-level": 2 } });
 });
 
 test("E6 a long text is read in chunks that keep fences whole and stay the same while it grows", () => {

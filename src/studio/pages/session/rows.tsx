@@ -167,7 +167,7 @@ function Waiting(props: {
   return (
     <>
       <p class="waits-here">
-        <span>{of.isSteering ? "Waits for the running turn to take it" : "Waits for a turn"}</span>
+        <span>{of.isSteering ? "Waits for the running turn to take it" : "Waits for a process that runs it"}</span>
         <Button
           kind="quiet"
           icon="close"
