@@ -1,5 +1,6 @@
 // Fills an empty store with a week of a shop's support desk, so that every page of the studio has something to show. All
 // turns are real: only the models are scripts, and the time is simulated.
+import { setTimeout as sleep } from "node:timers/promises";
 import { crc32, deflateSync } from "node:zlib";
 import { attach, createRuntime, type Runtime, type Session, type Store } from "../index.ts";
 import { code } from "../plugins/code/index.ts";
@@ -14,6 +15,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Time passes in such steps while a turn runs. */
 const STEP_MS = 50;
+/** The sandbox of code starts in real time. Without pauses, minutes of the simulated time would pass meanwhile. */
+const SANDBOX_PAUSE_MS = 10;
 
 /** Fills a store that keeps its content when it is closed. `open` makes it again for each runtime. */
 export async function populate(open: () => Store, now = Date.now()): Promise<void> {
@@ -33,13 +36,16 @@ export async function populate(open: () => Store, now = Date.now()): Promise<voi
 const closed = (runtime: Runtime, world: SimulatedWorld): Promise<void> => passing(world, runtime.close());
 
 /** Lets time pass until the promise is settled. */
-async function passing<T>(world: SimulatedWorld, promise: Promise<T>): Promise<T> {
+async function passing<T>(world: SimulatedWorld, promise: Promise<T>, pauseMs?: number): Promise<T> {
   let isSettled = false;
   const settled = promise.finally(() => {
     isSettled = true;
   });
   settled.catch(() => {}); // The caller gets the error below.
-  while (!isSettled) await world.advance(STEP_MS);
+  while (!isSettled) {
+    await world.advance(STEP_MS);
+    if (pauseMs !== undefined) await sleep(pauseMs);
+  }
   return settled;
 }
 
@@ -61,7 +67,8 @@ class Week {
 
   /** A session whose agent writes code. */
   async code(): Promise<void> {
-    await this.ask("reports-by-code", "How many orders are late?", { label: "Late orders", tags: ["report", "code"] });
+    const session = await this.open("reports-by-code", { label: "Late orders", tags: ["report", "code"] });
+    await passing(this.world, session.turn("How many orders are late?").result(), SANDBOX_PAUSE_MS);
   }
 
   async all(now: number): Promise<void> {

@@ -157,9 +157,9 @@ function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
         </span>
       </span>
       <Badge state={state} />
-      <span class="cell number wide">{plural(turns, "turn")}</span>
-      <span class="cell number wide">{count(tokensOf(usage))} tokens</span>
-      <span class="cell number">{cost !== undefined && `cost ${money(cost)}`}</span>
+      <span class="cell number wide">{turns > 0 && plural(turns, "turn")}</span>
+      <span class="cell number wide">{turns > 0 && `${count(tokensOf(usage))} tokens`}</span>
+      <span class="cell number">{turns > 0 && cost !== undefined && `cost ${money(cost)}`}</span>
       <span class="cell when">
         <When at={activeAt} />
       </span>

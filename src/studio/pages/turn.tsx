@@ -322,8 +322,8 @@ function Recorded(props: {
           <>
             {!data.isExact && (
               <p class="notice">
-                This version of Bowline, or its plugins, cannot follow the journal. Items are shown as they were
-                recorded: each begins where the one before it ended.
+                The turn ran with another protocol, other plugins or another version than this server has. Items are
+                shown as they were recorded: each begins where the one before it ended.
               </p>
             )}
             <Timeline timeline={data} isRunning={isRunning} />
