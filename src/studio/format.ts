@@ -105,9 +105,18 @@ interface Tokens {
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
+  /** Of calls whose usage the provider did not report, such as a call that was cancelled. */
+  readonly estimatedInput?: number;
+  readonly estimatedOutput?: number;
 }
 /** All tokens of a usage: its buckets do not overlap. */
 export const tokensOf = (usage: Tokens | undefined): number =>
   usage === undefined ? 0 : usage.input + usage.cacheRead + usage.cacheWrite + usage.output + usage.reasoning;
+
+/** The number of tokens, with a mark if a part of it is estimated: costs contain that part, too. */
+export function tokenCount(usage: Tokens | undefined): string {
+  const estimated = (usage?.estimatedInput ?? 0) + (usage?.estimatedOutput ?? 0);
+  return `${estimated > 0 ? "~" : ""}${count(tokensOf(usage) + estimated)}`;
+}
 
 export const plural = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;

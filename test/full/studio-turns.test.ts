@@ -223,7 +223,7 @@ describeBrowser("a turn in the studio", () => {
     await page.goto(`${live.listening.url}/studio/#/turn/${await next.id}`);
     await button(page, /^hold .*…$/).waitFor();
     await button(page, "Cancel").click();
-    await page.getByText("Stopped by cancel.").waitFor();
+    await page.getByText("A person cancelled it in the studio.").first().waitFor();
     expect((await next.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
     await page.close(); // An open page holds its server for five seconds.
     await live.listening.close();

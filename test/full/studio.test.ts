@@ -208,6 +208,7 @@ describeBrowser("the studio in Chromium", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Go to Waits").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" }); // The browser closes it a moment later.
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("k");

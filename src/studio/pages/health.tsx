@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { date, duration } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Empty, Facts, Figure, Page, Shown, Text } from "../parts/basics.tsx";
+import { Empty, Facts, Figure, Link, Page, Shown, Text } from "../parts/basics.tsx";
 import { href } from "../router.ts";
 import { client } from "../server.ts";
 import type { Status } from "../types.ts";
@@ -139,7 +139,11 @@ function Workers({ status: { workers, now } }: { readonly status: Status }): JSX
                       <Text>{name}</Text>
                     </code>
                   </td>
-                  <td class="number">{count(turns)}</td>
+                  <td class="number">
+                    <Link to="turns" query={{ show: "running" }} title="Show the running turns of all processes">
+                      {count(turns)}
+                    </Link>
+                  </td>
                   <td class="number">{count(jobs)}</td>
                   <td class={until !== undefined && until < now ? "number lost" : "number"}>{leaseOf(until, now)}</td>
                 </tr>

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, money, plainWords, plural, tokensOf } from "../format.ts";
+import { money, plainWords, plural, tokenCount } from "../format.ts";
 import { usePages } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -158,7 +158,7 @@ function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
       </span>
       <Badge state={state} />
       <span class="cell number wide">{turns > 0 && plural(turns, "turn")}</span>
-      <span class="cell number wide">{turns > 0 && `${count(tokensOf(usage))} tokens`}</span>
+      <span class="cell number wide">{turns > 0 && `${tokenCount(usage)} tokens`}</span>
       <span class="cell number">{turns > 0 && cost !== undefined && `cost ${money(cost)}`}</span>
       <span class="cell when">
         <When at={activeAt} />

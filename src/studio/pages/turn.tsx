@@ -1,7 +1,7 @@
 // One turn: what it was asked, each step with its times, what the model was shown, its journal and its answer.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count, date, duration, firstWords, money, shown, tokensOf } from "../format.ts";
+import { date, duration, firstWords, money, shown, tokenCount } from "../format.ts";
 import { type Loaded, useAction, useLoad } from "../load.ts";
 import { Badge, Button, Code, Empty, Facts, Id, Link, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -103,7 +103,7 @@ function Cancel({ id, onCancel }: { readonly id: string; readonly onCancel: () =
   const { isBusy, failure, run } = useAction();
   const [isAsked, setAsked] = useState(false);
   const cancel = async (): Promise<void> => {
-    if (await run(() => client.request("cancelTurn", { path: { id }, body: {} }))) setAsked(true);
+    if (await run(() => client.turns.cancel(id, "A person cancelled it in the studio."))) setAsked(true);
     onCancel();
   };
   return (
@@ -149,7 +149,13 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
       {(outcome?.kind === "failed" || outcome?.kind === "stopped") && (
         <div class={outcome.kind === "failed" ? "problem" : "notice"}>
           <p>
-            <strong>{outcome.kind === "failed" ? "The turn failed." : `Stopped by ${outcome.by}.`}</strong>{" "}
+            <strong>
+              {outcome.kind === "failed"
+                ? "The turn failed."
+                : outcome.code === "turn.cancelled"
+                  ? "Cancelled."
+                  : `Stopped by ${outcome.by}.`}
+            </strong>{" "}
             <Text>{outcome.reason}</Text>
           </p>
           <Id>{outcome.code}</Id>
@@ -227,7 +233,7 @@ function Head({ turn }: { readonly turn: TurnDetails }): JSX.Element {
             <span
               title={`${usage.input + usage.cacheRead + usage.cacheWrite} in, ${usage.output + usage.reasoning} out`}
             >
-              {count(tokensOf(usage))}
+              {tokenCount(usage)}
             </span>
           ),
         ],

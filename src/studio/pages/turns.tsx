@@ -1,6 +1,6 @@
 // The turns of all sessions: the latest first, or the slowest first.
 import type { JSX } from "preact";
-import { count, duration, money, plural, shown, tokensOf } from "../format.ts";
+import { duration, money, plural, shown, tokenCount } from "../format.ts";
 import { usePages } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
 import { useListKeys } from "../parts/keys.tsx";
@@ -150,7 +150,7 @@ function Row({ turn, longest }: { readonly turn: TurnRecord; readonly longest: n
       </span>
       <Badge state={state === "ended" ? (outcome ?? "ended") : state} />
       <span class="cell number wide">{rounds !== undefined && plural(rounds, "round")}</span>
-      <span class="cell number wide">{usage !== undefined && `${count(tokensOf(usage))} tokens`}</span>
+      <span class="cell number wide">{usage !== undefined && `${tokenCount(usage)} tokens`}</span>
       <span class="cell number">{cost !== undefined && `cost ${money(cost)}`}</span>
       <span class="cell took">
         {took !== undefined && (

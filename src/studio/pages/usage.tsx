@@ -1,6 +1,6 @@
 // What turns have spent: in a time, by model, session and tool.
 import type { JSX } from "preact";
-import { count, duration, money, plural, tokensOf } from "../format.ts";
+import { count, duration, money, plural, tokenCount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Empty, Figure, Link, Page, Shown, Text } from "../parts/basics.tsx";
 import { href, route, setQuery } from "../router.ts";
@@ -184,7 +184,7 @@ function Sessions({ sessions }: Pick<UsageReport, "sessions">): JSX.Element {
                   </Link>
                 </td>
                 <td class="number">{count(turns)}</td>
-                <td class="number">{count(tokensOf(usage))}</td>
+                <td class="number">{tokenCount(usage)}</td>
                 <td class="number">{money(cost)}</td>
               </tr>
             ))}

@@ -2,7 +2,7 @@
 import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, date, duration, firstWords, moment, money, shown, tokensOf } from "../../format.ts";
+import { date, duration, firstWords, moment, money, shown, tokenCount } from "../../format.ts";
 import { useAction, useLoad } from "../../load.ts";
 import { Button, Link, Problem, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -277,7 +277,7 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
         {endedAt !== undefined && startedAt !== undefined && (
           <span class="number">{duration(endedAt - startedAt)}</span>
         )}
-        {tokensOf(usage) > 0 && <span class="number wide">{count(tokensOf(usage))} tokens</span>}
+        {usage !== undefined && <span class="number wide">{tokenCount(usage)} tokens</span>}
         {cost !== undefined && cost > 0 && <span class="number wide">cost {money(cost)}</span>}
         <span class="turn-fork">
           <Button
