@@ -6,9 +6,23 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const STYLES = ["tokens", "base", "parts", "session", "talk", "turn", "timeline", "waits", "work"].map(
+const STYLES = ["tokens", "base", "parts", "session", "talk", "turn", "timeline", "waits", "work", "turns"].map(
   (name) => `src/studio/style/${name}.css`,
 );
+
+/** The studio uses only the lexer of marked. The module also makes a parser while it loads, which no bundler drops. */
+const lexerOnly = {
+  name: "lexer-only",
+  transform: {
+    filter: { id: /marked\.esm\.js$/ },
+    handler(code) {
+      const [, lexer] = /\b(\w+) as Lexer\b/.exec(code) ?? [];
+      const end = code.search(/var \w+=new \w+;function \w+\(\w+,\w+\)\{return \w+\.parse\(/);
+      if (lexer === undefined || end < 0) throw new Error("The module of marked has another form: change `lexerOnly`.");
+      return { code: `${code.slice(0, end)}export{${lexer} as Lexer};`, map: null };
+    },
+  },
+};
 
 /** Writes `studio.js` and `studio.css` into a folder. */
 export async function buildStudio(folder = join(root, "dist/studio")) {
@@ -19,6 +33,7 @@ export async function buildStudio(folder = join(root, "dist/studio")) {
     resolve: { alias: { "bowline/client": join(root, "src/client/index.ts") } },
     transform: { target: "es2022", jsx: { runtime: "automatic", importSource: "preact" } },
     tsconfig: false,
+    plugins: [lexerOnly],
     logLevel: "warn",
   });
   try {

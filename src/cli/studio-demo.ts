@@ -15,15 +15,15 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Time passes in such steps while a turn runs. */
 const STEP_MS = 50;
-/** Code runs in a thread, in real time, so each step waits for so long. */
-const CODE_PAUSE_MS = 5;
+/** The sandbox of code starts in real time. Without pauses, minutes of the simulated time would pass meanwhile. */
+const SANDBOX_PAUSE_MS = 10;
 
 /** Fills a store that keeps its content when it is closed. `open` makes it again for each runtime. */
 export async function populate(open: () => Store, now = Date.now()): Promise<void> {
   const world = simulatedWorld({ now: now - 6.5 * DAY_MS, name: "demo" });
   const agent = demoAgent(world);
   const coding = await createRuntime({ ...agent, store: open(), world, plugins: [...agent.plugins, codeMode, code] });
-  await new Week(coding, world, CODE_PAUSE_MS).code();
+  await new Week(coding, world).code();
   await closed(coding, world);
   const runtime = await createRuntime({ ...agent, store: open(), world });
   try {
@@ -36,7 +36,7 @@ export async function populate(open: () => Store, now = Date.now()): Promise<voi
 const closed = (runtime: Runtime, world: SimulatedWorld): Promise<void> => passing(world, runtime.close());
 
 /** Lets time pass until the promise is settled. */
-async function passing<T>(world: SimulatedWorld, promise: Promise<T>, pauseMs = 0): Promise<T> {
+async function passing<T>(world: SimulatedWorld, promise: Promise<T>, pauseMs?: number): Promise<T> {
   let isSettled = false;
   const settled = promise.finally(() => {
     isSettled = true;
@@ -44,7 +44,7 @@ async function passing<T>(world: SimulatedWorld, promise: Promise<T>, pauseMs = 
   settled.catch(() => {}); // The caller gets the error below.
   while (!isSettled) {
     await world.advance(STEP_MS);
-    if (pauseMs > 0) await sleep(pauseMs);
+    if (pauseMs !== undefined) await sleep(pauseMs);
   }
   return settled;
 }
@@ -59,17 +59,16 @@ interface Marks {
 class Week {
   private readonly runtime: Runtime;
   private readonly world: SimulatedWorld;
-  private readonly pauseMs: number;
 
-  constructor(runtime: Runtime, world: SimulatedWorld, pauseMs = 0) {
+  constructor(runtime: Runtime, world: SimulatedWorld) {
     this.runtime = runtime;
     this.world = world;
-    this.pauseMs = pauseMs;
   }
 
   /** A session whose agent writes code. */
   async code(): Promise<void> {
-    await this.ask("reports-by-code", "How many orders are late?", { label: "Late orders", tags: ["report", "code"] });
+    const session = await this.open("reports-by-code", { label: "Late orders", tags: ["report", "code"] });
+    await passing(this.world, session.turn("How many orders are late?").result(), SANDBOX_PAUSE_MS);
   }
 
   async all(now: number): Promise<void> {
@@ -283,7 +282,7 @@ class Week {
   }
 
   private async answer(turn: { result(): Promise<unknown> }): Promise<void> {
-    await passing(this.world, turn.result(), this.pauseMs);
+    await passing(this.world, turn.result());
   }
 }
 

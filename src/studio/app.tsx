@@ -10,6 +10,7 @@ import { SchedulesPage } from "./pages/schedules.tsx";
 import { SessionPage } from "./pages/session.tsx";
 import { SessionsPage } from "./pages/sessions.tsx";
 import { TurnPage } from "./pages/turn.tsx";
+import { TurnsPage } from "./pages/turns.tsx";
 import { UsagePage } from "./pages/usage.tsx";
 import { WaitsPage } from "./pages/waits.tsx";
 import { Button, Link } from "./parts/basics.tsx";
@@ -22,6 +23,7 @@ import { switchTheme } from "./theme.ts";
 const PAGES: { readonly [P in PageName]: (props: { readonly id: string }) => JSX.Element } = {
   sessions: SessionsPage,
   session: SessionPage,
+  turns: TurnsPage,
   turn: TurnPage,
   waits: WaitsPage,
   jobs: JobsPage,
@@ -43,7 +45,8 @@ interface Place {
   readonly also?: readonly PageName[];
 }
 const NAVIGATION: readonly Place[] = [
-  { page: "sessions", name: "Sessions", icon: "sessions", key: "s", also: ["session", "turn"] },
+  { page: "sessions", name: "Sessions", icon: "sessions", key: "s", also: ["session"] },
+  { page: "turns", name: "Turns", icon: "turn", key: "t", also: ["turn"] },
   { page: "waits", name: "Waits", icon: "waits", key: "w" },
   { page: "jobs", name: "Jobs", icon: "jobs", key: "j", also: ["job"] },
   { page: "schedules", name: "Schedules", icon: "schedules", key: "c" },

@@ -16,10 +16,30 @@ export const exactly = (text: string): string => spelt(text, HIDDEN);
 export const jsonOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? String(value));
 
+/** Arguments in one line, without the brackets around them. */
+export function shortJson(input: unknown): string {
+  if (typeof input === "string") return input.slice(0, 400);
+  if (typeof input !== "object" || input === null) return jsonOf(input);
+  return Object.entries(input)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value.slice(0, 200) : JSON.stringify(value)}`)
+    .join(", ");
+}
+
 /** The beginning of a text in one line. */
 export function firstWords(text: string, most = 80): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+}
+
+/** The beginning of a message in one line, without the marks of Markdown. */
+export function plainWords(text: string, most = 80): string {
+  const plain = text
+    .slice(0, most * 10)
+    .replace(/^\s*\|?[\s:|-]+\|\s*$/gm, "") // The line below the head of a table.
+    .replace(/^\s*(?:#{1,6}|>|[-*+])\s+/gm, "")
+    .replace(/\*\*|__|`+/g, "")
+    .replace(/\s*\|\s*/g, " ");
+  return firstWords(plain, most);
 }
 
 export function duration(ms: number): string {
@@ -52,6 +72,15 @@ const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const date = (at: number): string => DATE.format(at);
 export const clock = (at: number): string => CLOCK.format(at);
+const MOMENT = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+/** The time of today, or the day and the time. */
+export const moment = (at: number, now = Date.now()): string =>
+  new Date(at).toDateString() === new Date(now).toDateString() ? CLOCK.format(at) : MOMENT.format(at);
 
 export function count(value: number): string {
   if (value < 10_000) return String(value);
@@ -76,9 +105,18 @@ interface Tokens {
   readonly cacheWrite: number;
   readonly output: number;
   readonly reasoning: number;
+  /** Of calls whose usage the provider did not report, such as a call that was cancelled. */
+  readonly estimatedInput?: number;
+  readonly estimatedOutput?: number;
 }
 /** All tokens of a usage: its buckets do not overlap. */
 export const tokensOf = (usage: Tokens | undefined): number =>
   usage === undefined ? 0 : usage.input + usage.cacheRead + usage.cacheWrite + usage.output + usage.reasoning;
+
+/** The number of tokens, with a mark if a part of it is estimated: costs contain that part, too. */
+export function tokenCount(usage: Tokens | undefined): string {
+  const estimated = (usage?.estimatedInput ?? 0) + (usage?.estimatedOutput ?? 0);
+  return `${estimated > 0 ? "~" : ""}${count(tokensOf(usage) + estimated)}`;
+}
 
 export const plural = (n: number, noun: string): string => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;

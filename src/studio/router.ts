@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 export const PAGES = [
   "sessions",
   "session",
+  "turns",
   "turn",
   "waits",
   "jobs",

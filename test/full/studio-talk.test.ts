@@ -69,6 +69,20 @@ describeBrowser("a conversation in the studio", () => {
     expect(await problems(page)).toBe(0);
   });
 
+  test("E6 a cancel gives the words of a message that waited back to the field", async () => {
+    await using ann = await visitor(server);
+    const { page } = ann;
+    await show(page, "#/session");
+    await say(page, "Stream nothing");
+    await talk(page).getByText("word9").waitFor();
+    await say(page, "Then this");
+    await page.getByRole("button", { name: "Withdraw: Then this" }).waitFor();
+    await button(page, "Cancel").click();
+    await talk(page).getByText("Cancelled.").waitFor();
+    await expect.poll(() => field(page).inputValue(), SOON).toBe("Then this");
+    expect(await talk(page).getByText("Then this").count()).toBe(0);
+  });
+
   test("E6 an approval shows the exact call, and an answer in two tabs at once runs the tool once, without an error", async () => {
     await using ann = await visitor(server);
     const { page } = ann;

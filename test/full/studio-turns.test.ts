@@ -223,7 +223,7 @@ describeBrowser("a turn in the studio", () => {
     await page.goto(`${live.listening.url}/studio/#/turn/${await next.id}`);
     await button(page, /^hold .*…$/).waitFor();
     await button(page, "Cancel").click();
-    await page.getByText("Stopped by cancel.").waitFor();
+    await page.getByText("A person cancelled it in the studio.").first().waitFor();
     expect((await next.result()).outcome).toMatchObject({ kind: "stopped", by: "cancel" });
     await page.close(); // An open page holds its server for five seconds.
     await live.listening.close();
@@ -314,7 +314,7 @@ describeBrowser("waits and agents in the studio", () => {
     expectComplaints(/status of 4/);
   });
 
-  test("E6 edited arguments begin with the exact ones, and taking a question back asks first", async () => {
+  test("E6 edited arguments begin with the exact ones, and withdrawing a question asks first", async () => {
     const turn = await asks("edit", "Pay.");
     await using ann = await visitor(listening, "#/waits");
     const { page } = ann;
@@ -331,9 +331,9 @@ describeBrowser("waits and agents in the studio", () => {
     const other = await asks("revoke", "Pay.");
     await page.getByRole("button", { name: /"euros":7/ }).waitFor();
     await page.keyboard.press("j");
-    await button(page, "Take the question back …").click();
+    await button(page, "Withdraw the question …").click();
     expect(await runtime.waits.list()).toHaveLength(1);
-    await button(page, "Take it back").click();
+    await button(page, "Withdraw it").click();
     await other.result();
     expect(paid).toHaveLength(1);
   });

@@ -40,6 +40,8 @@ describeBrowser("every page of the studio in Chromium", () => {
     pages = [
       ["sessions", "#/sessions"],
       ["sessions-none", "#/sessions?search=nothing-has-this"],
+      ["turns", "#/turns"],
+      ["turns-slowest", "#/turns?order=slowest"],
       ["turn", `#/turn/${turn?.id}`],
       ["turn-waiting", `#/turn/${waiting?.id}`],
       ["waits", "#/waits"],
@@ -58,6 +60,7 @@ describeBrowser("every page of the studio in Chromium", () => {
       ["session-waiting", "#/session/customer-2240"],
       ["session-agents", "#/session/sourcing"],
       ["session-code", "#/session/reports-by-code"],
+      ["session-branches", "#/session/customer-2220?tab=branches"],
       ["session-new", "#/session"],
     ];
   });
@@ -76,6 +79,43 @@ describeBrowser("every page of the studio in Chromium", () => {
         }
         expect(faults).toEqual([]);
       });
+
+  test("E6 failed turns and the slowest ones are found, and a failed one is sent again once", async () => {
+    await using ann = await visitor(demo);
+    const { page } = ann;
+    await show(page, "#/turns?show=failed");
+    const row = page.locator("a.row");
+    await expect.poll(() => row.getByText("failed", { exact: true }).count()).toBe(2);
+    expect(await row.count()).toBe(2);
+    await page.getByRole("button", { name: "All", exact: true }).click();
+    await page.getByRole("button", { name: "Slowest" }).click();
+    await expect.poll(() => row.first().textContent()).toContain("waiting");
+    await page.getByRole("button", { name: "Failed" }).click();
+    await row.filter({ hasText: "Expired key" }).click();
+    const address = page.url();
+    const again = page.getByRole("button", { name: "Send again" });
+    await again.click();
+    await page.waitForURL(/#\/session\/customer-2231/);
+    await page.goto(address);
+    await again.click();
+    await page.waitForURL(/#\/session\/customer-2231/);
+    const turns = (): Promise<readonly unknown[]> => demo.get("/turns?session=customer-2231&state=ended");
+    await expect.poll(async () => (await turns()).length).toBe(2);
+    await page.close();
+    expect(await demo.get("/turns?session=customer-2231")).toHaveLength(2);
+  });
+
+  test("E6 two branches are shown beside each other, from where they part", async () => {
+    await using ann = await visitor(demo);
+    const { page } = ann;
+    await show(page, "#/session/customer-2220?tab=branches");
+    await page.getByRole("button", { name: "Compare" }).first().click();
+    const sides = page.getByRole("dialog").getByRole("group");
+    await sides.nth(0).getByText("Great, thanks!").waitFor();
+    await sides.nth(1).getByText("When does it arrive by express?").waitFor();
+    expect(await page.getByRole("dialog").getByText("Is the red kettle in stock").count()).toBe(0);
+    expect(await faultsOf(page)).toEqual([]);
+  });
 });
 
 describeBrowser("the studio in Chromium", () => {
@@ -168,6 +208,7 @@ describeBrowser("the studio in Chromium", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Go to Waits").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" }); // The browser closes it a moment later.
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("k");

@@ -34,7 +34,7 @@ test("E6 the studio loads nothing from elsewhere: it has no address of another s
 });
 
 test("E6 no two styles of pages name the same class, because all styles are on each page", () => {
-  const pages = { session: ["session", "talk"], turn: ["turn", "timeline", "waits"], work: ["work"] };
+  const pages = { session: ["session", "talk"], turn: ["turn", "timeline", "waits"], turns: ["turns"], work: ["work"] };
   const owners = new Map<string, Set<string>>();
   for (const [page, files] of Object.entries(pages))
     for (const file of files)

@@ -1,7 +1,7 @@
 // The tree of sessions below a root, such as an agent with its subagents, and what all of them have spent.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, firstWords, money, plural, tokensOf } from "../format.ts";
+import { count, money, plainWords, plural, tokenCount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Badge, Button, Empty, Figure, Link, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -66,7 +66,7 @@ function TreePage({ root }: { readonly root: string }): JSX.Element {
                 name={waitCount === 1 ? "wait" : "waits"}
                 {...(waitCount > 0 ? { state: "asks" as const } : {})}
               />
-              <Figure value={count(tokensOf(spent))} name="tokens" />
+              <Figure value={tokenCount(spent)} name="tokens" />
               {cost !== undefined && <Figure value={money(cost)} name="cost" />}
             </div>
           )}
@@ -234,7 +234,7 @@ function Item({ row, branches, waits, isCurrent, onFocus, onToggle }: ItemProps)
           {failure !== undefined ? (
             <span class="bad">Its children cannot be read: {failure.title}</span>
           ) : (
-            label !== undefined && lastWords !== undefined && <Text>{firstWords(lastWords, WORDS)}</Text>
+            label !== undefined && lastWords !== undefined && <Text>{plainWords(lastWords, WORDS)}</Text>
           )}
         </span>
       </span>

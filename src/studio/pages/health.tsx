@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { date, duration } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Empty, Facts, Figure, Page, Shown, Text } from "../parts/basics.tsx";
+import { Empty, Facts, Figure, Link, Page, Shown, Text } from "../parts/basics.tsx";
+import { href } from "../router.ts";
 import { client } from "../server.ts";
 import type { Status } from "../types.ts";
 import { Doctor } from "./health/doctor.tsx";
@@ -60,16 +61,22 @@ function Overview({ onForbidden }: { readonly onForbidden: () => void }): JSX.El
           return (
             <>
               <div class="figures even">
-                <Figure value={count(turns.running)} name="Running turns" />
-                <Figure value={count(turns.queued)} name="Queued turns" />
-                <Figure value={count(turns.waiting)} name="Waiting turns" />
+                <Figure value={count(turns.running)} name="Running turns" to={href("turns", "", { show: "running" })} />
+                <Figure value={count(turns.queued)} name="Queued turns" to={href("turns", "", { show: "queued" })} />
+                <Figure value={count(turns.waiting)} name="Waiting turns" to={href("turns", "", { show: "waiting" })} />
                 <Figure
                   value={count(turns.interrupted)}
                   name="Interrupted turns"
+                  to={href("turns", "", { show: "interrupted" })}
                   {...(turns.interrupted > 0 && { state: "bad" })}
                 />
-                <Figure value={count(waits)} name="Open waits" {...(waits > 0 && { state: "asks" })} />
-                <Figure value={count(jobs)} name="Live jobs" />
+                <Figure
+                  value={count(waits)}
+                  name="Open waits"
+                  to={href("waits")}
+                  {...(waits > 0 && { state: "asks" })}
+                />
+                <Figure value={count(jobs)} name="Live jobs" to={href("jobs")} />
                 <Figure
                   value={lag === 0 ? "none" : duration(lag)}
                   name="Oldest queued input"
@@ -93,8 +100,12 @@ function Overview({ onForbidden }: { readonly onForbidden: () => void }): JSX.El
 const factsOf = ({ version, store, since, now }: Status, clockMs: number): [string, JSX.Element | string][] => [
   ["Version", `Bowline ${version}`],
   ["Store", <Text key="store">{store}</Text>],
-  ["Serves for", duration(now - since)],
-  ["Started", date(since)],
+  [
+    "Serves for",
+    <span key="since" title={`since ${date(since)}`}>
+      {duration(now - since)}
+    </span>,
+  ],
   [
     "Clock of the server",
     Math.abs(clockMs) < CLOCK_MS
@@ -128,7 +139,11 @@ function Workers({ status: { workers, now } }: { readonly status: Status }): JSX
                       <Text>{name}</Text>
                     </code>
                   </td>
-                  <td class="number">{count(turns)}</td>
+                  <td class="number">
+                    <Link to="turns" query={{ show: "running" }} title="Show the running turns of all processes">
+                      {count(turns)}
+                    </Link>
+                  </td>
                   <td class="number">{count(jobs)}</td>
                   <td class={until !== undefined && until < now ? "number lost" : "number"}>{leaseOf(until, now)}</td>
                 </tr>

@@ -4,6 +4,7 @@ import { ago, plural } from "../format.ts";
 import { useLoad, usePages } from "../load.ts";
 import { Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
 import { useListKeys } from "../parts/keys.tsx";
+import { SessionName } from "../parts/session-name.tsx";
 import { VirtualList } from "../parts/virtual.tsx";
 import { href, route, setQuery } from "../router.ts";
 import { client } from "../server.ts";
@@ -105,7 +106,7 @@ function Row({ job, isWaiting }: { readonly job: Listed; readonly isWaiting: boo
         <span class="row-about">
           <span class="chip">{kind}</span>
           <span class="row-of">
-            in <Text>{sessionId}</Text>
+            in <SessionName id={sessionId} />
           </span>
           {parent !== undefined && <span class="row-of wide">from a {"turnId" in parent ? "turn" : "job"}</span>}
           <span class="wide">

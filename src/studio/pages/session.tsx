@@ -74,6 +74,21 @@ function Unknown({ id, onMade }: { readonly id: string; readonly onMade: () => v
 /** In a window that is so wide, the details are beside the conversation. */
 const WIDE = "(min-width: 1100px)";
 
+/** A process that runs turns takes a message sooner. */
+const UNTAKEN_MS = 3_000;
+
+/** Whether something has been so for some time. */
+function useLong(isSo: boolean, ms: number): boolean {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    setLong(false);
+    if (!isSo) return;
+    const timer = setTimeout(() => setLong(true), ms);
+    return () => clearTimeout(timer);
+  }, [isSo]);
+  return isSo && isLong;
+}
+
 function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.Element {
   const view = live.view as NonNullable<Live["view"]>;
   const read = view.read as NonNullable<typeof view.read>;
@@ -82,16 +97,20 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
   const [jumps, setJumps] = useState(0);
   const running = view.turns.find((turn): turn is RunningTurn => turn.kind === "running");
   const older = useOlder(id, view);
+  const isUntaken = running === undefined && read.openTurn === undefined && view.inputs.length > 0;
   const summary = useLoad(`summary ${id}`, (signal) => client.request("findSession", { path: { id }, signal }), {
     when: ({ sessionId }) => sessionId === id,
+    everyMs: isUntaken ? UNTAKEN_MS : undefined,
   });
+  // No process takes the message, for example because none runs turns.
+  const isQueued = useLong(isUntaken && summary.data?.state === "idle", UNTAKEN_MS);
   const isWaiting = (running?.waits.length ?? 0) + (view.jobWaits?.length ?? 0) > 0;
   const isBusy = running !== undefined || read.openTurn !== undefined || view.inputs.length > 0;
   const isMoving = running !== undefined && running.parts.length + Number(running.retrying !== undefined) > 0;
   // The summary comes a moment later than the view.
   const stored = summary.data?.state ?? "idle";
   const busy = isMoving || stored === "idle" ? "running" : stored;
-  const state = isWaiting ? "waiting" : isBusy ? busy : "idle";
+  const state = isWaiting ? "waiting" : isQueued ? "queued" : isBusy ? busy : "idle";
   const { base, items, more } = useItems(id, live, older, running, isBusy && state === "running");
   const { around, children, toggleAll, isAllOpen } = useAround(id, live);
   useKeys([
@@ -150,12 +169,18 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
             />
           )}
           <p class="unseen" role="status">
-            {isWaiting ? "The session waits for an answer." : isBusy ? "A turn runs." : "No turn runs."}
+            {isWaiting
+              ? "The session waits for an answer."
+              : isQueued
+                ? "The message waits for a process that runs turns."
+                : isBusy
+                  ? "A turn runs."
+                  : "No turn runs."}
           </p>
           <Composer
             session={id}
             make={async () => id}
-            isBusy={isBusy}
+            isBusy={isBusy && !isQueued}
             isDisabled={isGone}
             onSent={() => setJumps((n) => n + 1)}
           />

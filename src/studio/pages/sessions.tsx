@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { count, firstWords, money, plural, tokensOf } from "../format.ts";
+import { money, plainWords, plural, tokenCount } from "../format.ts";
 import { usePages } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -135,7 +135,7 @@ function Search({ value }: { readonly value: string }): JSX.Element {
 
 function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
   const { id, label, lastWords, state, activeAt, turns, usage, cost, tags = [], owner } = session;
-  const title = label ?? (firstWords(lastWords ?? "", 120) || id);
+  const title = label ?? (plainWords(lastWords ?? "", 120) || id);
   return (
     <a class="row" data-row href={href("session", id)}>
       <span class="row-main">
@@ -157,9 +157,9 @@ function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
         </span>
       </span>
       <Badge state={state} />
-      <span class="cell number wide">{plural(turns, "turn")}</span>
-      <span class="cell number wide">{count(tokensOf(usage))} tokens</span>
-      <span class="cell number">{cost === undefined ? "" : money(cost)}</span>
+      <span class="cell number wide">{turns > 0 && plural(turns, "turn")}</span>
+      <span class="cell number wide">{turns > 0 && `${tokenCount(usage)} tokens`}</span>
+      <span class="cell number">{turns > 0 && cost !== undefined && `cost ${money(cost)}`}</span>
       <span class="cell when">
         <When at={activeAt} />
       </span>

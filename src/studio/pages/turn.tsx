@@ -1,7 +1,7 @@
 // One turn: what it was asked, each step with its times, what the model was shown, its journal and its answer.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count, date, duration, firstWords, money, shown, tokensOf } from "../format.ts";
+import { date, duration, firstWords, money, shown, tokenCount } from "../format.ts";
 import { type Loaded, useAction, useLoad } from "../load.ts";
 import { Badge, Button, Code, Empty, Facts, Id, Link, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
@@ -103,7 +103,7 @@ function Cancel({ id, onCancel }: { readonly id: string; readonly onCancel: () =
   const { isBusy, failure, run } = useAction();
   const [isAsked, setAsked] = useState(false);
   const cancel = async (): Promise<void> => {
-    if (await run(() => client.request("cancelTurn", { path: { id }, body: {} }))) setAsked(true);
+    if (await run(() => client.turns.cancel(id, "A person cancelled it in the studio."))) setAsked(true);
     onCancel();
   };
   return (
@@ -149,10 +149,17 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
       {(outcome?.kind === "failed" || outcome?.kind === "stopped") && (
         <div class={outcome.kind === "failed" ? "problem" : "notice"}>
           <p>
-            <strong>{outcome.kind === "failed" ? "The turn failed." : `Stopped by ${outcome.by}.`}</strong>{" "}
+            <strong>
+              {outcome.kind === "failed"
+                ? "The turn failed."
+                : outcome.code === "turn.cancelled"
+                  ? "Cancelled."
+                  : `Stopped by ${outcome.by}.`}
+            </strong>{" "}
             <Text>{outcome.reason}</Text>
           </p>
           <Id>{outcome.code}</Id>
+          {turn.input !== undefined && turn.sentBy === undefined && <Again turn={turn} input={turn.input} />}
         </div>
       )}
       <div class="choices" role="group" aria-label="View">
@@ -174,6 +181,30 @@ function Body({ turn }: { readonly turn: TurnDetails }): JSX.Element {
         </WithJournal>
       )}
     </div>
+  );
+}
+
+/** The same key as that of the conversation, so that a message is sent again only once. */
+function Again(props: { readonly turn: TurnDetails; readonly input: NonNullable<TurnDetails["input"]> }): JSX.Element {
+  const { turn, input } = props;
+  const { isBusy, failure, run } = useAction();
+  return (
+    <>
+      <Button
+        icon="retry"
+        isDisabled={isBusy}
+        title="Sends the same message to its session, and opens it. This turn stays in the history."
+        onClick={() =>
+          void run(async () => {
+            await client.send(turn.sessionId, input as never, { key: `again-${turn.id}` });
+            go(href("session", turn.sessionId));
+          })
+        }
+      >
+        Send again
+      </Button>
+      {failure !== undefined && <Problem failure={failure} />}
+    </>
   );
 }
 
@@ -202,7 +233,7 @@ function Head({ turn }: { readonly turn: TurnDetails }): JSX.Element {
             <span
               title={`${usage.input + usage.cacheRead + usage.cacheWrite} in, ${usage.output + usage.reasoning} out`}
             >
-              {count(tokensOf(usage))}
+              {tokenCount(usage)}
             </span>
           ),
         ],
@@ -269,7 +300,9 @@ const Children = ({ ids, root }: { readonly ids: readonly string[]; readonly roo
 function WithJournal({ turn, children }: { readonly turn: TurnDetails; readonly children: JSX.Element }): JSX.Element {
   if (turn.hasJournal) return children;
   return turn.state === "queued" ? (
-    <Empty title="The turn has not started.">It runs when the turn before it has ended.</Empty>
+    <Empty title="The turn has not started.">
+      It runs when the turn before it has ended, in a process that runs turns.
+    </Empty>
   ) : (
     <Empty title="The journal of this turn is not kept.">
       Its outcome, times and cost stay. How long journals are kept is an option of the runtime: `keepJournals`.
@@ -295,8 +328,8 @@ function Recorded(props: {
           <>
             {!data.isExact && (
               <p class="notice">
-                This version of Bowline, or its plugins, cannot follow the journal. Items are shown as they were
-                recorded: each begins where the one before it ended.
+                The turn ran with another protocol, other plugins or another version than this server has. Items are
+                shown as they were recorded: each begins where the one before it ended.
               </p>
             )}
             <Timeline timeline={data} isRunning={isRunning} />

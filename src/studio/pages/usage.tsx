@@ -1,9 +1,9 @@
 // What turns have spent: in a time, by model, session and tool.
 import type { JSX } from "preact";
-import { count, duration, money, plural, tokensOf } from "../format.ts";
+import { count, duration, money, plural, tokenCount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Empty, Figure, Link, Page, Shown, Text } from "../parts/basics.tsx";
-import { route, setQuery } from "../router.ts";
+import { href, route, setQuery } from "../router.ts";
 import { client } from "../server.ts";
 import type { UsageReport } from "../types.ts";
 import { Chart } from "./usage/chart.tsx";
@@ -11,8 +11,10 @@ import { MEASURES, type Measure, stacked, totalOf } from "./usage/data.ts";
 import { Legend, StepTable } from "./usage/tables.tsx";
 
 const HOUR_MS = 3_600_000;
-const RANGES = { "24h": 24, "7d": 7 * 24, "30d": 30 * 24 } as const;
+const HOURS = { "24h": 24, "7d": 7 * 24, "30d": 30 * 24 } as const;
 const NAMES: { readonly [range: string]: string } = {
+  today: "Today",
+  yesterday: "Yesterday",
   "24h": "24 hours",
   "7d": "7 days",
   "30d": "30 days",
@@ -60,10 +62,16 @@ export function UsagePage(): JSX.Element {
 }
 
 function timeOf(range: string, since: string | undefined, until: string | undefined) {
-  if (range in RANGES) return { since: Date.now() - RANGES[range as keyof typeof RANGES] * HOUR_MS };
+  if (range in HOURS) return { since: Date.now() - HOURS[range as keyof typeof HOURS] * HOUR_MS };
+  if (range === "today") return { since: midnight(0) };
+  if (range === "yesterday") return { since: midnight(-1), until: midnight(0) };
   const times = { since: Number(since), until: Number(until) };
   return { ...(times.since > 0 && { since: times.since }), ...(times.until > 0 && { until: times.until }) };
 }
+
+/** When a day of this browser began: today, or so many days from it. */
+const midnight = (days: number): number =>
+  new Date(new Date().setDate(new Date().getDate() + days)).setHours(0, 0, 0, 0);
 
 /** A custom time begins with the last day. */
 function choose(range: string): void {
@@ -113,13 +121,13 @@ function Report({ report, measure }: { readonly report: UsageReport; readonly me
         </p>
       )}
       <div class="figures">
-        <Figure value={count(turns)} name="Turns" />
+        <Figure value={count(turns)} name="Turns" to={turnsOf(report)} />
         <Figure value={count(tokens)} name="Tokens" />
         <Figure value={money(cost)} name={cost === undefined ? "Cost: a price is missing" : "Cost"} />
         <Figure
           value={count(failed)}
-          name={failed === 0 ? "Failed turns" : `Failed turns (${percent(failed / turns)})`}
-          {...(failed > 0 && { state: "bad" })}
+          name={failed === 0 ? "Failed or stopped" : `Failed or stopped (${percent(failed / turns)})`}
+          {...(failed > 0 && { state: "bad", to: turnsOf(report, { show: "failed" }) })}
         />
       </div>
       <section class="card section">
@@ -134,7 +142,7 @@ function Report({ report, measure }: { readonly report: UsageReport; readonly me
           </div>
         </div>
         <Chart data={data} measure={measure} name={`${MEASURE_NAMES[measure]} by model`} stepMs={report.stepMs} />
-        <Legend series={data.series} />
+        <Legend series={data.series} turnsOf={(model) => turnsOf(report, { model })} />
         <StepTable data={data} measure={measure} stepMs={report.stepMs} />
       </section>
       <div class="boxes">
@@ -145,7 +153,13 @@ function Report({ report, measure }: { readonly report: UsageReport; readonly me
   );
 }
 
-const percent = (part: number): string => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
+/** The turns of a report. It counts a turn when it ends, and the list when it starts. */
+const turnsOf = (
+  { since, until }: UsageReport,
+  query: { readonly show?: string; readonly model?: string } = {},
+): string => href("turns", "", { ...query, since: String(since), until: String(until) });
+
+const percent = (part: number): string => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}\u00a0%`;
 
 function Sessions({ sessions }: Pick<UsageReport, "sessions">): JSX.Element {
   return (
@@ -170,7 +184,7 @@ function Sessions({ sessions }: Pick<UsageReport, "sessions">): JSX.Element {
                   </Link>
                 </td>
                 <td class="number">{count(turns)}</td>
-                <td class="number">{count(tokensOf(usage))}</td>
+                <td class="number">{tokenCount(usage)}</td>
                 <td class="number">{money(cost)}</td>
               </tr>
             ))}

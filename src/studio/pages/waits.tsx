@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { exactly, firstWords } from "../format.ts";
 import { useLoad, usePages } from "../load.ts";
-import { Button, Empty, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
+import { Button, Empty, Link, Page, Problem, Shown, Text, When } from "../parts/basics.tsx";
 import { useKeys } from "../parts/keys.tsx";
 import { SessionName } from "../parts/session-name.tsx";
 import { VirtualList } from "../parts/virtual.tsx";
@@ -232,14 +232,14 @@ function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedPr
           <Shown of={wait}>
             {(data) =>
               data === undefined ? (
-                <Over text={GONE} {...{ hasNext, onNext }} />
+                <Over text={GONE} session={undefined} {...{ hasNext, onNext }} />
               ) : (
                 <WaitCard wait={data} onAnswered={onAnswered} hasKeys />
               )
             }
           </Shown>
         ) : (
-          <Over text={over} {...{ hasNext, onNext }} />
+          <Over text={over} {...{ hasNext, onNext }} session={(listed.current ?? wait.data)?.sessionId} />
         )}
       </div>
     </aside>
@@ -247,10 +247,20 @@ function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedPr
 }
 
 /** The next question is not opened by itself: a key pressed twice must not answer two of them. */
-function Over(props: { readonly text: string; readonly hasNext: boolean; readonly onNext: () => void }): JSX.Element {
+function Over(props: {
+  readonly text: string;
+  readonly session: string | undefined;
+  readonly hasNext: boolean;
+  readonly onNext: () => void;
+}): JSX.Element {
   return (
     <div class="wait-over" role="status">
       <p>{props.text}</p>
+      {props.session !== undefined && (
+        <Link to="session" id={props.session}>
+          Open the conversation
+        </Link>
+      )}
       {props.hasNext && (
         <Button onClick={props.onNext}>
           Next question <kbd>j</kbd>

@@ -199,12 +199,26 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
   );
 }
 
-/** A number with its name, for the top of a page. */
-export function Figure({ value, name, state }: { value: ComponentChildren; name: string; state?: State }): JSX.Element {
-  return (
-    <div class={`figure ${state ?? ""}`}>
+/** A number with its name, for the top of a page. `to`: the address of what it counts. */
+export function Figure(props: {
+  readonly value: ComponentChildren;
+  readonly name: string;
+  readonly state?: State;
+  readonly to?: string;
+}): JSX.Element {
+  const { value, name, state, to } = props;
+  const content = (
+    <>
       <span class="figure-value">{value}</span>
       <span class="figure-name">{name}</span>
-    </div>
+    </>
+  );
+  const look = `figure ${state ?? ""}`;
+  return to === undefined ? (
+    <div class={look}>{content}</div>
+  ) : (
+    <a class={look} href={to}>
+      {content}
+    </a>
   );
 }

@@ -1,7 +1,7 @@
 // The name of a session, where only its id is known.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { firstWords, shown } from "../format.ts";
+import { plainWords, shown } from "../format.ts";
 import { client } from "../server.ts";
 import { Text } from "./basics.tsx";
 
@@ -12,7 +12,7 @@ const WORDS = 60;
 
 async function read(id: string): Promise<string> {
   const { label, lastWords } = await client.request("findSession", { path: { id } });
-  return label ?? (firstWords(lastWords ?? "", WORDS) || id);
+  return label ?? (plainWords(lastWords ?? "", WORDS) || id);
 }
 
 function nameOf(id: string): Promise<string> {

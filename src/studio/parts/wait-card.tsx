@@ -302,17 +302,17 @@ function Revoke(props: {
     return (
       <div class="wait-revoke">
         <Button kind="quiet" isDisabled={props.isBusy} onClick={() => setSure(true)}>
-          Take the question back …
+          Withdraw the question …
         </Button>
       </div>
     );
   return (
-    <div class="wait-revoke" role="group" aria-label="Take the question back">
+    <div class="wait-revoke" role="group" aria-label="Withdraw the question">
       <p>
         {props.isApproval ? "The call then counts as denied." : "The result of the call is then unknown to the model."}
       </p>
       <Button kind="danger" isDisabled={props.isBusy} onClick={props.onRevoke}>
-        Take it back
+        Withdraw it
       </Button>
       <Button kind="quiet" onClick={() => setSure(false)}>
         Keep it

@@ -22,7 +22,7 @@ export function PluginCard({ plugin, state, session, onChange }: CardProps): JSX
   return (
     <section class="card plugin" data-row tabIndex={-1} aria-label={id}>
       <h2>
-        <Text>{id}</Text> {version !== undefined && <span class="chip">{version}</span>}
+        <Text>{id}</Text> {version !== undefined && <span class="chip">version {version}</span>}
       </h2>
       {isBare && <p class="dim">It adds nothing that is listed here.</p>}
       <dl class="adds">

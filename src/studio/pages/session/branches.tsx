@@ -1,10 +1,12 @@
 // The forks of a session as a tree: where it came from, what began at the same place, and what began in it.
 import type { JSX } from "preact";
-import { firstWords, plural } from "../../format.ts";
+import { useState } from "preact/hooks";
+import { plainWords, plural } from "../../format.ts";
 import { useLoad } from "../../load.ts";
-import { Badge, Link, Shown, Text, When } from "../../parts/basics.tsx";
+import { Badge, Button, Link, Shown, Text, When } from "../../parts/basics.tsx";
 import { client } from "../../server.ts";
 import type { SessionSummary } from "../../types.ts";
+import { Compare } from "./compare.tsx";
 
 /** The most sessions that are drawn. */
 const MAX = 60;
@@ -61,6 +63,7 @@ const LANES_MAX = 8;
 
 function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.Element {
   const { rows, isPartial } = tree;
+  const [other, setOther] = useState<string>();
   if (rows.length === 1)
     return <p class="dim">This session has no forks. “Fork here” at a message begins one, with the history so far.</p>;
   const lane = ({ depth }: Branch): number => Math.min(depth, LANES_MAX) * LANE + LANE / 2;
@@ -92,7 +95,7 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
             <li key={session.id}>
               <Link to="session" id={session.id} query={{ tab: "branches" }} class={session.id === id ? "here" : ""}>
                 <span class="branch-name">
-                  <Text>{session.label ?? firstWords(session.lastWords ?? session.id, 60)}</Text>
+                  <Text>{session.label ?? (plainWords(session.lastWords ?? "", 60) || session.id)}</Text>
                 </span>
                 <span class="dim">
                   {session.id === id ? "This session · " : ""}
@@ -100,10 +103,16 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
                 </span>
               </Link>
               {session.state !== "idle" && <Badge state={session.state} />}
+              {session.id !== id && (
+                <Button kind="quiet" title="Shows both beside each other" onClick={() => setOther(session.id)}>
+                  Compare
+                </Button>
+              )}
             </li>
           ))}
         </ul>
       </div>
+      {other !== undefined && <Compare id={id} other={other} onClose={() => setOther(undefined)} />}
       {isPartial && <p class="dim">There are more forks. The list of sessions shows the forks of each.</p>}
     </>
   );

@@ -1,6 +1,6 @@
 // Tool calls and code cells: folded to one line, with all that is known of them below.
 import type { ComponentChildren, JSX } from "preact";
-import { duration, firstWords, jsonOf, shown } from "../../format.ts";
+import { duration, firstWords, jsonOf, shortJson, shown } from "../../format.ts";
 import { Badge, Code, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { type Around, Attachments } from "./around.tsx";
@@ -223,15 +223,6 @@ function Progress({ value }: { readonly value: unknown }): JSX.Element {
       </span>
     </p>
   );
-}
-
-/** Arguments in one line, without the brackets around them. */
-function shortJson(input: unknown): string {
-  if (typeof input === "string") return input.slice(0, 400);
-  if (typeof input !== "object" || input === null) return jsonOf(input);
-  return Object.entries(input)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value.slice(0, 200) : JSON.stringify(value)}`)
-    .join(", ");
 }
 
 /** A result that is JSON reads better with line breaks. One that is too long is shown as it came. */

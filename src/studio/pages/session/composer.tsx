@@ -63,6 +63,15 @@ export function Composer({ session, make, isBusy, isDisabled, onSent }: Composer
     onSent(to);
   };
 
+  const cancel = async (): Promise<void> => {
+    // Messages that wait are withdrawn with the turn: their words come back to the field.
+    const waiting = await client.request("listInputs", { path: { id: session } });
+    await client.sessions.cancel(session, "A person cancelled it in the studio.");
+    const words = waiting.filter(({ at }) => at !== "injected").map(({ text }) => text);
+    const typed = field.current?.value ?? "";
+    if (words.length > 0) write([...words, typed].filter((each) => each !== "").join("\n\n"));
+  };
+
   return (
     <form
       class={isOver ? "composer over" : "composer"}
@@ -156,10 +165,8 @@ export function Composer({ session, make, isBusy, isDisabled, onSent }: Composer
               kind="danger"
               icon="stop"
               isDisabled={cancelling.isBusy}
-              title="Ends the running turn and withdraws all messages that wait"
-              onClick={() =>
-                void cancelling.run(() => client.sessions.cancel(session, "A person cancelled it in the studio."))
-              }
+              title="Ends the running turn. Messages that wait are withdrawn, and their words come back here"
+              onClick={() => void cancelling.run(cancel)}
             >
               Cancel
             </Button>

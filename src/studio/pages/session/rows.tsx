@@ -2,7 +2,7 @@
 import type { ClientWait } from "bowline/client";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { clock, count, duration, firstWords, money, shown, tokensOf } from "../../format.ts";
+import { date, duration, firstWords, moment, money, shown, tokenCount } from "../../format.ts";
 import { useAction, useLoad } from "../../load.ts";
 import { Button, Link, Problem, Text } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -167,7 +167,7 @@ function Waiting(props: {
   return (
     <>
       <p class="waits-here">
-        <span>{of.isSteering ? "Waits for the running turn to take it" : "Waits for a turn"}</span>
+        <span>{of.isSteering ? "Waits for the running turn to take it" : "Waits for a process that runs it"}</span>
         <Button
           kind="quiet"
           icon="close"
@@ -269,12 +269,16 @@ function End({ item, around }: { readonly item: EndItem; readonly around: Around
           <Icon name="turn" />
           Turn
         </Link>
-        {endedAt !== undefined && <span class="number">{clock(endedAt)}</span>}
+        {endedAt !== undefined && (
+          <span class="number" title={date(endedAt)}>
+            {moment(endedAt)}
+          </span>
+        )}
         {endedAt !== undefined && startedAt !== undefined && (
           <span class="number">{duration(endedAt - startedAt)}</span>
         )}
-        {tokensOf(usage) > 0 && <span class="number">{count(tokensOf(usage))} tokens</span>}
-        {cost !== undefined && cost > 0 && <span class="number wide">{money(cost)}</span>}
+        {usage !== undefined && <span class="number wide">{tokenCount(usage)} tokens</span>}
+        {cost !== undefined && cost > 0 && <span class="number wide">cost {money(cost)}</span>}
         <span class="turn-fork">
           <Button
             kind="quiet"

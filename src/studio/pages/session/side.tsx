@@ -2,7 +2,7 @@
 import type { ClientView } from "bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { clock, count, date, duration, money, plural, tokensOf } from "../../format.ts";
+import { date, duration, moment, money, plainWords, plural, tokenCount } from "../../format.ts";
 import { useAction, useLoad, usePages } from "../../load.ts";
 import { Badge, Button, Code, Facts, Id, Link, Problem, Shown, Text, When } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -123,7 +123,7 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
           ["Created", <When key="created" at={createdAt} />],
           ["Model", <code key="model">{config.model}</code>],
           ["Turns", String(turns)],
-          ["Tokens", spent.data !== undefined && count(tokensOf(spent.data.usage))],
+          ["Tokens", spent.data !== undefined && tokenCount(spent.data.usage)],
           ["Cost", spent.data !== undefined && (spent.data.cost === undefined ? "unknown" : money(spent.data.cost))],
           ["Sessions in these sums", sessions > 1 && String(sessions)],
           [
@@ -152,7 +152,7 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
             {children.map(({ id: child, label, state, lastWords }) => (
               <li key={child}>
                 <Link to="session" id={child}>
-                  <Text>{label ?? lastWords ?? child}</Text>
+                  <Text>{label ?? (plainWords(lastWords ?? "", 60) || child)}</Text>
                 </Link>
                 <Badge state={state} />
               </li>
@@ -284,14 +284,14 @@ function TurnRow({ turn }: { readonly turn: TurnRecord }): JSX.Element {
   const about = [
     startedAt !== undefined && endedAt !== undefined && duration(endedAt - startedAt),
     rounds !== undefined && plural(rounds, "round"),
-    usage !== undefined && `${count(tokensOf(usage))} tokens`,
+    usage !== undefined && `${tokenCount(usage)} tokens`,
     cost !== undefined && money(cost),
   ].filter((each) => each !== false);
   return (
     <a class="row" href={href("turn", id)}>
       <span class="row-main">
         <span class="row-title" title={startedAt === undefined ? undefined : date(startedAt)}>
-          {startedAt === undefined ? id : clock(startedAt)}
+          {startedAt === undefined ? id : moment(startedAt)}
         </span>
         <span class="row-about dim number">{about.join(" · ")}</span>
       </span>

@@ -1,5 +1,5 @@
 // The rows of a timeline: rounds with their items. Hooks that only passed are one row of their round.
-import { count, tokensOf } from "../../format.ts";
+import { count, firstWords, shortJson, tokensOf } from "../../format.ts";
 import type { TimelineItem, TurnTimeline } from "../../types.ts";
 import type { Interval } from "./scale.ts";
 
@@ -181,6 +181,9 @@ export function noteOf(item: TimelineItem): string {
   return notes.filter((each) => each !== "").join(" · ");
 }
 
+/** More of its arguments is in the details of a call. */
+const NOTE_MAX = 120;
+
 function kindNotes(item: TimelineItem): readonly string[] {
   switch (item.kind) {
     case "model":
@@ -188,7 +191,10 @@ function kindNotes(item: TimelineItem): readonly string[] {
     case "tool":
       if (item.isDeferred) return ["deferred"];
       if (item.isInterrupted) return ["interrupted by a crash"];
-      return [item.output === undefined || item.output.kind === "value" ? "" : item.output.kind];
+      return [
+        item.output === undefined || item.output.kind === "value" ? "" : item.output.kind,
+        firstWords(shortJson(item.call.input), NOTE_MAX),
+      ];
     case "hooks": {
       const judged = (item.verdicts ?? []).filter(({ verdict }) => verdict !== "pass");
       const inputs = (item.inputs ?? 0) > 0 ? `took ${item.inputs} inputs` : "";

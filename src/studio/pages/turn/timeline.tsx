@@ -215,7 +215,7 @@ function Toggle(props: { readonly isOn: boolean; readonly onClick: () => void; r
 
 // ── The axis ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Ticks above the rows, and over the rows what concerns all of them: breaks, and the moments of a resume or a cancel. */
+/** Ticks above the rows, their lines behind the rows, and over the rows what concerns all of them: breaks, and the moments of a resume or a cancel. */
 function Axis(props: {
   readonly scale: Scale;
   readonly ticks: ReturnType<Scale["ticks"]>;
@@ -241,11 +241,15 @@ function Axis(props: {
           )}
         </div>
       </div>
-      <div class="tl-over" aria-hidden="true">
+      <div class="tl-over lines" aria-hidden="true">
         <div class="tl-inner">
           {ticks.map(({ at }, nth) => (
             <i key={nth} class="tl-line" style={{ left: percent(at) }} />
           ))}
+        </div>
+      </div>
+      <div class="tl-over" aria-hidden="true">
+        <div class="tl-inner">
           {scale.breaks.map(({ at, width: part, from, to }) => (
             <span key={from} class="tl-break" style={{ left: percent(at), width: percent(part) }}>
               {part * width >= BREAK * 0.8 && <em>{duration(to - from)}</em>}

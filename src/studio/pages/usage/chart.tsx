@@ -2,8 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Text } from "../../parts/basics.tsx";
+import { setQuery } from "../../router.ts";
 import { type Measure, piled, type Stacked, ticksOf } from "./data.ts";
-import { stepText, tickText, valueText } from "./tables.tsx";
+import { stepQuery, stepText, tickText, valueText } from "./tables.tsx";
 
 const HEIGHT = 240;
 /** Around the bars: room for values at the left and times below. */
@@ -52,6 +53,7 @@ export function Chart(props: {
           aria-label={`${name} over time. The table below has the same numbers.`}
           onPointerMove={point}
           onPointerLeave={() => setAt(undefined)}
+          onPointerUp={() => time !== undefined && setQuery(stepQuery(time, stepMs))}
         >
           {at !== undefined && time !== undefined && (
             <rect class="pointed" x={LEFT + at * each} y={TOP} width={each} height={HEIGHT - TOP - BOTTOM} />
@@ -61,7 +63,7 @@ export function Chart(props: {
       </div>
       <p class="chart-at" aria-hidden="true">
         {at === undefined || time === undefined ? (
-          <span class="dim">Point at a bar for its numbers.</span>
+          <span class="dim">Point at a bar for its numbers. A click shows its time only.</span>
         ) : (
           <>
             <strong>{stepText(time, stepMs)}</strong>

@@ -1,7 +1,7 @@
 // The numbers of the chart as tables: its legend, and all steps for those who cannot see it.
 import type { JSX } from "preact";
 import { count, money } from "../../format.ts";
-import { Text } from "../../parts/basics.tsx";
+import { Link, Text } from "../../parts/basics.tsx";
 import type { Measure, Series, Stacked } from "./data.ts";
 
 export const valueText = (value: number, measure: Measure): string =>
@@ -17,7 +17,15 @@ const HOUR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short"
 const DAY_MS = 86_400_000;
 export const stepText = (at: number, stepMs: number): string => (stepMs >= DAY_MS ? DAY : HOUR).format(at);
 
-export function Legend({ series }: { readonly series: readonly Series[] }): JSX.Element {
+/** The query of the page for one step only. */
+export const stepQuery = (at: number, stepMs: number) =>
+  ({ range: "own", since: String(at), until: String(at + stepMs) }) as const;
+
+export function Legend(props: {
+  readonly series: readonly Series[];
+  readonly turnsOf: (model: string) => string;
+}): JSX.Element {
+  const { series, turnsOf } = props;
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Models">
       <table>
@@ -37,7 +45,11 @@ export function Legend({ series }: { readonly series: readonly Series[] }): JSX.
                 <span class="swatch" style={{ background: `var(--kind-${colour})` }} aria-hidden="true" />
                 <Text>{model}</Text>
               </td>
-              <td class="number">{count(turns)}</td>
+              <td class="number">
+                <a href={turnsOf(model)} title="Show these turns">
+                  {count(turns)}
+                </a>
+              </td>
               <td class={failed > 0 ? "number wide lost" : "number wide"}>{count(failed)}</td>
               <td class="number">{count(tokens)}</td>
               <td class="number">{money(cost)}</td>
@@ -77,7 +89,11 @@ export function StepTable(props: {
               (at, nth) =>
                 series.some(({ values }) => values[nth] !== 0) && (
                   <tr key={at}>
-                    <td>{stepText(at, stepMs)}</td>
+                    <td>
+                      <Link to="usage" query={stepQuery(at, stepMs)} title="Show this time only">
+                        {stepText(at, stepMs)}
+                      </Link>
+                    </td>
                     {series.map(({ model, values }) => (
                       <td key={model} class="number">
                         {valueText(values[nth] ?? 0, measure)}
