@@ -92,7 +92,7 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
             <li key={session.id}>
               <Link to="session" id={session.id} query={{ tab: "branches" }} class={session.id === id ? "here" : ""}>
                 <span class="branch-name">
-                  <Text>{session.label ?? firstWords(session.lastWords ?? session.id, 60)}</Text>
+                  <Text>{session.label || firstWords(session.lastWords || session.id, 60)}</Text>
                 </span>
                 <span class="dim">
                   {session.id === id ? "This session · " : ""}
