@@ -105,7 +105,7 @@ export function App(): JSX.Element {
 
 /** A page that cannot be drawn shows why, and the pages beside it still work. */
 function Guarded({ children }: { readonly children: ComponentChildren }): JSX.Element {
-  const [error, again] = useErrorBoundary((thrown) => console.error(thrown));
+  const [error, again] = useErrorBoundary((thrown) => reportError(thrown));
   useEffect(again, [route.value]);
   if (error === undefined) return <>{children}</>;
   return (

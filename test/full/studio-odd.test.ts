@@ -110,6 +110,6 @@ describeBrowser("a page of the studio with an odd address in Chromium", () => {
     await page.getByText("No job is live.").waitFor();
     await show(page, "#/sessions");
     await page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: /desk/ }).waitFor();
-    expectComplaints(/RangeError/);
+    expectComplaints(/^(?:Range|Type)Error/);
   });
 });

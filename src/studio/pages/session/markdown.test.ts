@@ -84,6 +84,6 @@ test("E6 what is nested too deep is shown as it was written", () => {
   expect(read(many).text).toBe(many);
 });
 
-test("E6 names of functions are no entities", () => {
+test("E6 an entity with the name of a function stays as it was written", () => {
   expect(read("&valueOf; &toString; &amp;").text).toBe("&valueOf; &toString; &");
 });
