@@ -114,11 +114,11 @@ function failed(title: string, hint: string, status: 403 | 503): Response {
 }
 
 function baseOf(address: string): string {
-  try {
-    const { protocol, origin, pathname } = new URL(address);
-    if (protocol === "http:" || protocol === "https:") return origin + pathname.replace(/\/+$/, "");
-  } catch {
-    // Below.
-  }
-  throw new UsageError(`--url ${JSON.stringify(address)} is no address.`, "Such as --url http://127.0.0.1:4100.");
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`--url ${JSON.stringify(address)} is no address.`, "Such as --url http://127.0.0.1:4100.");
+  const { origin, pathname, username, password, search, hash } = url;
+  if (username + password + search + hash !== "")
+    throw new UsageError("--url has more than a host and a path.", "Give the token with --token-file.");
+  return origin + pathname.replace(/\/+$/, "");
 }

@@ -275,6 +275,7 @@ test.each([
   [["studio", "--db", ":memory:"], ":memory: has nothing to look at."],
   [["studio", "--model", "demo"], "--model is not for studio."],
   [["studio", "--url", "127.0.0.1:4100"], '--url "127.0.0.1:4100" is no address.'],
+  [["studio", "--url", "http://ann:secret@127.0.0.1:4100"], "--url has more than a host and a path."],
   [["studio", "--url", "http://127.0.0.1:1", "--db", "a.db"], "--url excludes --app and --db."],
   [["studio", "--url", "http://127.0.0.1:1", "--token", "t", "--token-file", "t"], "exclude each other."],
   [["studio", "--token", "t"], "--token is for --url."],
