@@ -8,11 +8,15 @@ import { type Answered, type Listening, type ListenOptions, listen } from "../se
 import { checkedOptions, type ServerOptions } from "../server/options.ts";
 import { problemAnswer } from "../server/problem.ts";
 import { BASE } from "../server/routes.ts";
+import { EVENT_STREAM } from "../server/streams.ts";
 import { STUDIO, studioPage } from "../server/studio.ts";
 import { UsageError } from "./io.ts";
 
 /** The headers that matter to the API. Cookies and the address of the page stay here. */
 const SENT = ["accept", "content-type", "last-event-id"];
+/** What Bowline answers with. A page or a script of another server must not run as one of the studio. */
+const ANSWERS =
+  /^(?:application\/(?:(?:problem\+)?json|octet-stream)|text\/event-stream|image\/(?:png|jpeg|gif|webp))\b/;
 const RETURNED = ["content-type", "content-disposition", "retry-after", "x-accel-buffering"];
 
 export function forwarding(
@@ -46,12 +50,16 @@ export function forwarding(
       );
     if (answer.status >= 300 && answer.status < 400)
       return failed(`The server at ${base} answers with a redirect.`, "Give its final address to --url.", 403);
+    const type = answer.headers.get("content-type");
+    if (type !== null && !ANSWERS.test(type))
+      return failed(`The server at ${base} does not answer like Bowline.`, "Check --url.", 403);
     const kept: Record<string, string> = {};
     for (const name of RETURNED) {
       const value = answer.headers.get(name);
       if (value !== null) kept[name] = value;
     }
-    return new Response(answer.body && untilEnd(answer.body, streams.signal), { status: answer.status, headers: kept });
+    const isQuiet = (): boolean => type === EVENT_STREAM || streams.signal.aborted;
+    return new Response(answer.body && untilEnd(answer.body, isQuiet), { status: answer.status, headers: kept });
   }
 
   async function answerOf(request: Request): Promise<Answered["answer"]> {
@@ -77,14 +85,14 @@ export function forwarding(
   return { listen: (where) => listen({ answer, endStreams: () => streams.abort() }, checked, where) };
 }
 
-/** The same bytes. When the signal aborts, the body ends as an event stream of a server that stops: without an error. */
-function untilEnd(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+/** The same bytes. A body that breaks off ends without an error if `isQuiet`: the reader of an event stream connects again. */
+function untilEnd(body: ReadableStream<Uint8Array>, isQuiet: () => boolean): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { value } = await reader.read().catch((error: unknown) => {
-          if (signal.aborted) return { value: undefined };
+          if (isQuiet()) return { value: undefined };
           throw error;
         });
         if (value === undefined) controller.close();
@@ -106,11 +114,11 @@ function failed(title: string, hint: string, status: 403 | 503): Response {
 }
 
 function baseOf(address: string): string {
-  try {
-    const { protocol, origin, pathname } = new URL(address);
-    if (protocol === "http:" || protocol === "https:") return origin + pathname.replace(/\/+$/, "");
-  } catch {
-    // Below.
-  }
-  throw new UsageError(`--url ${JSON.stringify(address)} is no address.`, "Such as --url http://127.0.0.1:4100.");
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`--url ${JSON.stringify(address)} is no address.`, "Such as --url http://127.0.0.1:4100.");
+  const { origin, pathname, username, password, search, hash } = url;
+  if (username + password + search + hash !== "")
+    throw new UsageError("--url has more than a host and a path.", "Give the token with --token-file.");
+  return origin + pathname.replace(/\/+$/, "");
 }

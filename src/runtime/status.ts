@@ -1,4 +1,5 @@
 // `runtime.status` and `runtime.check`: how the store and the workers are.
+import { hasCode } from "../model/errors.ts";
 import type { Known } from "../model/known.ts";
 import type { CheckOptions, Finding } from "../stores/rules/check/check.ts";
 import type { Overview, Store } from "../stores/store.ts";
@@ -49,5 +50,12 @@ const CHECK: Known<CheckOptions> = { max: true, deep: true };
 export async function checkOf({ store }: Core, options: CheckOptions): Promise<readonly Finding[]> {
   requireOptions("check", options, CHECK);
   const { check } = store as Store & { check?(options: CheckOptions): readonly Finding[] };
-  return check === undefined ? [] : check(options);
+  try {
+    return check === undefined ? [] : check(options);
+  } catch (error) {
+    // A file so damaged that the check itself cannot read it.
+    if (!hasCode(error, "store.corrupt")) throw error;
+    const { item, problem } = error.details;
+    return [{ item, problem }];
+  }
 }

@@ -5,18 +5,23 @@ import { isObject } from "../model/json.ts";
 export async function bytesOf(request: Request, max: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (Number(declared) > max) throw new RuntimeError("server.body", { max });
-  // The HTTP parser enforces the declared length, so the body can be read at once.
-  if (declared !== null && !request.headers.has("transfer-encoding"))
-    return new Uint8Array(await request.arrayBuffer());
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  if (request.body !== null)
-    for await (const chunk of request.body) {
-      size += chunk.byteLength;
-      if (size > max) throw new RuntimeError("server.body", { max });
-      chunks.push(chunk);
-    }
-  return Buffer.concat(chunks);
+  try {
+    // The HTTP parser enforces the declared length, so the body can be read at once.
+    if (declared !== null && !request.headers.has("transfer-encoding"))
+      return new Uint8Array(await request.arrayBuffer());
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    if (request.body !== null)
+      for await (const chunk of request.body) {
+        size += chunk.byteLength;
+        if (size > max) throw new RuntimeError("server.body", { max });
+        chunks.push(chunk);
+      }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    if (error instanceof RuntimeError) throw error;
+    throw new RuntimeError("server.invalid", { problem: "the body broke off" }); // The client has left.
+  }
 }
 
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i;

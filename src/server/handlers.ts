@@ -280,7 +280,9 @@ function lastId({ headers }: Request): string | undefined {
   return id === null ? undefined : Buffer.from(id, "latin1").toString("utf8");
 }
 
+/** Opening a session creates it, so the session must exist before. */
 async function using<T>(runtime: Runtime, id: string, run: (session: Session) => Promise<T>): Promise<T> {
+  if ((await runtime.sessions.find(id)) === undefined) throw new RuntimeError("session.unknown", { id });
   await using session = await runtime.session(id);
   return await run(session); // Without `await` the session would be closed while this runs.
 }

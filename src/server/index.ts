@@ -59,8 +59,8 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       const each = (await studioPage())[req.path as `/${string}`];
       return each === undefined ? notFound() : file(each);
     };
+    app.get(STUDIO.slice(0, -1), ({ redirect }) => redirect(STUDIO)); // First, because the next path matches it, too.
     app.get(`${STUDIO}*`, found);
-    app.get(STUDIO.slice(0, -1), ({ redirect }) => redirect(STUDIO));
     if (page["/"] === undefined) app.get("/", ({ redirect }) => redirect(STUDIO));
   }
   const hooks = new Map(Object.entries(webhooks).map(([name, each]) => [name, runtime.triggers.webhook(each)]));

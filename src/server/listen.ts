@@ -1,5 +1,5 @@
 // Listens with Node's HTTP server. `@hono/node-server` translates requests and responses. Only this file loads it.
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Http2Bindings, HttpBindings } from "@hono/node-server";
 import { RuntimeError } from "../model/errors.ts";
@@ -33,6 +33,23 @@ const HEADER_BYTES = 16 * 1024;
 const BEATS_UNREAD = 4;
 /** How long `close()` waits for running requests. */
 const GRACE_MS = 5_000;
+
+/** How long the server reads and drops the rest of a body that it refuses. */
+const REST_MS = 500;
+
+/** Most clients read an answer only after they have sent the whole body. */
+function discarded(body: IncomingMessage): Promise<void> | void {
+  if (body.destroyed) return;
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, REST_MS);
+    const over = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    for (const end of ["end", "error", "close"]) body.once(end, over);
+    body.resume();
+  });
+}
 
 /** An answer, and the headers that each answer has. */
 export interface Answered {
@@ -71,14 +88,17 @@ export async function listen(
     maxHeaderSize: HEADER_BYTES,
   };
   let isClosing = false;
-  const write = async (request: Request, { outgoing }: HttpBindings | Http2Bindings): Promise<Response> => {
+  const write = async (request: Request, { incoming, outgoing }: HttpBindings | Http2Bindings): Promise<Response> => {
     const { socket } = outgoing;
     // Else a client that keeps its connection would send the next request to the server that closes.
     outgoing.once("finish", () => isClosing && socket?.end());
     const { answer: found, common } = await answer(request);
     if (found instanceof Answer) {
       const length = { "content-length": String(Buffer.byteLength(found.text)) };
-      (outgoing as ServerResponse).writeHead(found.status, { ...found.headers, ...common, ...length });
+      if (!incoming.complete) await discarded(incoming as IncomingMessage);
+      // The rest of a refused body blocks the connection, so it can carry no other request.
+      const last = incoming.complete ? {} : { connection: "close" };
+      (outgoing as ServerResponse).writeHead(found.status, { ...found.headers, ...common, ...length, ...last });
       outgoing.end(found.text);
       return RESPONSE_ALREADY_SENT;
     }

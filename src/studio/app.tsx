@@ -1,6 +1,6 @@
 // The shell: navigation, the page that the address names, the login, and what the keyboard does everywhere.
-import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { useLoad } from "./load.ts";
 import { AgentsPage } from "./pages/agents.tsx";
 import { HealthPage } from "./pages/health.tsx";
@@ -13,11 +13,11 @@ import { TurnPage } from "./pages/turn.tsx";
 import { TurnsPage } from "./pages/turns.tsx";
 import { UsagePage } from "./pages/usage.tsx";
 import { WaitsPage } from "./pages/waits.tsx";
-import { Button, Link } from "./parts/basics.tsx";
+import { Button, Link, Page, Problem } from "./parts/basics.tsx";
 import { Icon, type IconName, Logo } from "./parts/icons.tsx";
 import { Keys, useKeys } from "./parts/keys.tsx";
 import { type PageName, route } from "./router.ts";
-import { client, isAway, isLoggedOut } from "./server.ts";
+import { client, failureOf, isAway, isLoggedOut } from "./server.ts";
 import { switchTheme } from "./theme.ts";
 
 const PAGES: { readonly [P in PageName]: (props: { readonly id: string }) => JSX.Element } = {
@@ -98,9 +98,23 @@ export function App(): JSX.Element {
             Not connected. Trying again …
           </p>
         )}
-        <Current key={`${page} ${id}`} id={id} />
+        <Guarded key={`${page} ${id}`}>
+          <Current id={id} />
+        </Guarded>
       </div>
     </div>
+  );
+}
+
+/** A page that cannot be drawn shows why, and the pages beside it still work. */
+function Guarded({ children }: { readonly children: ComponentChildren }): JSX.Element {
+  const [error, again] = useErrorBoundary((thrown) => reportError(thrown));
+  useEffect(again, [route.value]);
+  if (error === undefined) return <>{children}</>;
+  return (
+    <Page title="This page failed">
+      <Problem failure={failureOf(error)} retry={again} />
+    </Page>
   );
 }
 

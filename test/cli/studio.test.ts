@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { describePostgres, freshDatabase } from "../kit/shared-postgres.ts";
@@ -230,6 +231,29 @@ describe.concurrent("bowline studio --url", () => {
     expect(await away.json()).toMatchObject({ code: "studio.server", retry: "unchanged" });
     expect(await stop(studio)).toBe(0);
   });
+
+  test("E6 of a server that is not Bowline no page reaches the browser, and the answer names --url", async () => {
+    const page = "<script src=/v1/evil></script>";
+    const other = createServer((asked, answer) => {
+      if (asked.url !== "/v1/events") return void answer.writeHead(200, { "content-type": "text/html" }).end(page);
+      answer.writeHead(200, { "content-type": "text/event-stream" }).write("data: {}\n\n");
+      setImmediate(() => answer.destroy());
+    });
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const studio = await opened(["studio", "--url", `http://127.0.0.1:${port}`]);
+    const refused = await call(studio, "GET", "/sessions");
+    expect(refused.headers.get("content-type")).toBe("application/problem+json");
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      { code: "studio.server", hint: expect.stringContaining("--url") },
+    ]);
+    // A stream that breaks off ends, and nothing is written about it.
+    await (await call(studio, "GET", "/events")).text();
+    expect(await stop(studio)).toBe(0);
+    expect(studio.program.stderr()).toBe("");
+    other.close();
+  });
 });
 
 describePostgres("bowline studio of a database", () => {
@@ -251,6 +275,7 @@ test.each([
   [["studio", "--db", ":memory:"], ":memory: has nothing to look at."],
   [["studio", "--model", "demo"], "--model is not for studio."],
   [["studio", "--url", "127.0.0.1:4100"], '--url "127.0.0.1:4100" is no address.'],
+  [["studio", "--url", "http://ann:secret@127.0.0.1:4100"], "--url has more than a host and a path."],
   [["studio", "--url", "http://127.0.0.1:1", "--db", "a.db"], "--url excludes --app and --db."],
   [["studio", "--url", "http://127.0.0.1:1", "--token", "t", "--token-file", "t"], "exclude each other."],
   [["studio", "--token", "t"], "--token is for --url."],

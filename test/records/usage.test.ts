@@ -7,6 +7,7 @@ import { memory } from "bowline/stores/memory";
 import { simulatedWorld } from "bowline/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { RuntimeError } from "../../src/model/errors.ts";
 import { call, end, endInCalls, text } from "../kit/models.ts";
 import { codeOf, eventually, wordsOf } from "../kit/reading.ts";
 import { around } from "../kit/stores.ts";
@@ -119,6 +120,30 @@ test("E6 a report reads a bounded number of turns, the latest first, and lets ot
   expect(passes).toBeGreaterThan(10); // All slices take 200 ms and more, and it rests every 5 ms.
 });
 
+test("E6 a list of turns that few turns match lets other code run while it reads", async () => {
+  const kept = memory();
+  let [read, passes] = [0, 0];
+  const store = around(kept, {
+    "turns.list": async (act) => {
+      const [turn] = (await act()) as readonly object[];
+      read += 200;
+      for (const until = performance.now() + 2; performance.now() < until; ); // As a synchronous store blocks.
+      const length = read < 20_000 ? 200 : 199;
+      return Array.from({ length }, (_, nth) => ({ ...turn, cursor: "1000000", turnId: `trn_${read + nth}` }));
+    },
+  });
+  await using runtime = await running({ store });
+  await (await runtime.session("s")).turn("Hi.").result();
+  let isOver = false;
+  const watching = (async () => {
+    for (; !isOver; passes++) await new Promise((resolve) => setImmediate(resolve));
+  })();
+  expect(await runtime.turns.list({ outcome: "failed" })).toEqual([]);
+  isOver = true;
+  await watching;
+  expect(passes).toBeGreaterThan(10);
+});
+
 // ── Status and check ────────────────────────────────────────────────────────────────────────────────────────────────
 
 onEveryStore("E6 any process reads how much work there is, and which process does it", async (place) => {
@@ -187,4 +212,14 @@ test("D7 E6 a check reports damage, which does not hide the status of the rest",
   expect((await again.check()).map(({ item }) => item)).toContain("Session a");
   expect(await again.check({ max: 1 })).toHaveLength(1);
   expect(await again.status()).toMatchObject({ store: "sqlite", turns: { running: 0 } });
+});
+
+test("D7 E6 a check that cannot read the store reports that as damage", async () => {
+  const store = Object.assign(memory(), {
+    check: () => {
+      throw new RuntimeError("store.corrupt", { item: "The database a.db", problem: "a page is malformed" });
+    },
+  });
+  await using runtime = await running({ store });
+  expect(await runtime.check()).toEqual([{ item: "The database a.db", problem: "a page is malformed" }]);
 });

@@ -354,6 +354,17 @@ test("E2 E5 a flood of headers is refused, and an upload that breaks off changes
   upload.destroy();
   await world.ask("ann", "GET", "/v1/health");
   expect((await world.ask("ann", "GET", "/v1/turns?session=a")).json).toEqual([]);
+  expect(world.errors).toEqual([]);
+});
+
+test("E2 E5 a client reads why its body is refused, and its next requests on the connection succeed", async () => {
+  await using world = await opened({ limits: { bodyBytes: 1_000, blobBytes: 2_000 } });
+  await world.ask("ann", "POST", "/v1/sessions", { id: "a" });
+  for (let nth = 0; nth < 5; nth++) {
+    const large = await world.ask("ann", "POST", "/v1/sessions/a/blobs", new Uint8Array(3_000_000));
+    expect(large).toMatchObject({ status: 413, json: { code: "server.body" } });
+    expect((await world.ask("ann", "GET", "/v1/sessions/a")).status).toBe(200);
+  }
 });
 
 test("E2 E5 one token opens all, in constant time, and a browser logs in with a cookie", async () => {

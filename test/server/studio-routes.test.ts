@@ -156,3 +156,30 @@ test("E5 E6 the status and the check are for callers without an owner, and show 
   expect(checked.json).toEqual({ findings: [], ms: expect.any(Number) });
   expect((await world.ask("root", "POST", "/v1/check", { deep: "yes" })).status).toBe(400);
 });
+
+test("E5 E6 a request for a session that does not exist is refused, and creates none", async () => {
+  await using world = await opened();
+  const reads = ["", "/summary", "/history", "/states", "/tools", "/usage", "/operations", "/plugins", "/inputs"];
+  const asked = [
+    ...reads.map((rest) => ["GET", rest] as const),
+    ["PATCH", "", { label: "No" }],
+    ["POST", "/operations/acme%2Fall.look", { kind: "query" }],
+    ["POST", "/compact", {}],
+    ["POST", "/cancel", {}],
+    ["POST", "/inputs", { text: "No" }],
+    ["DELETE", "/inputs/none"],
+  ] as const;
+  for (const [method, rest, body] of asked)
+    expect(await world.ask("root", method, `/v1/sessions/typo${rest}`, body), `${method} ${rest}`).toMatchObject({
+      ...{ status: 404, json: { code: "session.unknown" } },
+    });
+  expect(await world.runtime.sessions.list()).toEqual([]);
+});
+
+test("E6 the address of the studio without its last slash leads to the studio", async () => {
+  await using world = await opened({ studio: true });
+  for (const path of ["/studio", "/"]) {
+    const { status, headers } = await world.ask(undefined, "GET", path);
+    expect([path, status, headers.get("location")]).toEqual([path, 302, "/studio/"]);
+  }
+});

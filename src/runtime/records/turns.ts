@@ -24,6 +24,7 @@ import type { ProtocolDriver } from "../../turn/driver.ts";
 import type { Opened, TurnEvent } from "../../turn/event.ts";
 import { checkedOwner, requireOptions } from "../checks.ts";
 import type { Core } from "../core.ts";
+import { resting } from "../resting.ts";
 import { requireStored } from "../services/reading.ts";
 import type { PromptParts } from "../toolset/artifacts.ts";
 import { type Folded, timelineOf, type WhyResumed, whyResumed } from "./timeline.ts";
@@ -121,6 +122,7 @@ async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]>
     return startedAt >= since && startedAt < until;
   };
   const waiting = waitingInputs(core);
+  const rest = resting();
   const found: TurnRecord[] = [];
   let older = 0;
   for (let before = after; found.length < max && older < OLDER_MAX; ) {
@@ -143,6 +145,7 @@ async function list(core: Core, page: TurnsPage): Promise<readonly TurnRecord[]>
     }
     before = turns.at(-1)?.cursor;
     if (turns.length < SLICE || before === undefined) break;
+    await rest();
   }
   return found;
 }

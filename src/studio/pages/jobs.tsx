@@ -73,6 +73,7 @@ export function JobsPage(): JSX.Element {
         <VirtualList
           label="Jobs"
           items={found.items && (isWhole ? ordered(found.items) : found.items)}
+          hasFailed={found.failure !== undefined}
           keyOf={({ id }) => id}
           height={60}
           onEnd={found.more}

@@ -41,7 +41,7 @@ function Choice({ id, sessions }: { readonly id: string; readonly sessions: read
         {!isListed && <option value={id}>{shown(id)}</option>}
         {sessions.map(({ id: each, label }) => (
           <option key={each} value={each}>
-            {label === undefined ? shown(each) : `${shown(label)} (${shown(each)})`}
+            {!label ? shown(each) : `${shown(label)} (${shown(each)})`}
           </option>
         ))}
       </select>

@@ -122,7 +122,7 @@ function Shown({ id, live }: { readonly id: string; readonly live: Live }): JSX.
       : NONE),
   ]);
 
-  const title = read.config.label ?? (firstWords(openingOf(read), TITLE_MAX) || id);
+  const title = read.config.label || firstWords(openingOf(read), TITLE_MAX) || id;
   return (
     <Page
       title={<Text>{title}</Text>}

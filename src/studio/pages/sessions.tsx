@@ -1,7 +1,7 @@
 // All sessions: searched, filtered, the latest first, and kept fresh by the feed.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { money, plainWords, plural, tokenCount } from "../format.ts";
 import { usePages } from "../load.ts";
 import { Badge, Button, Empty, Id, Page, Problem, Text, When } from "../parts/basics.tsx";
@@ -98,6 +98,7 @@ export function SessionsPage(): JSX.Element {
         <VirtualList
           label="Sessions"
           items={found.items}
+          hasFailed={found.failure !== undefined}
           keyOf={({ id }) => id}
           height={60}
           onEnd={found.more}
@@ -113,9 +114,18 @@ const TYPED_MS = 200;
 
 function Search({ value }: { readonly value: string }): JSX.Element {
   const [typed, setTyped] = useState(value);
+  const sent = useRef(value);
+  // A link can change what is searched for.
+  useEffect(() => {
+    if (value !== sent.current) setTyped(value);
+    sent.current = value;
+  }, [value]);
   useEffect(() => {
     if (typed === value) return;
-    const timer = setTimeout(() => setQuery({ search: typed }), TYPED_MS);
+    const timer = setTimeout(() => {
+      sent.current = typed;
+      setQuery({ search: typed });
+    }, TYPED_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   return (
@@ -135,7 +145,7 @@ function Search({ value }: { readonly value: string }): JSX.Element {
 
 function Row({ session }: { readonly session: SessionSummary }): JSX.Element {
   const { id, label, lastWords, state, activeAt, turns, usage, cost, tags = [], owner } = session;
-  const title = label ?? (plainWords(lastWords ?? "", 120) || id);
+  const title = label || plainWords(lastWords ?? "", 120) || id;
   return (
     <a class="row" data-row href={href("session", id)}>
       <span class="row-main">

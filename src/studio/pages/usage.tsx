@@ -62,11 +62,18 @@ export function UsagePage(): JSX.Element {
 }
 
 function timeOf(range: string, since: string | undefined, until: string | undefined) {
-  if (range in HOURS) return { since: Date.now() - HOURS[range as keyof typeof HOURS] * HOUR_MS };
+  if (Object.hasOwn(HOURS, range)) return { since: Date.now() - HOURS[range as keyof typeof HOURS] * HOUR_MS };
   if (range === "today") return { since: midnight(0) };
   if (range === "yesterday") return { since: midnight(-1), until: midnight(0) };
-  const times = { since: Number(since), until: Number(until) };
-  return { ...(times.since > 0 && { since: times.since }), ...(times.until > 0 && { until: times.until }) };
+  return { ...timeIn("since", since), ...timeIn("until", until) };
+}
+
+/** The end of the year 9999, which a field for a time can show. */
+const TIME_MAX = 253_402_300_799_999;
+/** A time of the address, if a person can have chosen it. */
+function timeIn(name: "since" | "until", value: string | undefined): { readonly [name: string]: number } {
+  const at = Math.floor(Number(value));
+  return at > 0 && at <= TIME_MAX ? { [name]: at } : {};
 }
 
 /** When a day of this browser began: today, or so many days from it. */
@@ -93,14 +100,14 @@ function TimeInput(props: {
   readonly value: string | undefined;
 }): JSX.Element {
   const { name, label, value } = props;
-  const at = Number(value);
-  const local = at > 0 ? new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : "";
+  const { [name]: at } = timeIn(name, value);
+  const local = at && new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
   return (
     <label class="time-input">
       {label}
       <input
         type="datetime-local"
-        value={local}
+        value={local ?? ""}
         onChange={({ currentTarget }) => {
           const time = new Date(currentTarget.value).getTime();
           if (Number.isFinite(time)) setQuery({ [name]: String(time) });
@@ -180,7 +187,7 @@ function Sessions({ sessions }: Pick<UsageReport, "sessions">): JSX.Element {
               <tr key={id}>
                 <td class="grows">
                   <Link to="session" id={id} title={id}>
-                    <Text>{label ?? id}</Text>
+                    <Text>{label || id}</Text>
                   </Link>
                 </td>
                 <td class="number">{count(turns)}</td>

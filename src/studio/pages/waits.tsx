@@ -31,7 +31,8 @@ type Row = { readonly key: string } & (
 );
 
 export function WaitsPage(): JSX.Element {
-  const { at = "", kind = "" } = route.value.query;
+  const { at = "", kind: named } = route.value.query;
+  const kind = KINDS.find((each) => each === named) ?? "";
   const found = usePages<Listed>(
     "waits",
     async ({ after, max }, signal) => {
@@ -101,6 +102,7 @@ export function WaitsPage(): JSX.Element {
             <VirtualList
               label="Questions"
               items={rows}
+              hasFailed={found.failure !== undefined}
               keyOf={({ key }) => key}
               height={ROW}
               isMeasured
@@ -207,12 +209,12 @@ function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedPr
   const listed = useRef(known);
   listed.current = known ?? listed.current;
   const isGone = known === undefined && listed.current !== undefined;
-  const wait = useLoad<Wait | undefined>(
+  const wait = useLoad<Wait | null>(
     `selected ${id}`,
     async (signal) =>
       listed.current ??
       client.request("getWait", { path: { id }, signal }).catch((error: { readonly code?: string }) => {
-        if (error.code === "wait.unknown") return undefined;
+        if (error.code === "wait.unknown") return null;
         throw error;
       }),
   );
@@ -231,7 +233,7 @@ function Selected({ id, known, result, hasNext, onNext, onAnswered }: SelectedPr
         {over === undefined ? (
           <Shown of={wait}>
             {(data) =>
-              data === undefined ? (
+              data === null ? (
                 <Over text={GONE} session={undefined} {...{ hasNext, onNext }} />
               ) : (
                 <WaitCard wait={data} onAnswered={onAnswered} hasKeys />

@@ -12,7 +12,7 @@ const WORDS = 60;
 
 async function read(id: string): Promise<string> {
   const { label, lastWords } = await client.request("findSession", { path: { id } });
-  return label ?? (plainWords(lastWords ?? "", WORDS) || id);
+  return label || plainWords(lastWords ?? "", WORDS) || id;
 }
 
 function nameOf(id: string): Promise<string> {

@@ -7,6 +7,8 @@ export interface VirtualListProps<T> {
   readonly label: string;
   /** Undefined while the first page is loaded. */
   readonly items: readonly T[] | undefined;
+  /** Nothing is loading now: the page shows why. */
+  readonly hasFailed?: boolean;
   readonly keyOf: (item: T) => string;
   /** The height of a row in pixels: exact, or an estimate with `isMeasured`. */
   readonly height: number;
@@ -22,6 +24,7 @@ const AHEAD = 8;
 
 export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   const { label, items, height, keyOf } = props;
+  const isLoading = items === undefined && props.hasFailed !== true;
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLUListElement>(null);
   const latest = useRef(props);
@@ -34,20 +37,14 @@ export function VirtualList<T>(props: VirtualListProps<T>): JSX.Element {
   }, [last, items]);
   return (
     <div class="list" ref={box}>
-      {items === undefined
+      {isLoading
         ? Array.from({ length: PLACEHOLDERS }, (_, n) => (
             <div class="row placeholder" key={n} style={{ height: `${height}px` }}>
               <span />
             </div>
           ))
         : null}
-      <ul
-        class="list-all"
-        ref={list}
-        aria-label={label}
-        aria-busy={items === undefined}
-        style={{ height: `${total}px` }}
-      >
+      <ul class="list-all" ref={list} aria-label={label} aria-busy={isLoading} style={{ height: `${total}px` }}>
         {rows.map(({ index, key, start }) => (
           <li
             key={key}

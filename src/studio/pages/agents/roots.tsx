@@ -43,6 +43,7 @@ export function RootsPage(): JSX.Element {
         <VirtualList
           label="Roots"
           items={found.data?.roots}
+          hasFailed={found.failure !== undefined}
           keyOf={({ session }) => session.id}
           height={60}
           row={({ session, below, running, waiting, activeAt }) => (

@@ -41,6 +41,7 @@ export function Occurrences(props: {
         <VirtualList
           label="Occurrences"
           items={found.items}
+          hasFailed={found.failure !== undefined}
           keyOf={({ id }) => id}
           height={60}
           isMeasured
@@ -108,7 +109,7 @@ const kindOf = ({ source, payload }: Occurrence): string =>
 /** The label of its subscription, which may have been removed since. */
 function nameOf({ source, deliveries }: Occurrence, subscriptions: readonly Subscription[]): string {
   const known = subscriptions.find(({ incarnation }) => source === `subscription:${incarnation}`);
-  return known?.label ?? deliveries[0]?.subscription ?? "A removed subscription";
+  return known?.label || deliveries[0]?.subscription || "A removed subscription";
 }
 
 const SHOWN = 4;

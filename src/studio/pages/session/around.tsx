@@ -34,7 +34,7 @@ export function Attachments({
         const title = shown(name ?? mediaType);
         return (
           <li key={`${hash} ${n}`}>
-            <a href={url} download={name ?? hash} target="_blank" rel="noreferrer" title={title}>
+            <a href={url} download={name === undefined ? hash : title} target="_blank" rel="noreferrer" title={title}>
               {IMAGES.test(mediaType) ? (
                 <img src={url} alt={title} loading="lazy" />
               ) : (

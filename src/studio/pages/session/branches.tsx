@@ -95,7 +95,7 @@ function Drawn({ tree, id }: { readonly tree: Tree; readonly id: string }): JSX.
             <li key={session.id}>
               <Link to="session" id={session.id} query={{ tab: "branches" }} class={session.id === id ? "here" : ""}>
                 <span class="branch-name">
-                  <Text>{session.label ?? (plainWords(session.lastWords ?? "", 60) || session.id)}</Text>
+                  <Text>{session.label || plainWords(session.lastWords ?? "", 60) || session.id}</Text>
                 </span>
                 <span class="dim">
                   {session.id === id ? "This session · " : ""}

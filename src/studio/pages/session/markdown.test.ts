@@ -73,3 +73,17 @@ test("E6 a long text is read in chunks that keep fences whole and stay the same 
   const endless = "word ".repeat(100_000);
   expect(chunksOf(endless).every(({ length }) => length <= 40_000)).toBe(true);
 });
+
+test("E6 what is nested too deep is shown as it was written", () => {
+  for (const nesting of ["> ", "- "]) {
+    const { all, text } = read(`${nesting.repeat(200)}deep`);
+    expect(text).toContain("deep");
+    expect(all.length).toBeLessThan(200);
+  }
+  const many = `${"> ".repeat(20_000)}deep`;
+  expect(read(many).text).toBe(many);
+});
+
+test("E6 an entity with the name of a function stays as it was written", () => {
+  expect(read("&valueOf; &toString; &amp;").text).toBe("&valueOf; &toString; &");
+});

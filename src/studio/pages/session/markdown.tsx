@@ -57,14 +57,37 @@ export function chunksOf(text: string): readonly string[] {
 }
 
 /** The elements of a text. */
-export const markdown = (text: string): ComponentChildren => blocks(new Lexer({ gfm: true }).lex(shown(text)));
+export function markdown(text: string): ComponentChildren {
+  const safe = shown(text);
+  try {
+    return blocks(new Lexer({ gfm: true }).lex(safe));
+  } catch {
+    return <p class="unread">{safe}</p>; // Nested so deep that the lexer has no stack left.
+  }
+}
 
 const Chunk = memo(function Chunk({ text }: { readonly text: string }): JSX.Element {
   return <>{markdown(text)}</>;
 });
 
-const blocks = (tokens: readonly Token[] | undefined): ComponentChildren => (tokens ?? []).map(block);
-const inlines = (tokens: readonly Token[] | undefined): ComponentChildren => (tokens ?? []).map(inline);
+const blocks = (tokens: readonly Token[] | undefined): ComponentChildren => nested(tokens, block);
+const inlines = (tokens: readonly Token[] | undefined): ComponentChildren => nested(tokens, inline);
+
+/** What is deeper stays as it was written: a page has no stack for thousands of elements in each other. */
+const DEPTH_MAX = 50;
+let depth = 0;
+function nested(
+  tokens: readonly Token[] = [],
+  draw: (token: Token, n: number) => ComponentChildren,
+): ComponentChildren {
+  if (depth >= DEPTH_MAX) return tokens.map(({ raw }) => raw).join("");
+  depth++;
+  try {
+    return tokens.map(draw);
+  } finally {
+    depth--;
+  }
+}
 
 function block(token: Token, n: number): ComponentChildren {
   switch (token.type) {
@@ -185,11 +208,11 @@ function link(href: string, children: ComponentChildren, n: number): ComponentCh
   );
 }
 
-const NAMED: { readonly [name: string]: string } = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+const NAMED = new Map(Object.entries({ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" }));
 /** The lexer decodes some entities itself, so this spells out also what it has decoded. */
 function decoded(text: string): string {
   const plain = text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,8}));/gi, (all, decimal, hex, name) => {
-    if (name !== undefined) return NAMED[name] ?? all;
+    if (name !== undefined) return NAMED.get(name) ?? all;
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
     return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : all;
   });

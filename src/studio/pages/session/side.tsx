@@ -152,7 +152,7 @@ function About({ id, view, children, isGone }: SideProps): JSX.Element {
             {children.map(({ id: child, label, state, lastWords }) => (
               <li key={child}>
                 <Link to="session" id={child}>
-                  <Text>{label ?? (plainWords(lastWords ?? "", 60) || child)}</Text>
+                  <Text>{label || plainWords(lastWords ?? "", 60) || child}</Text>
                 </Link>
                 <Badge state={state} />
               </li>
@@ -188,8 +188,7 @@ function Label({ id, label = "" }: { readonly id: string; readonly label?: strin
   const [typed, setTyped] = useState(label);
   const { run, failure, isBusy } = useAction();
   useEffect(() => setTyped(label), [label]);
-  // The server cannot take a label away.
-  const isSame = typed.trim() === label || typed.trim() === "";
+  const isSame = typed.trim() === label;
   return (
     <form
       class="label-form"

@@ -46,6 +46,17 @@ test("E6: usage begins with the step that the time begins in", () => {
   expect(steps).toEqual([HOUR, 2 * HOUR]);
 });
 
+test("E6: usage of a time that is too long for a chart has only the steps with turns", () => {
+  const until = 253_402_300_799_999;
+  const rows = [row(HOUR, "small", 1), row(90 * HOUR, "small", 2), row(90 * HOUR, "large", 3)];
+  const { steps, series } = stacked(report(rows, { since: 1, until }), "turns");
+  expect(steps).toEqual([HOUR, 90 * HOUR]);
+  expect(series.map(({ values }) => values)).toEqual([
+    [0, 3],
+    [1, 2],
+  ]);
+});
+
 test("E6: usage joins the smallest of many models, so that each has a colour", () => {
   const rows = Array.from({ length: 9 }, (_, nth) => row(0, `model-${nth}`, 10 - nth));
   const { series } = stacked(report(rows), "turns");

@@ -54,9 +54,13 @@ export function stacked({ rows, since, until, stepMs }: UsageReport, measure: Me
   return { steps, series };
 }
 
-/** The server gives only steps with turns. A chart also has the empty ones. */
+/** The most steps that a chart can show. */
+const STEPS_MAX = 1_000;
+
+/** The server gives only steps with turns. A chart also has the empty ones, unless the time is too long for it. */
 function stepsOf(rows: readonly Row[], since: number, until: number, stepMs: number): readonly number[] {
   const known = rows.map(({ at }) => at);
+  if ((until - since) / stepMs > STEPS_MAX) return [...new Set(known)].sort((a, b) => a - b);
   const anchor = known[0] ?? since;
   const first = Math.min(anchor - Math.floor((anchor - since) / stepMs) * stepMs, ...known);
   const steps: number[] = [];
