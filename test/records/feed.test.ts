@@ -155,7 +155,7 @@ onEveryStore("S11 owner, tag and `latest` choose facts, and the cursor of any of
   for (const [id, given] of Object.entries(marks)) await (await runtime.session(id, given)).turn("One.").result();
   const late = other.observe({ after: "latest" });
   const next = late.next(); // It begins here.
-  await ticks(10);
+  await allNow(other); // So the feed has asked for the latest fact.
   await (await runtime.session("b")).turn("Two.").result();
   const told = async (options: Observe) => (await allNow(other, options)).map(inShort);
   const turn = (id: string) => [`${id} accepted`, `${id} committed turn`];
