@@ -200,6 +200,9 @@ export function operationsOf(plugin: string, part: unknown): readonly OwnedOpera
     if (!isOperationName(name)) wrong(`${JSON.stringify(name)} cannot be the name of an operation`);
     if (operation === undefined || !(operation.kind in POWERS) || typeof operation.spec?.run !== "function")
       return wrong(`the operation ${name} was not made with query, command or task`);
+    for (const field of ["input", "output"] as const)
+      if (operation.spec[field] !== undefined && !isStandard(operation.spec[field]))
+        wrong(`the ${field} of the operation ${name} must be a Standard Schema, such as z.object({ … })`);
     return { plugin, name, operation };
   });
 }

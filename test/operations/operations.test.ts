@@ -182,6 +182,8 @@ test.each<readonly [string, object]>([
   ["a name that cannot be one", { "a.b": { kind: "query", spec: { run: () => 1 } } }],
   ["a kind that is none", { go: { kind: "mutation", spec: { run: () => 1 } } }],
   ["nothing", { go: undefined }],
+  ["an input that is a JSON Schema", { go: { kind: "task", spec: { input: {}, run: () => 1 } } }],
+  ["an output that is no schema", { go: { kind: "query", spec: { output: "text", run: () => 1 } } }],
 ])("K13 operations that are wrong are refused when the session opens: %s", async (_, operations) => {
   const plugin = definePlugin({ id: "a/wrong", setup: () => ({ operations: operations as never }) });
   await using runtime = await running({ plugins: [plugin] });
