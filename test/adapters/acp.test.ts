@@ -144,6 +144,60 @@ describe.concurrent("bowline acp", () => {
     await editor.leave();
   });
 
+  test("E5 a cancel right after its prompt, and a cancelled request, end the turn", async () => {
+    const { cwd } = appFolder();
+    const editor = await edit(APP, cwd);
+    const id = await editor.create();
+    const early = editor.prompt(id, "slow");
+    await editor.cancel(id);
+    expect(await early).toMatchObject({ stopReason: "cancelled" });
+
+    const request = new AbortController();
+    const prompt = editor.connection.agent.request(
+      methods.agent.session.prompt,
+      { sessionId: id, prompt: [{ type: "text", text: "slow" }] },
+      { cancellationSignal: request.signal },
+    );
+    await editor.until(() => editor.screen.shown.includes("agent_message: One, "));
+    request.abort();
+    expect(await prompt).toMatchObject({ stopReason: "cancelled" });
+    await editor.leave();
+  });
+
+  test("E5 a client that disappears in mid-turn cancels nothing, and the next process ends the turn", async () => {
+    const { cwd, go } = appFolder();
+    const editor = await edit(APP, cwd);
+    const id = await editor.create();
+    editor.prompt(id, "slow").catch(() => {});
+    await editor.until(() => editor.screen.shown.includes("agent_message: One, "));
+    editor.program.child.stdout?.destroy();
+    expect(await editor.leave()).toBe(0);
+
+    const later = await edit(APP, cwd);
+    await later.load(id);
+    go();
+    await later.until(() => later.screen.shown.includes("agent_message: One, two."));
+    expect(later.screen.notices).toEqual([]);
+    await later.leave();
+  });
+
+  test("E5 a second client that loads in mid-turn gets the text so far, the rest, and what the first one sends", async () => {
+    const { cwd, go } = appFolder();
+    const [first, second] = [await edit(APP, cwd), await edit(APP, cwd)];
+    const id = await first.create();
+    const prompt = first.prompt(id, "slow");
+    await first.until(() => first.screen.shown.includes("agent_message: One, "));
+    await second.load(id);
+    await second.until(() => second.screen.shown.includes("agent_message: One, "));
+    go();
+    await prompt;
+    await first.prompt(id, "bye");
+    const { texts } = await stored(cwd, id);
+    await second.until(() => conversation(second.screen.shown).length === texts.length);
+    expect(conversation(second.screen.shown)).toEqual(texts);
+    await Promise.all([first.leave(), second.leave()]);
+  });
+
   test("E5 two prompts at once run one after the other, and each gets its own answer", async () => {
     const { cwd, go } = appFolder();
     const editor = await edit(APP, cwd);
@@ -224,7 +278,7 @@ describe.concurrent("bowline acp", () => {
     await editor.leave();
   });
 
-  test("E5 a failed turn is an error with its reason, and the session goes on", async () => {
+  test("E5 a failed turn is an error with its reason, and the next prompt works", async () => {
     const { cwd } = appFolder();
     const editor = await edit(APP, cwd);
     const id = await editor.create();
@@ -266,7 +320,7 @@ describe.concurrent("bowline acp", () => {
     await editor.leave();
   });
 
-  test("E5 malformed frames get typed errors, and the connection goes on", async () => {
+  test("E5 malformed frames get typed errors, and the connection stays open", async () => {
     const program = start(["acp"]);
     const lines = () =>
       program

@@ -21,6 +21,7 @@ export function acpAgent(
   { agent, methods, RequestError, PROTOCOL_VERSION }: Sdk,
   { runtime, version, takesImages, user, log }: Serving,
 ): { readonly app: AgentApp; close(): Promise<void> } {
+  let isOver = false;
   const sessions = new Map<string, Promise<Attached>>();
   const { session } = methods.agent;
   const invalid = (problem: string) => RequestError.invalidParams(undefined, problem);
@@ -40,7 +41,7 @@ export function acpAgent(
       await opening;
     } catch (error) {
       if (sessions.get(id) === opening) sessions.delete(id);
-      throw asked(error);
+      throw error;
     }
   };
   const known = async (id: string): Promise<void> => {
@@ -51,12 +52,18 @@ export function acpAgent(
     if (found === undefined) throw unknown(id);
     return found;
   };
-  /** An error of the runtime, with its code. */
-  const asked = (error: unknown): unknown => {
-    if (error instanceof RequestError) return error;
-    const { code, hint } = faultOf(error);
-    return RequestError.internalError({ code, hint }, messageOf(error));
-  };
+  /** Answers errors of the runtime with their codes. */
+  const coded =
+    <Context, Answer>(handler: (context: Context) => Promise<Answer>) =>
+    async (context: Context): Promise<Answer> => {
+      try {
+        return await handler(context);
+      } catch (error) {
+        if (error instanceof RequestError) throw error;
+        const { code, hint } = faultOf(error);
+        throw RequestError.internalError({ code, hint }, messageOf(error));
+      }
+    };
   const failed = ({ code, reason }: Extract<TurnOutcome, { kind: "failed" }>) =>
     RequestError.internalError({ code }, reason);
   const ignored = (servers: readonly unknown[] | undefined): void => {
@@ -75,55 +82,68 @@ export function acpAgent(
       },
       authMethods: [],
     }))
-    .onRequest(session.new, async ({ client, params }) => {
-      ignored(params.mcpServers);
-      const { id } = await runtime.sessions.create();
-      await attach(client, id, false);
-      return { sessionId: id };
-    })
-    .onRequest(session.load, async ({ client, params }) => {
-      ignored(params.mcpServers);
-      await known(params.sessionId);
-      await attach(client, params.sessionId, true);
-      return {};
-    })
-    .onRequest(session.resume, async ({ client, params }) => {
-      ignored(params.mcpServers);
-      await known(params.sessionId);
-      await attach(client, params.sessionId, false);
-      return {};
-    })
-    .onRequest(session.list, async ({ params: { cwd, cursor } }) => {
-      const found = await runtime.sessions.list({ order: "activity", max: PAGE, before: cursor ?? undefined });
-      return {
-        // Sessions belong to a store and not to a folder, so they are listed for every folder.
-        sessions: found
-          .filter(({ parentId }) => parentId === undefined)
-          .map(({ id, label, lastWords, activeAt }) => ({
-            sessionId: id,
-            cwd: cwd ?? process.cwd(),
-            title: label ?? lastWords ?? null,
-            updatedAt: new Date(activeAt).toISOString(),
-          })),
-        ...(found.length < PAGE ? {} : { nextCursor: found.at(-1)?.cursor ?? null }),
-      };
-    })
-    .onRequest(session.prompt, async ({ params, signal }) => {
-      const attached = await opened(params.sessionId);
-      const input = inputOf(params.prompt, invalid);
-      // The request is also aborted when the client leaves. That cancels nothing.
-      const cancel = (): void => {
-        if (!isOver) attached.cancel().catch(log);
-      };
-      signal.addEventListener("abort", cancel, { once: true });
-      try {
-        return responseTo(await attached.prompt(input), failed);
-      } catch (error) {
-        throw asked(error);
-      } finally {
-        signal.removeEventListener("abort", cancel);
-      }
-    })
+    .onRequest(
+      session.new,
+      coded(async ({ client, params }) => {
+        ignored(params.mcpServers);
+        const { id } = await runtime.sessions.create();
+        await attach(client, id, false);
+        return { sessionId: id };
+      }),
+    )
+    .onRequest(
+      session.load,
+      coded(async ({ client, params }) => {
+        ignored(params.mcpServers);
+        await known(params.sessionId);
+        await attach(client, params.sessionId, true);
+        return {};
+      }),
+    )
+    .onRequest(
+      session.resume,
+      coded(async ({ client, params }) => {
+        ignored(params.mcpServers);
+        await known(params.sessionId);
+        await attach(client, params.sessionId, false);
+        return {};
+      }),
+    )
+    .onRequest(
+      session.list,
+      coded(async ({ params: { cwd, cursor } }) => {
+        const found = await runtime.sessions.list({ order: "activity", max: PAGE, before: cursor ?? undefined });
+        return {
+          // Sessions belong to a store and not to a folder, so they are listed for every folder.
+          sessions: found
+            .filter(({ parentId }) => parentId === undefined)
+            .map(({ id, label, lastWords, activeAt }) => ({
+              sessionId: id,
+              cwd: cwd ?? process.cwd(),
+              title: label ?? lastWords ?? null,
+              updatedAt: new Date(activeAt).toISOString(),
+            })),
+          ...(found.length < PAGE ? {} : { nextCursor: found.at(-1)?.cursor ?? null }),
+        };
+      }),
+    )
+    .onRequest(
+      session.prompt,
+      coded(async ({ params, signal }) => {
+        const attached = await opened(params.sessionId);
+        const input = inputOf(params.prompt, invalid);
+        // The request is also aborted when the client leaves. That cancels nothing.
+        const cancel = (): void => {
+          if (!isOver) attached.cancel().catch(log);
+        };
+        signal.addEventListener("abort", cancel, { once: true });
+        try {
+          return responseTo(await attached.prompt(input), failed);
+        } finally {
+          signal.removeEventListener("abort", cancel);
+        }
+      }),
+    )
     .onNotification(session.cancel, async ({ params }) => {
       const attached = await sessions.get(params.sessionId);
       await attached?.cancel();
@@ -133,7 +153,6 @@ export function acpAgent(
         isOver = true;
       });
     });
-  let isOver = false;
   const close = async (): Promise<void> => {
     for (const opening of sessions.values()) await (await opening.catch(() => undefined))?.close();
   };

@@ -66,7 +66,7 @@ export class Attached {
     this.#sending.add(sending);
     try {
       const { turnId } = await sending.finally(() => this.#sending.delete(sending));
-      // Rejects if the turn cannot run, which is no fact of the session.
+      // Rejects if the turn cannot run: the session then has no fact.
       this.#session
         .follow(turnId)
         .result()
@@ -133,8 +133,10 @@ export class Attached {
       this.#transcript.has(event.inputId);
       if (event.turnId !== undefined) this.#prompts.set(event.turnId, prompt);
     }
-    if (event.kind === "withdrawn" && event.turnId !== undefined)
-      this.#prompts.get(event.turnId)?.resolve({ kind: "withdrawn" });
+    if (event.kind === "withdrawn") {
+      this.#transcript.withdrawn(event.inputId);
+      if (event.turnId !== undefined) this.#prompts.get(event.turnId)?.resolve({ kind: "withdrawn" });
+    }
     if (event.kind === "committed" && event.by === "turn") await this.#committed(event);
   }
 
@@ -185,7 +187,10 @@ export class Attached {
     const choices = choicesOf(wait);
     const { tool, arguments: rawInput, reason } = wait;
     if (choices === undefined) {
-      const who = wait.kind === "result" ? "Its result comes from elsewhere." : "Answer it with bowline chat.";
+      const who =
+        wait.kind === "result"
+          ? "Its result comes from elsewhere."
+          : `Answer it with bowline chat --session ${wait.sessionId}.`;
       return this.#transcript.notice(`${titleOf(tool, {})} waits`, `${reason} ${who}`.trim());
     }
     const { outcome } = await client.request(

@@ -58,6 +58,10 @@ export class Transcript {
     this.#users.add(inputId);
   }
 
+  withdrawn(inputId: string): void {
+    this.#users.delete(inputId);
+  }
+
   /** A message of the user that this client did not send, or that is replayed. */
   async user(id: string, text: string): Promise<void> {
     if (text === "" || this.#users.has(id)) return;
@@ -147,7 +151,7 @@ export class Transcript {
     }
   }
 
-  /** The turn is over: its messages add what previews did not show. */
+  /** The turn has ended: its messages add what previews did not show. */
   async committed({ turnId }: Committed, messages: readonly Message[]): Promise<void> {
     if (this.#ended.has(turnId)) return; // It ended while the history was read.
     await this.#messages(messages);
