@@ -128,6 +128,7 @@ describe.concurrent("bowline acp", () => {
     expect(await first).toMatchObject({ stopReason: "cancelled" });
     expect(await second).toMatchObject({ stopReason: "cancelled" });
     await editor.leave();
+    expect(editor.screen.shown).toEqual(["agent_message: One, "]);
     expect((await stored(cwd, id)).texts).toEqual(["user_message: slow", "agent_message: One, "]);
   });
 
@@ -249,6 +250,23 @@ describe.concurrent("bowline acp", () => {
     const { texts } = await stored(cwd, id);
     expect(conversation([...later.screen.shown, "user_message: bye"]).toSorted()).toEqual([...texts].toSorted());
     await later.leave();
+  });
+
+  test("E5 kill -9 of the process that runs the turn: another client of the session gets the rest, and nothing twice", async () => {
+    const { cwd, go } = appFolder();
+    const [first, second] = [await edit(APP, cwd), await edit(APP, cwd)];
+    const id = await first.create();
+    first.prompt(id, "slow").catch(() => {});
+    await first.until(() => first.screen.shown.includes("agent_message: One, "));
+    await second.load(id);
+    await second.until(() => second.screen.shown.includes("agent_message: One, "));
+    first.program.child.kill("SIGKILL");
+    await first.program.ended;
+    go();
+    await second.until(() => second.screen.shown.includes("agent_message: One, two."));
+    await vi.waitFor(async () => expect(conversation(second.screen.shown)).toEqual((await stored(cwd, id)).texts));
+    expect(second.screen.notices).toEqual([]);
+    await second.leave();
   });
 
   test("E5 a client that leaves while a permission is asked is asked again after load, and the call runs once", async () => {
