@@ -12,9 +12,9 @@ export async function acp(io: Io, settings: Settings): Promise<number> {
   const { output, giveBack } = takeStdout(io);
   try {
     const { runtime, about, where, isDemo = false } = await openService(io, settings);
-    const { user, version } = io;
+    const { user, version, cwd: folder } = io;
     const log = (error: unknown): void => void io.stderr.write(`${explain(error, io.env)}\n`);
-    const agent = acpAgent(sdk, { runtime, version, takesImages: !isDemo, user, log });
+    const agent = acpAgent(sdk, { runtime, version, folder, takesImages: !isDemo, user, log });
     try {
       const input = Readable.toWeb(io.stdin) as ReadableStream<Uint8Array>;
       const connection = agent.app.connect(sdk.ndJsonStream(output, input));

@@ -10,6 +10,8 @@ type Sdk = typeof import("@agentclientprotocol/sdk");
 interface Serving extends Pick<Surroundings, "user" | "log"> {
   readonly runtime: Runtime;
   readonly version: string;
+  /** The folder of this process. */
+  readonly folder: string;
   /** Whether the model may take images. The models of an app are not known. */
   readonly takesImages: boolean;
 }
@@ -19,7 +21,7 @@ const PAGE = 50;
 /** An agent for one client. `close` leaves its sessions and their turns to the runtime. */
 export function acpAgent(
   { agent, methods, RequestError, PROTOCOL_VERSION }: Sdk,
-  { runtime, version, takesImages, user, log }: Serving,
+  { runtime, version, folder, takesImages, user, log }: Serving,
 ): { readonly app: AgentApp; close(): Promise<void> } {
   let isOver = false;
   const sessions = new Map<string, Promise<Attached>>();
@@ -119,7 +121,7 @@ export function acpAgent(
             .filter(({ parentId }) => parentId === undefined)
             .map(({ id, label, lastWords, activeAt }) => ({
               sessionId: id,
-              cwd: cwd ?? process.cwd(),
+              cwd: cwd ?? folder,
               title: label ?? lastWords ?? null,
               updatedAt: new Date(activeAt).toISOString(),
             })),
