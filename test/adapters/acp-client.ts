@@ -44,6 +44,12 @@ const seat = defineTool({
   input: { type: "object" },
   execute: () => question({ type: "string", enum: ["window", "aisle"] }, { text: "Which seat?" }),
 });
+const name = defineTool({
+  name: "name",
+  description: "Asks for a name.",
+  input: { type: "object" },
+  execute: () => question({ type: "string" }, { text: "Which name?" }),
+});
 const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1, reasoning: 0, unknownCalls: 0 };
 const call = (name, input = {}, nth = 0) => ({ kind: "call", callId: "same", name, input });
 let attempts = 0;
@@ -57,7 +63,7 @@ const model = {
     const isFirst = at === messages.length - 1;
     const calls = !isFirst ? []
       : said.startsWith("pay ") ? said.slice(4).split(" ").map((euros) => call("pay", { euros: Number(euros) }))
-      : said === "seat" ? [call("seat")]
+      : said === "seat" || said === "name" ? [call(said)]
       : said === "delegate" ? [call("spawn_agent", { task: "pay 7", capability: "helper" })]
       : [];
     if (said === "fail") throw new ProviderFailure({ class: "auth", message: "Your key is wrong." });
@@ -87,7 +93,7 @@ export default ({ store }) =>
   createRuntime({
     store,
     model,
-    tools: [pay, seat],
+    tools: [pay, seat, name],
     plugins: [
       approvals({ rules: [{ tool: pay, verdict: "ask", reason: "It moves money." }] }),
       subagents({ capabilities: { helper: { description: "Helps.", instructions: "Help.", tools: ["pay"] } } }),

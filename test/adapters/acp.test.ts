@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ContentBlock, methods } from "@agentclientprotocol/sdk";
+import { type ContentBlock, type McpServer, methods } from "@agentclientprotocol/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { createRuntime } from "../../src/index.ts";
 import { callsOf } from "../../src/model/message.ts";
@@ -324,6 +324,37 @@ describe.concurrent("bowline acp", () => {
     await expect(send()).rejects.toThrow(/empty/);
     await expect(send({ type: "image", data: "!", mimeType: "image/png" })).rejects.toThrow(/base64/);
     await expect(send({ type: "audio", data: "AA==", mimeType: "audio/wav" })).rejects.toThrow(/audio/);
+    await editor.leave();
+  });
+
+  test("E5 session/list has all root sessions in pages, the latest first, and no child sessions", async () => {
+    const { cwd } = appFolder();
+    const editor = await edit(APP, cwd);
+    const ids: string[] = [];
+    for (let nth = 0; nth < 51; nth++) ids.push(await editor.create());
+    await editor.prompt(ids[0] as string, "delegate");
+    const { agent } = editor.connection;
+    const first = await agent.request(methods.agent.session.list, { cwd: "/elsewhere" });
+    expect(first.sessions[0]).toMatchObject({ sessionId: ids[0], cwd: "/elsewhere", title: "You said: delegate" });
+    const rest = await agent.request(methods.agent.session.list, { cursor: first.nextCursor ?? null });
+    const listed = [...first.sessions, ...rest.sessions].map(({ sessionId }) => sessionId);
+    expect(listed.toSorted()).toEqual(ids.toSorted());
+    expect(rest.nextCursor).toBeUndefined();
+    await editor.leave();
+  });
+
+  test("E5 MCP servers of the client and questions with any answer are named to the person, and stop nothing", async () => {
+    const { cwd } = appFolder();
+    const editor = await edit(APP, cwd);
+    const { agent } = editor.connection;
+    const server: McpServer = { name: "files", command: "none", args: [], env: [] };
+    const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [server] });
+    expect(editor.program.stderr()).toContain("The MCP servers of the client are not used.");
+    const prompt = editor.prompt(sessionId, "name");
+    await editor.until(() => editor.screen.notices.includes("name waits"));
+    expect(JSON.stringify(editor.screen.updates)).toContain(`bowline chat --session ${sessionId}`);
+    await editor.cancel(sessionId);
+    expect(await prompt).toMatchObject({ stopReason: "cancelled" });
     await editor.leave();
   });
 

@@ -26,6 +26,7 @@ export interface Surroundings {
 
 const AGAIN_MS = 1_000;
 const PAGE = 200;
+const GONE = ["session.deleted", "session.unknown"];
 
 export class Attached {
   readonly #in: Surroundings;
@@ -116,9 +117,15 @@ export class Attached {
       } catch (error) {
         if (signal.aborted) return;
         this.#in.log(error);
+        if (GONE.includes(faultOf(error).code ?? "")) return this.#gone(error);
         await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
       }
     }
+  }
+
+  /** The session was deleted, so its turns cannot end. */
+  #gone(error: unknown): void {
+    for (const prompt of this.#prompts.values()) prompt.reject(error);
   }
 
   async #event(event: SessionEvent): Promise<void> {
