@@ -173,6 +173,7 @@ describe.concurrent("bowline acp", () => {
     await editor.until(() => editor.screen.shown.includes("agent_message: One, "));
     editor.program.child.stdout?.destroy();
     expect(await editor.leave()).toBe(0);
+    expect(editor.program.stderr()).not.toContain("bowline:");
 
     const later = await edit(APP, cwd);
     await later.load(id);
@@ -197,6 +198,22 @@ describe.concurrent("bowline acp", () => {
     await second.until(() => conversation(second.screen.shown).length === texts.length);
     expect(conversation(second.screen.shown)).toEqual(texts);
     await Promise.all([first.leave(), second.leave()]);
+  });
+
+  test("E5 load of an open session in mid-turn replays it, and its prompt still ends", async () => {
+    const { cwd, go } = appFolder();
+    const editor = await edit(APP, cwd);
+    const id = await editor.create();
+    const prompt = editor.prompt(id, "slow");
+    await editor.until(() => editor.screen.shown.includes("agent_message: One, "));
+    editor.screen.texts.clear();
+    await editor.load(id);
+    await editor.until(() => editor.screen.shown.includes("agent_message: One, "));
+    go();
+    expect(await prompt).toEqual({ stopReason: "end_turn" });
+    await editor.until(() => editor.screen.shown.includes("agent_message: One, two."));
+    expect(editor.screen.shown).toEqual(["user_message: slow", "agent_message: One, two."]);
+    await editor.leave();
   });
 
   test("E5 two prompts at once run one after the other, and each gets its own answer", async () => {

@@ -29,12 +29,12 @@ export function acpAgent(
   const invalid = (problem: string) => RequestError.invalidParams(undefined, problem);
   const unknown = (id: string) => RequestError.sessionNotFound(id);
 
-  /** Opens a session for the client, or takes the open one: the client then has two copies of what comes. */
+  /** Opens a session for the client. Loading an open session again is safe: its prompts still end. */
   const attach = async (client: AgentContext, id: string, isReplayed: boolean): Promise<void> => {
     const before = sessions.get(id);
     const opening = (async () => {
       await (await before?.catch(() => undefined))?.close();
-      const attached = new Attached({ runtime, client, user, log }, await runtime.session(id));
+      const attached = new Attached({ runtime, client, user, log, isOver: () => isOver }, await runtime.session(id));
       await attached.start(isReplayed);
       return attached;
     })();

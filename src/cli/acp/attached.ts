@@ -22,6 +22,8 @@ export interface Surroundings {
   readonly user: string | undefined;
   /** Writes an error to stderr. */
   log(error: unknown): void;
+  /** The client has left. */
+  isOver(): boolean;
 }
 
 const AGAIN_MS = 1_000;
@@ -55,7 +57,8 @@ export class Attached {
       await this.#transcript.open(view);
     }
     this.#follow(view.cursor).catch((error: unknown) => this.#in.log(error));
-    for (const wait of await this.#in.runtime.waits.list({ tree: this.#session.id })) this.#ask(wait.id, wait.turnId);
+    // Runs after the answer to the client's request, because before it a client can lack the session.
+    setImmediate(() => this.#askAll().catch((error: unknown) => this.#in.log(error)));
   }
 
   /** Settles when the turn of the prompt has ended and the client has all of it. */
@@ -67,14 +70,13 @@ export class Attached {
     this.#sending.add(sending);
     try {
       const { turnId } = await sending.finally(() => this.#sending.delete(sending));
-      // Rejects if the turn cannot run: the session then has no fact.
-      this.#session
-        .follow(turnId)
-        .result()
-        .catch((error: unknown) => {
-          if (faultOf(error).code === "input.withdrawn") prompt.resolve({ kind: "withdrawn" });
-          else prompt.reject(error);
-        });
+      // Rejects if the turn cannot run: the session then has no fact. After `close()` facts are not read.
+      const result = this.#in.runtime.sessions.follow(turnId).result();
+      result.then(
+        ({ outcome }) => (this.#over.signal.aborted ? prompt.resolve({ kind: "ended", outcome }) : undefined),
+        (error: unknown) =>
+          faultOf(error).code === "input.withdrawn" ? prompt.resolve({ kind: "withdrawn" }) : prompt.reject(error),
+      );
       return await prompt.promise;
     } finally {
       for (const [id, each] of this.#prompts) if (each === prompt) this.#prompts.delete(id);
@@ -115,7 +117,7 @@ export class Attached {
         }
         return;
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted || this.#in.isOver()) return;
         this.#in.log(error);
         if (GONE.includes(faultOf(error).code ?? "")) return this.#gone(error);
         await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => {});
@@ -168,6 +170,11 @@ export class Attached {
     if (event.kind === "committed" && event.by === "turn") this.#withdraw((_, turnId) => turnId === event.turnId);
   }
 
+  async #askAll(): Promise<void> {
+    if (this.#over.signal.aborted) return;
+    for (const { id, turnId } of await this.#in.runtime.waits.list({ tree: this.#session.id })) this.#ask(id, turnId);
+  }
+
   #withdraw(isIt: (id: string, turnId: string | undefined) => boolean): void {
     for (const [id, { asking, turnId }] of this.#asked)
       if (isIt(id, turnId)) {
@@ -183,7 +190,7 @@ export class Attached {
     this.#asked.set(id, { asking, turnId });
     this.#question(id, asking.signal).catch((error: unknown) => {
       // The wait stays open: another client, or `bowline chat`, can answer it.
-      if (!asking.signal.aborted && !this.#over.signal.aborted) this.#in.log(error);
+      if (!asking.signal.aborted && !this.#in.isOver()) this.#in.log(error);
     });
   }
 
