@@ -322,6 +322,24 @@ describe.concurrent("bowline acp", () => {
     await editor.leave();
   });
 
+  test("E5 a deleted session ends its prompts with an error, and other sessions work", async () => {
+    const { cwd } = appFolder();
+    const editor = await edit(APP, cwd, () => new Promise(() => {}));
+    const [gone, other] = [await editor.create(), await editor.create()];
+    const prompt = editor.prompt(gone, "pay 3");
+    prompt.catch(() => {});
+    await editor.until(() => editor.asked.length === 1);
+    await using runtime = await createRuntime({
+      store: sqlite(join(cwd, ".bowline/agent.db")),
+      model: demo(),
+      recover: "never",
+    });
+    await runtime.sessions.delete(gone);
+    await expect(prompt).rejects.toThrow();
+    expect(await editor.prompt(other, "hello")).toEqual({ stopReason: "end_turn" });
+    await editor.leave();
+  });
+
   test("E5 links and embedded texts become text, images become attachments, and bad ones are refused", async () => {
     const { cwd } = appFolder();
     const editor = await edit(APP, cwd);

@@ -65,6 +65,7 @@ export class Attached {
   async prompt(input: Input): Promise<Ended> {
     const key = `acp-${randomUUID()}`;
     const prompt = Promise.withResolvers<Ended>();
+    prompt.promise.catch(() => {}); // It can reject while the input is being sent.
     this.#prompts.set(key, prompt);
     const sending = this.#session.send(input, { key, at: "next-turn" });
     this.#sending.add(sending);
