@@ -13,10 +13,11 @@ const HELP = `Usage: bowline [chat]          talk on a terminal; from a pipe, ea
        bowline doctor          looks for damage, and for turns that are open
        bowline serve           a chat page and an HTTP API on this machine
        bowline studio          a page of sessions, turns, waits, jobs and costs; without a database, a demo
+       bowline acp             an agent for editors that speak the Agent Client Protocol, over stdin and stdout
        bowline worker          runs turns, jobs and schedules without HTTP
        bowline init <folder>   writes a small agent project; npm start serves it
 
-  --app <file>      with chat, run, serve, studio and worker: your own runtime, the default export of a module, such as
+  --app <file>      with chat, run, serve, acp, studio and worker: your own runtime, the default export of a module, such as
                     export default ({ store }) => createRuntime({ store, … }). In a chat on a terminal it is loaded again
                     when its files change, and you are asked what it waits for: approvals of calls, questions of tools
   --model <name>    <provider>/<model>, or demo; else BOWLINE_MODEL; else the offline demo
@@ -61,6 +62,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   show: async () => (await import("./show.ts")).show,
   doctor: async () => (await import("./doctor.ts")).doctor,
   serve: async () => (await import("./serve.ts")).serve,
+  acp: async () => (await import("./acp.ts")).acp,
   studio: async () => (await import("./studio.ts")).studio,
   worker: async () => (await import("./worker.ts")).worker,
   init: async () => (await import("./init.ts")).init,
@@ -87,6 +89,7 @@ const ONLY_FOR = {
 /** The other options that these commands accept. They refuse all others. */
 const TAKES: { readonly [name: string]: readonly string[] } = {
   serve: ["app", "model", "mode", "db", "json"],
+  acp: ["app", "model", "mode", "db"],
   studio: ["app", "db", "json"],
   worker: ["app", "model", "mode", "db"],
   init: [],
@@ -139,8 +142,11 @@ async function dispatch(args: readonly string[], io: Io): Promise<number> {
 }
 
 function requireApp(name: string, { app, model, mode }: Settings): void {
-  if (!["chat", "run", "serve", "studio", "worker"].includes(name))
-    throw new UsageError("--app is for chat, run, serve, studio and worker.", `Such as bowline chat --app ${app}.`);
+  if (!["chat", "run", "serve", "acp", "studio", "worker"].includes(name))
+    throw new UsageError(
+      "--app is for chat, run, serve, acp, studio and worker.",
+      `Such as bowline chat --app ${app}.`,
+    );
   if (model !== undefined) throw new UsageError("--model is not for --app.", "Set the model in the app.");
   if (mode !== undefined) throw new UsageError("--mode is not for --app.", "Set the protocol in the app.");
 }

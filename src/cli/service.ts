@@ -1,4 +1,4 @@
-// What `bowline serve` and `bowline worker` share: they open a runtime that resumes the work of other processes, and
+// What `bowline serve`, `bowline acp` and `bowline worker` share: they open a runtime that resumes the work of other processes, and
 // they stop.
 import type { Runtime } from "../index.ts";
 import type { ServerOptions } from "../server/options.ts";
@@ -11,6 +11,8 @@ interface Service {
   readonly about: string;
   readonly where?: string | undefined;
   readonly server?: ServerOptions | undefined;
+  /** The model is the offline demo. */
+  readonly isDemo?: boolean;
 }
 
 /** Opens the app's runtime or the built-in one. Loads only the code of the one it opens. */
@@ -33,7 +35,8 @@ export async function openService(io: Io, settings: Settings): Promise<Service> 
     io.stderr.write(`bowline: ${oneLine(`Turn ${turnId} cannot continue here: ${problem}`)}\n`);
   };
   const runtime = await bundledRuntime(place.open(), model, mode, "auto", lost);
-  return { runtime, about: model.isDemo ? DEMO : model.name, where: place.isFleeting ? undefined : place.shown };
+  const { isDemo, name } = model;
+  return { runtime, about: isDemo ? DEMO : name, where: place.isFleeting ? undefined : place.shown, isDemo };
 }
 
 /** A process manager and `npm start` often both send the signal. Within this time both count as one signal. */

@@ -15,7 +15,7 @@ test.each([
   [["chat", "--json"], "--json is not for chat."],
   [["sessions", "all"], "sessions takes no text."],
   [["doctor", "--db", ":memory:"], ":memory: has nothing to check."],
-  [["doctor", "--app", "agent.ts"], "--app is for chat, run, serve, studio and worker."],
+  [["doctor", "--app", "agent.ts"], "--app is for chat, run, serve, acp, studio and worker."],
   [["chat", "--app", "agent.ts", "--model", "demo"], "--model is not for --app. Set the model in the app."],
   [["chat", "--app", "agent.ts", "--mode", "code"], "--mode is not for --app. Set the protocol in the app."],
   [["run", "--mode", "cod", "hello"], 'There is no mode "cod". There are code and tools.'],

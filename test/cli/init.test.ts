@@ -165,7 +165,7 @@ test("E2 bowline init that cannot write is one line", async () => {
 test.each([
   [["init"], "init takes one folder."],
   [["init", "a", "b"], "init takes one folder."],
-  [["init", "a", "--app", "agent.ts"], "--app is for chat, run, serve, studio and worker."],
+  [["init", "a", "--app", "agent.ts"], "--app is for chat, run, serve, acp, studio and worker."],
   [["init", "a", "--db", "a.db"], "--db is not for init."],
   [["init", "a", "--port", "1"], "--port is for serve and studio."],
 ])("E2 wrong usage is one line and exit 2: %j", async (args, says) => {

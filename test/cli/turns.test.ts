@@ -357,7 +357,7 @@ test.each([
   [["turns", "--max", "1e3"], "--max is a whole number"],
   [["turns", "--full"], "--full is for show."],
   [["turns", "--prices", "nowhere.json"], "The prices in nowhere.json cannot be read: "],
-  [["turns", "--app", "agent.ts"], "--app is for chat, run, serve, studio and worker."],
+  [["turns", "--app", "agent.ts"], "--app is for chat, run, serve, acp, studio and worker."],
   [["sessions", "--max", "3"], "--max is for turns."],
   [["run", "--prices", "p.json", "hi"], "--prices is for turns, show and studio."],
   [["show"], "show takes one id"],

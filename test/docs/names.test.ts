@@ -11,7 +11,7 @@ const pages = ["README.md", ...globSync("docs/*.md")]
 
 /** Names of Node, of the web, of packages and of programs, and words of other systems in tables that compare. */
 const OTHERS = new Set(
-  `acorn ajv croner pg zod valibot npm npx node kill chmod sqlite3 pg_dump tsc dom SIGTERM SIGINT SIGKILL SIGSTOP UTC HTTP SSE DELETE
+  `acorn acpx ajv croner pg zod valibot npm npx node kill chmod sqlite3 pg_dump tsc dom SIGTERM SIGINT SIGKILL SIGSTOP UTC HTTP SSE DELETE
   setInterval setTimeout setImmediate Promise AbortController AbortSignal useChat useState UIMessage sqlite wal shm toolApproval generateText
   streamText ToolLoopAgent stopWhen isStepCount prepareStep WorkflowAgent createAgent invoke interrupt Command resume SqliteSaver thread_id
   humanInTheLoopMiddleware summarizationMiddleware beforeModel entrypoint condition awakeable Schedule Timer experimental strip types
