@@ -1,13 +1,12 @@
 // Adapters: further routes that use the protocol of an existing client, such as the chat of AI SDK UI.
 //
-// adapter-1 A route of an adapter has the same guard, caller, rights, rates and bounds on streams as those of the API.
+// adapter-1 A route of an adapter has the same guard, caller, rates and bounds on bodies and streams as those of the API.
 // adapter-2 A stream writes its state when the client reads, so a client that never reads costs no memory.
 import type { Awaitable } from "../model/awaitable.ts";
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Caller } from "./caller.ts";
-import type { Action } from "./routes.ts";
 
 /** Makes the API speak the protocol of an existing client: `serve(runtime, { adapters: [uiStream()] })`. */
 export interface Adapter {
@@ -17,10 +16,9 @@ export interface Adapter {
 
 export interface AdapterRoute {
   readonly method: "GET" | "POST" | "DELETE";
-  /** From the root of the server. `{id}` is the id of a session: the server checks that it is the caller's. */
+  /** From the root of the server. `{id}` is a parameter. */
   readonly path: string;
-  /** The right that the caller needs. Omitted: `answer` calls `caller.requireSession`, because the body has the session. */
-  readonly action?: Action;
+  /** Each answer first calls `caller.requireSession`, because the session can be in the path or in the body. */
   answer(context: AdapterContext): Awaitable<Response>;
 }
 
@@ -28,7 +26,7 @@ export interface AdapterContext {
   readonly runtime: Runtime;
   readonly caller: Caller;
   readonly request: Request;
-  /** The session of the path, or "". */
+  /** `{id}` of the path, or "". */
   readonly id: string;
   /** The JSON object of the request's body; `{}` for GET. */
   readonly body: { readonly [field: string]: unknown };

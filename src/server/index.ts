@@ -102,13 +102,10 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
         const request = req.raw;
         const caller = new Caller(await principalOf(request, checked), owners);
         requireRate(caller, route.method);
-        const id = req.param("id") ?? "";
-        if (id !== "" && !(await caller.owns(id))) throw unknown.session(id);
-        if (route.action !== undefined) await caller.requireRight(route.action, id === "" ? undefined : id);
         const body = route.method === "POST" ? await jsonOf(request, limits.bodyBytes) : {};
         const stream: AdapterContext["stream"] = (open, headers) =>
           streams.answerText(request, caller.name, open, headers);
-        return route.answer({ runtime, caller, request, id, body, stream });
+        return route.answer({ runtime, caller, request, id: req.param("id") ?? "", body, stream });
       });
   app.notFound(({ req }) => {
     throw new RuntimeError("server.route", { method: req.method, path: req.path.slice(0, 200) });
