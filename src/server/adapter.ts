@@ -30,8 +30,11 @@ export interface AdapterContext {
   readonly id: string;
   /** The JSON object of the request's body; `{}` for GET. */
   readonly body: { readonly [field: string]: unknown };
-  /** Answers with server-sent events until the iterator ends, the client leaves or the server closes. */
-  stream(open: () => AsyncIterator<string>, headers?: { readonly [name: string]: string }): Response;
+  /**
+   * Answers with server-sent events until the iterator ends, the client leaves or the server closes. Then it writes the
+   * value that `return()` of the iterator gives.
+   */
+  stream(open: () => AsyncIterator<string, string>, headers?: { readonly [name: string]: string }): Response;
 }
 
 const PATH = /^(?:\/(?:[\w.-]+|\{id\}))+$/;

@@ -23,38 +23,51 @@ interface Joined {
   leave(): void;
 }
 
-/** Asks its source for text only when the client reads. Between two texts it writes the last pushed frame. */
+/**
+ * Asks its source for text only when the client reads. If the server cuts the stream, the value of the source's
+ * `return()` is its last text, because clients of other protocols take a plain end for the end of the turn.
+ */
 class Pulled implements Pick<Reader, "next" | "push"> {
-  readonly #source: AsyncIterator<string>;
-  #asked: Promise<IteratorResult<string>> | undefined;
-  #wake: ((frame: Uint8Array | undefined) => void) | undefined;
-  #isOver = false;
+  readonly #source: AsyncIterator<string, string>;
+  #asked: Promise<Uint8Array | undefined> | undefined;
+  #waiting: PromiseWithResolvers<Uint8Array | undefined> | undefined;
+  #last: Promise<Uint8Array | undefined> | undefined;
 
-  constructor(source: AsyncIterator<string>) {
+  constructor(source: AsyncIterator<string, string>) {
     this.#source = source;
   }
 
+  /** The frame is written if the client waits for text. */
   push(frame: Uint8Array): void {
-    this.#wake?.(frame);
+    this.#waiting?.resolve(frame);
   }
 
   end(): void {
-    this.#isOver = true;
-    this.#wake?.(undefined);
-    this.#source.return?.().catch(() => {});
+    this.#last = Promise.resolve(this.#source.return?.()).then(encoded, () => undefined);
+    this.#waiting?.resolve(this.#takeLast());
   }
 
   async next(): Promise<Uint8Array | undefined> {
-    if (this.#isOver) return undefined;
-    this.#asked ??= this.#source.next();
-    const woken = new Promise<Uint8Array | undefined>((resolve) => (this.#wake = resolve));
-    const text = this.#asked.then(({ value, done }) => {
+    if (this.#last !== undefined) return this.#takeLast();
+    const waiting = Promise.withResolvers<Uint8Array | undefined>();
+    this.#waiting = waiting;
+    this.#asked ??= this.#source.next().then((result) => {
       this.#asked = undefined;
-      return done === true ? undefined : utf8.encode(value);
+      return result.done === true ? undefined : encoded(result);
     });
-    return Promise.race([text, woken]);
+    this.#asked.then(waiting.resolve, waiting.reject);
+    return waiting.promise;
+  }
+
+  async #takeLast(): Promise<Uint8Array | undefined> {
+    const last = await this.#last;
+    this.#last = Promise.resolve(undefined);
+    return last;
   }
 }
+
+const encoded = (result: { readonly value: string } | undefined): Uint8Array | undefined =>
+  result === undefined || result.value === "" ? undefined : utf8.encode(result.value);
 
 export class Streams {
   readonly #limits: typeof LIMITS;
@@ -73,7 +86,12 @@ export class Streams {
   }
 
   /** Answers with text that is made when the client reads (adapter-2). */
-  answerText(request: Request, caller: string, open: () => AsyncIterator<string>, headers: object = {}): Response {
+  answerText(
+    request: Request,
+    caller: string,
+    open: () => AsyncIterator<string, string>,
+    headers: object = {},
+  ): Response {
     return this.#answer(request, caller, { ...HEADERS, ...headers }, () => {
       const reader = new Pulled(open());
       return { reader, leave: () => reader.end() };

@@ -7,7 +7,7 @@ import { builtArgv } from "../kit/built.ts";
 import { freePort, stopAtEnd } from "../kit/programs.ts";
 import { eventually, textIn, within } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
-import { askedIn, loaded, shownBy } from "./use-chat.ts";
+import { answer, askedIn, loaded, shownBy } from "./use-chat.ts";
 
 const TOKEN = "0123456789abcdef";
 const headers = { authorization: `Bearer ${TOKEN}` };
@@ -28,14 +28,9 @@ interface Shows {
 const ADAPTERS: { readonly [name: string]: (url: string, session: string) => Promise<Shows> } = {
   "useChat (UI message stream)": async (url, session) => {
     const chat = await loaded(url, session, headers);
-    const settled = (): Promise<unknown> => eventually(() => !["submitted", "streaming"].includes(chat.status));
     return {
       send: (text) => chat.sendMessage({ text }),
-      answer: async (approved) => {
-        await chat.addToolApprovalResponse({ id: askedIn(chat) ?? "", approved });
-        await eventually(() => askedIn(chat) === undefined);
-        await settled();
-      },
+      answer: (isApproved) => answer(chat, isApproved),
       follow: () => chat.resumeStream(),
       isAsked: () => askedIn(chat) !== undefined,
       shown: () => shownBy(chat),
@@ -149,7 +144,6 @@ describe.each(Object.entries(ADAPTERS))("%s", (_, open) => {
         await late.follow();
         expect(late.shown()).toEqual(first.shown());
         await first.answer(isApproved);
-        await late.follow();
         return [first];
       },
       [...PAY, ...rest],

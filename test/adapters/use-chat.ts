@@ -5,9 +5,12 @@ import {
   type ChatState,
   type ChatStatus,
   DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithToolCalls as hasOutputs,
   lastAssistantMessageIsCompleteWithApprovalResponses as isAnswered,
   type UIMessage,
 } from "ai";
+
+import { eventually } from "../kit/reading.ts";
 
 class State implements ChatState<UIMessage> {
   status: ChatStatus = "ready";
@@ -25,7 +28,8 @@ class State implements ChatState<UIMessage> {
 
 class Chat extends AbstractChat<UIMessage> {
   constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
-    super({ ...init, state: new State(messages), sendAutomaticallyWhen: isAnswered });
+    const sendAutomaticallyWhen = (chat: { messages: UIMessage[] }) => isAnswered(chat) || hasOutputs(chat);
+    super({ ...init, state: new State(messages), sendAutomaticallyWhen });
   }
 }
 
@@ -56,3 +60,11 @@ export const askedIn = ({ messages }: { readonly messages: readonly UIMessage[] 
     if (part.type !== "dynamic-tool" || part.state !== "approval-requested") return [];
     return [part.approval.id];
   })[0];
+
+/** Answers the open question. Resolves when the turn has ended or waits again. */
+export async function answer(chat: Chat, approved: boolean): Promise<void> {
+  await chat.addToolApprovalResponse({ id: askedIn(chat) ?? "", approved });
+  const isTaken = (): boolean =>
+    chat.status === "error" || !shownBy(chat).some((each) => each.endsWith(" approval-responded"));
+  await eventually(() => isTaken() && !["submitted", "streaming"].includes(chat.status));
+}

@@ -23,6 +23,8 @@ export interface ToolItem {
   readonly name: string;
   readonly input: Json;
   readonly result?: Result;
+  /** The tool has returned, and hooks look at its result. */
+  readonly isReturned?: boolean;
 }
 
 export type Result =
@@ -38,8 +40,9 @@ export function liveItems({ id: turnId, parts }: RunningTurn): readonly Item[] {
     if (rounds.at(-1) !== round) rounds.push(round);
     const step = rounds.length - 1;
     if (part.kind !== "call") return part.text === "" ? [] : [{ kind: part.kind, step, text: part.text }];
-    const { effect, name, input, output, status } = part;
-    const call = { kind: "tool", step, id: `${turnId}/${effect}`, name, input } as const;
+    const { effect, name, input, output, status, state } = part;
+    const id = `${turnId}/${effect}`;
+    const call = { kind: "tool", step, id, name, input, isReturned: state !== "running" } as const;
     if (output === undefined || status === undefined) return [call];
     const result = RESULTS.get(output) ?? resultOf(status, projectOutput(output));
     RESULTS.set(output, result);

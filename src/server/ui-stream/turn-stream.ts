@@ -3,21 +3,24 @@
 // turn-stream-1 A client that never reads costs the state of the turn and no queue.
 // turn-stream-2 The stream ends when the turn has ended, or when all that is open waits for a person: only then clients
 //               of this protocol send an answer.
-// turn-stream-3 Every stream that the server does not cut ends with `finish`.
+// turn-stream-3 Every stream ends with `finish`, because clients take a stream without it for a success.
 import { fold } from "../../client/fold.ts";
 import type { SessionEvent } from "../../model/event.ts";
+import type { SessionId } from "../../model/ids.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { AnyWait } from "../../runtime/waits.ts";
 import { problemOf } from "../problem.ts";
 import { DONE, frameOf, type UiChunk, type UiMetadata } from "./chunks.ts";
-import { type Item, liveItems, storedItems } from "./items.ts";
+import { type Item, liveItems, storedItems, type ToolItem } from "./items.ts";
 import type { Asked, Writer } from "./writer.ts";
 
 /** How long a change waits for more changes. */
 const JOIN_MS = 20;
-/** Parking is no event. So while there are questions, the stream looks this often whether the turn is parked. */
+/** Parking is no event. So while there are questions, the stream looks this often if the turn is parked. */
 const PARKED_MS = 100;
+
+const FAILED: UiChunk = { type: "finish", finishReason: "error" };
 
 type Committed = Extract<SessionEvent, { readonly kind: "committed"; readonly by: "turn" }>;
 
@@ -27,7 +30,7 @@ export interface Followed {
   readonly turnId: string;
 }
 
-export class TurnStream implements AsyncIterator<string> {
+export class TurnStream implements AsyncIterator<string, string> {
   readonly #of: Followed;
   readonly #writer: Writer;
   readonly #events: AsyncIterator<SessionEvent>;
@@ -54,7 +57,7 @@ export class TurnStream implements AsyncIterator<string> {
     void this.#fold();
   }
 
-  async next(): Promise<IteratorResult<string>> {
+  async next(): Promise<IteratorResult<string, string>> {
     if (!this.#isStarted) {
       this.#isStarted = true;
       return { done: false, value: frameOf({ type: "start", messageId: this.#of.turnId }) };
@@ -70,15 +73,17 @@ export class TurnStream implements AsyncIterator<string> {
       }
       if (text !== "") return { done: false, value: text };
     }
-    return { done: true, value: undefined };
+    return { done: true, value: "" };
   }
 
-  async return(): Promise<IteratorResult<string>> {
+  /** The text is for a client whose stream the server cuts. */
+  async return(): Promise<IteratorResult<string, string>> {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#wake?.();
     await this.#events.return?.();
-    return { done: true, value: undefined };
+    const errorText = "The server stops. The turn continues: load the page again.";
+    return { done: true, value: [{ type: "error", errorText } as const, FAILED].map(frameOf).join("") };
   }
 
   /** turn-stream-1 */
@@ -113,12 +118,12 @@ export class TurnStream implements AsyncIterator<string> {
   async #look(): Promise<readonly UiChunk[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#end !== undefined) return this.#finish(this.#end);
-    this.#showLive();
+    const live = this.#showLive();
     if (this.#hasNews) {
       this.#hasNews = false;
       this.#waits = await this.#asked();
     }
-    const isParked = await this.#isParked();
+    const isParked = await this.#isParked(live);
     this.#writer.ask(this.#waits, isParked);
     if (!isParked) return undefined;
     this.#writer.end();
@@ -143,12 +148,14 @@ export class TurnStream implements AsyncIterator<string> {
     return waits.flatMap((wait) => askedBy(wait, sessionId, turnId) ?? []);
   }
 
-  /** turn-stream-2. The second look in a row counts, because an answer that was just given wakes the turn. */
-  async #isParked(): Promise<boolean> {
+  /** turn-stream-2 */
+  async #isParked(live: readonly Item[]): Promise<boolean> {
     clearTimeout(this.#timer);
     if (this.#waits.length === 0) return false;
+    if (this.#isAsking(live)) return true;
     const found = await this.#of.runtime.sessions.find(this.#of.sessionId);
     const isParked = found?.state === "waiting" && found.openTurn === this.#of.turnId;
+    // The second look in a row counts, because the answer that opened this stream wakes the turn.
     this.#parkedLooks = isParked ? this.#parkedLooks + 1 : 0;
     if (this.#parkedLooks > 1) {
       this.#waits = await this.#asked();
@@ -156,6 +163,16 @@ export class TurnStream implements AsyncIterator<string> {
     }
     if (!this.#isOver) this.#timer = setTimeout(() => this.#change(), PARKED_MS);
     return false;
+  }
+
+  /** Whether each open call waits for a person, or for a session below that does. */
+  #isAsking(live: readonly Item[]): boolean {
+    const open = live.filter((item) => item.kind === "tool" && item.isReturned !== true) as readonly ToolItem[];
+    const own = this.#waits.filter(({ child }) => child === undefined);
+    if (!own.every(({ tool }) => open.some(({ id }) => id === tool))) return false;
+    const children = new Set(this.#waits.flatMap(({ child }) => child ?? []));
+    const others = open.filter(({ id }) => !own.some(({ tool }) => tool === id));
+    return open.length > 0 && others.length <= children.size;
   }
 
   async #finish({ nodes, outcome }: Committed): Promise<readonly UiChunk[]> {
@@ -181,11 +198,7 @@ export class TurnStream implements AsyncIterator<string> {
 
   /** turn-stream-3 */
   #failed(error: unknown): readonly UiChunk[] {
-    const { title } = problemOf(error);
-    return [
-      { type: "error", errorText: title },
-      { type: "finish", finishReason: "error" },
-    ];
+    return [{ type: "error", errorText: problemOf(error).title }, FAILED];
   }
 }
 
@@ -196,11 +209,18 @@ function isAboutWaits(event: SessionEvent): boolean {
 
 /** The question of a wait. Undefined if it is of another turn of the session. */
 export function askedBy(wait: AnyWait, session: string, turn: string): Asked | undefined {
-  const { id, kind: wants, sessionId, turnId, jobId, callId, tool, arguments: input, reason, effect } = wait;
+  const { id, kind: wants, sessionId, path, turnId, jobId, callId, tool, arguments: input, reason, effect } = wait;
   if (sessionId === session && turnId !== turn) return undefined;
   const call = { id: callId, name: tool, input };
-  const isOwn = sessionId === session;
-  return { id, wants, call, reason, isOwn, tool: `${turnId ?? jobId}/${effect.replace(/\.w\d*$/, "")}` };
+  const child = path[path.indexOf(session as SessionId) + 1];
+  return {
+    id,
+    wants,
+    call,
+    reason,
+    ...(child === undefined ? {} : { child }),
+    tool: `${turnId ?? jobId}/${effect.replace(/\.w\d*$/, "")}`,
+  };
 }
 
 function endOf(outcome: TurnOutcome): readonly UiChunk[] {

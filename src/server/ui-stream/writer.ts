@@ -15,8 +15,8 @@ export type Shown = (TextItem & { readonly id?: string }) | ToolItem;
 export interface Asked extends Pick<OpenWait, "id" | "wants" | "call" | "reason"> {
   /** The id of the item for the call. */
   readonly tool: string;
-  /** The call is of this turn. */
-  readonly isOwn: boolean;
+  /** The child of the session, if the call is of a session below. */
+  readonly child?: string;
 }
 
 export class Writer {
@@ -73,10 +73,10 @@ export class Writer {
    * turn waits until the call is shown, unless no more previews can come.
    */
   ask(waits: readonly Asked[], isLast: boolean): void {
-    for (const { id, tool, wants, call, reason, isOwn } of waits) {
+    for (const { id, tool, wants, call, reason, child } of waits) {
       if (this.#asked.has(id)) continue;
       const isShown = this.#shown.some((each) => each.kind === "tool" && each.id === tool) || this.#others.has(tool);
-      if (!isShown && isOwn && !isLast) continue;
+      if (!isShown && child === undefined && !isLast) continue;
       if (!isShown) {
         this.#endText();
         this.#openStep(Math.max(this.#step, 0));
