@@ -1,12 +1,11 @@
 // Each adapter with the real client of its protocol: at the end the client shows what the session has.
-import { spawn } from "node:child_process";
 import type { Message, SessionView } from "bowline";
 import { createClient } from "bowline/client";
 import { describe, expect, test } from "vitest";
-import { builtArgv } from "../kit/built.ts";
-import { freePort, stopAtEnd } from "../kit/programs.ts";
+import { freePort } from "../kit/programs.ts";
 import { eventually, textIn, within } from "../kit/reading.ts";
 import { file } from "../kit/stores.ts";
+import { started } from "./serving.ts";
 import { answer, askedIn, loaded, shownBy } from "./use-chat.ts";
 
 const TOKEN = "0123456789abcdef";
@@ -53,25 +52,6 @@ function inSession({ messages }: Pick<SessionView, "messages">): readonly string
       return [`${part.name} ${result.status === "ok" ? output : "output-denied"}`];
     }),
   );
-}
-
-interface Running {
-  readonly url: string;
-  kill(): Promise<void>;
-}
-
-async function started(path: string, port: number): Promise<Running> {
-  const program = new URL("server.ts", import.meta.url).pathname;
-  const args = [...(await builtArgv()), "--disable-warning=ExperimentalWarning", program, path, String(port)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const exit = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const kill = async (): Promise<void> => {
-    child.kill("SIGKILL");
-    await exit;
-  };
-  stopAtEnd(kill);
-  await within(new Promise((resolve) => child.stdout?.once("data", resolve)), 20_000);
-  return { url: `http://127.0.0.1:${port}`, kill };
 }
 
 const COUNTED = `text: ${Array.from({ length: 60 }, (_, nth) => `${nth} `).join("")}`;
@@ -129,6 +109,20 @@ describe.each(Object.entries(ADAPTERS))("%s", (_, open) => {
       await client.follow();
       return [client];
     }, COUNT));
+
+  test("E5 a client that joins a parked turn shows what the session has, and can answer", () =>
+    story(
+      async ({ load }) => {
+        const first = await load();
+        await first.send("Pay.");
+        const late = await load();
+        await late.follow();
+        expect(late.shown()).toEqual(first.shown());
+        await late.answer(true);
+        return [late];
+      },
+      [...PAY, 'pay "paid"', "text: I asked."],
+    ));
 
   test.each([
     [true, ['pay "paid"', "text: I asked."]],

@@ -1,7 +1,8 @@
 /**
- * A server that a test kills: `node server.ts <database> <port>`, with all adapters. `Count` calls a tool and counts up,
+ * A server that a test kills: `node server.ts <database> <port> [<script of a page>]`, with all adapters. `Count` calls a tool and counts up,
  * a word at a time. `Pay` thinks, speaks and asks before it pays.
  */
+import { readFileSync } from "node:fs";
 import { setTimeout as passed } from "node:timers/promises";
 import { createRuntime, defineTool } from "bowline";
 import { approvals } from "bowline/plugins/approvals";
@@ -10,7 +11,7 @@ import { uiStream } from "bowline/server/ui-stream";
 import { sqlite } from "bowline/stores/sqlite";
 import { both, calls, says, thinks } from "bowline/testing";
 
-const [path = "", port = ""] = process.argv.slice(2);
+const [path = "", port = "", script] = process.argv.slice(2);
 
 interface Read {
   readonly role: string;
@@ -31,7 +32,7 @@ const model = {
     if (isFirst) return yield* calls("work");
     for (let nth = 0; nth < 60; nth++) {
       yield { kind: "text", delta: `${nth} ` } as const;
-      await passed(10);
+      await passed(words.includes("slowly") ? 100 : 10);
     }
     yield* says().slice(-1);
   },
@@ -48,6 +49,14 @@ const ask = { tool: "pay", verdict: "ask", reason: "It moves money." } as const;
 const runtime = await createRuntime({
   ...{ store: sqlite(path), model, tools: [work, pay], plugins: [approvals({ rules: [ask] })] },
 });
-const server = serve(runtime, { token: "0123456789abcdef", adapters: [uiStream()] });
+const html = `<!doctype html><title>Chat</title><link rel="icon" href="data:,"><div id="app"></div><script type="module" src="/page.js"></script>`;
+const page =
+  script === undefined
+    ? {}
+    : {
+        "/": { type: "text/html", body: html },
+        "/page.js": { type: "text/javascript", body: readFileSync(script, "utf8") },
+      };
+const server = serve(runtime, { token: "0123456789abcdef", adapters: [uiStream()], page });
 const { url } = await server.listen({ port: Number(port) });
 process.stdout.write(`${url}\n`);

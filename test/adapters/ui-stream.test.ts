@@ -39,7 +39,7 @@ test("E5 useChat shows retried attempts once, approvals of the session and of it
     'work "worked"',
     'pay "paid"',
     'delegate "Here."',
-    'ping "pong"',
+    'ping "Pong."',
     'pay "answered"', // The call of the child.
     "text: All done.",
   ]);

@@ -69,7 +69,7 @@ async function send(context: AdapterContext, sent: Extract<Sent, { kind: "messag
 
 async function answer(context: AdapterContext, sent: Extract<Sent, { kind: "answers" }>): Promise<Response> {
   const { runtime, caller } = context;
-  const { session, turn, answers, shown, asked, others } = sent;
+  const { session, turn, answers, shown, asked, others, isAside } = sent;
   await caller.requireSession(session, "read");
   if ((await runtime.turns.find(turn))?.sessionId !== session) throw new RuntimeError("turn.unknown", { turnId: turn });
   const waits = await runtime.waits.list({ tree: session });
@@ -81,7 +81,7 @@ async function answer(context: AdapterContext, sent: Extract<Sent, { kind: "answ
     await runtime.waits.resolve({ id: wait.id }, each.answer, by === undefined ? {} : { by });
   }
   const writer = new Writer(shown);
-  writer.assume(asked, others);
+  writer.assume(asked, others, isAside);
   return follow(context, session, turn, writer);
 }
 

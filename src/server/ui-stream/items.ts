@@ -4,11 +4,12 @@
 import type { RunningTurn } from "../../client/fold.ts";
 import type { Json } from "../../model/json.ts";
 import type { Message, ToolResultPart, ToolStatus } from "../../model/message.ts";
-import { projectOutput, type ToolOutput } from "../../model/tool.ts";
+import { projectOutput, statusOf, type ToolOutput } from "../../model/tool.ts";
+import type { OpenTurn } from "../../model/view.ts";
 
 export type Item = TextItem | ToolItem;
 
-/** Text that comes in one piece. `step` counts the rounds of the turn, from 0. */
+/** Text that comes in one piece. `step` counts the rounds that show something, from 0. */
 export interface TextItem {
   readonly kind: "text" | "reasoning";
   readonly step: number;
@@ -36,10 +37,11 @@ export type Result =
 export function liveItems({ id: turnId, parts }: RunningTurn): readonly Item[] {
   const rounds: string[] = [];
   return parts.flatMap((part): readonly Item[] => {
+    if (part.kind !== "call" && part.text === "") return [];
     const round = part.effect.slice(0, part.effect.indexOf("."));
     if (rounds.at(-1) !== round) rounds.push(round);
     const step = rounds.length - 1;
-    if (part.kind !== "call") return part.text === "" ? [] : [{ kind: part.kind, step, text: part.text }];
+    if (part.kind !== "call") return [{ kind: part.kind, step, text: part.text }];
     const { effect, name, input, output, status, state } = part;
     const id = `${turnId}/${effect}`;
     const call = { kind: "tool", step, id, name, input, isReturned: state !== "running" } as const;
@@ -52,15 +54,25 @@ export function liveItems({ id: turnId, parts }: RunningTurn): readonly Item[] {
 /** A stream reads the items of its turn many times per second. */
 const RESULTS = new WeakMap<ToolOutput, Result>();
 
+/** The items of the recorded part of an open turn. */
+export function openItems({ id: turnId, messages, calls }: OpenTurn): readonly Item[] {
+  return storedItems(turnId, messages).map((item) => {
+    const call = item.kind === "tool" ? calls.find(({ effect }) => item.id === `${turnId}/${effect}`) : undefined;
+    if (call?.output === undefined) return item;
+    return { ...item, result: resultOf(statusOf(call.output), projectOutput(call.output)) };
+  });
+}
+
 /** The items of a turn from its messages. */
 export function storedItems(turnId: string, messages: readonly Message[]): readonly Item[] {
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.kind === "toolResult"));
   const items: Item[] = [];
-  let step = -1;
+  let round = 0;
   for (const { role, parts } of messages) {
     if (role !== "assistant") continue;
-    step++;
+    round++;
     let calls = 0;
+    const step = (items.at(-1)?.step ?? -1) + 1;
     for (const part of parts) {
       const last = items.at(-1);
       if (part.kind === "text" || part.kind === "reasoning") {
@@ -73,7 +85,7 @@ export function storedItems(turnId: string, messages: readonly Message[]): reado
         const { callId, name, input } = part;
         const at = results.findIndex((each) => each.callId === callId);
         const [found] = at < 0 ? [] : results.splice(at, 1); // A provider can repeat an id in a later round.
-        const id = `${turnId}/r${step + 1}.call.${calls++}`;
+        const id = `${turnId}/r${round}.call.${calls++}`;
         const call = { kind: "tool", step, id, name, input } as const;
         items.push(found === undefined ? call : { ...call, result: resultOf(found.status, found.parts) });
       }

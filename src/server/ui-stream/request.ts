@@ -25,6 +25,8 @@ export type Sent = { readonly session: string } & (
       readonly shown: readonly Shown[];
       readonly asked: readonly string[];
       readonly others: readonly string[];
+      /** The last step has only calls of other sessions. */
+      readonly isAside: boolean;
     }
 );
 
@@ -74,11 +76,17 @@ function answersIn(turn: string, parts: readonly Fields[]): Omit<Extract<Sent, {
   const shown: Shown[] = [];
   const [answers, asked, others]: [Answer[], string[], string[]] = [[], [], []];
   let step = -1;
+  let isAside = false; // Until the step has an item of the turn.
+  const show = (item: Shown): void => {
+    if (isAside) step++;
+    isAside = false;
+    shown.push({ ...item, step });
+  };
   for (const part of parts) {
     const { type, text, toolCallId: id, toolName, input, state } = part;
-    if (type === "step-start") step++;
+    if (type === "step-start") isAside = true;
     if ((type === "text" || type === "reasoning") && typeof text === "string" && text !== "")
-      shown.push({ kind: type, step, text });
+      show({ kind: type, step, text });
     if (!isId(id) || !/^(?:dynamic-tool$|tool-)/.test(type as string)) continue;
     const result = resultIn(part);
     const approval = isObject(part.approval) ? part.approval : {};
@@ -90,11 +98,11 @@ function answersIn(turn: string, parts: readonly Fields[]): Omit<Extract<Sent, {
     if (result?.kind === "output") answers.push({ tool: id, answer: { value: result.output } });
     if (result?.kind === "error") answers.push({ tool: id, answer: { error: result.text } });
     const item = { kind: "tool", step, id, name: String(toolName), input: input as Json } as const;
-    if (id.startsWith(`${turn}/`)) shown.push(result === undefined ? item : { ...item, result });
+    if (id.startsWith(`${turn}/`)) show(result === undefined ? item : { ...item, result });
     else if (result === undefined) others.push(id);
   }
   if (answers.length === 0) return invalid("the last message is of the assistant and answers nothing");
-  return { kind: "answers", turn, answers, shown, asked, others };
+  return { kind: "answers", turn, answers, shown, asked, others, isAside };
 }
 
 function resultIn({ state, output, errorText }: Fields): Result | undefined {

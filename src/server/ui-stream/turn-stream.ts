@@ -12,7 +12,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import type { AnyWait } from "../../runtime/waits.ts";
 import { problemOf } from "../problem.ts";
 import { DONE, frameOf, type UiChunk, type UiMetadata } from "./chunks.ts";
-import { type Item, liveItems, storedItems, type ToolItem } from "./items.ts";
+import { type Item, liveItems, openItems, storedItems, type ToolItem } from "./items.ts";
 import type { Asked, Writer } from "./writer.ts";
 
 /** How long a change waits for more changes. */
@@ -126,6 +126,8 @@ export class TurnStream implements AsyncIterator<string, string> {
     const isParked = await this.#isParked(live);
     this.#writer.ask(this.#waits, isParked);
     if (!isParked) return undefined;
+    const calls = live.filter((item) => item.kind === "tool");
+    this.#writer.hold(calls.filter(({ isReturned, result }) => isReturned === true && result === undefined));
     this.#writer.end();
     return [{ type: "finish", finishReason: "tool-calls" }];
   }
@@ -140,6 +142,12 @@ export class TurnStream implements AsyncIterator<string, string> {
     const items = liveItems(turn);
     if (this.#writer.show(items, this.#isReplay)) this.#isReplay = false;
     return items;
+  }
+
+  /** A turn that was parked before this stream began has no previews. */
+  async #showParked(): Promise<void> {
+    const { openTurn } = await this.#of.runtime.sessions.get(this.#of.sessionId);
+    if (openTurn?.id === this.#of.turnId) this.#writer.show(openItems(openTurn), true);
   }
 
   async #asked(): Promise<readonly Asked[]> {
@@ -159,7 +167,10 @@ export class TurnStream implements AsyncIterator<string, string> {
     this.#parkedLooks = isParked ? this.#parkedLooks + 1 : 0;
     if (this.#parkedLooks > 1) {
       this.#waits = await this.#asked();
-      if (this.#waits.length > 0) return true;
+      if (this.#waits.length > 0) {
+        if (live.length === 0) await this.#showParked();
+        return true;
+      }
     }
     if (!this.#isOver) this.#timer = setTimeout(() => this.#change(), PARKED_MS);
     return false;

@@ -24,6 +24,7 @@ export class Writer {
   #step: number;
   #chunks: UiChunk[] = [];
   #texts = 0;
+  #isAside = false;
   /** The ids of questions that the client shows. */
   readonly #asked = new Set<string>();
   /** Calls of other sessions that the client shows because of a question, and whether they have a result. */
@@ -79,7 +80,7 @@ export class Writer {
       if (!isShown && child === undefined && !isLast) continue;
       if (!isShown) {
         this.#endText();
-        this.#openStep(Math.max(this.#step, 0));
+        this.#openAside();
         this.#call(tool, call.name, call.input);
         this.#others.set(tool, false);
       }
@@ -95,15 +96,24 @@ export class Writer {
       }
   }
 
+  /**
+   * Gives calls that have returned an output until hooks have looked at their results. A client sends its answers only if
+   * all other calls of the step have an output.
+   */
+  hold(calls: readonly ToolItem[]): void {
+    for (const { id } of calls) this.#result(id, { kind: "output", output: null });
+  }
+
   /** Questions and calls of other sessions that the client shows already. */
-  assume(asked: readonly string[], others: readonly string[]): void {
+  assume(asked: readonly string[], others: readonly string[], isAside: boolean): void {
+    this.#isAside = isAside;
     for (const id of asked) this.#asked.add(id);
     for (const tool of others) this.#others.set(tool, false);
   }
 
   end(): void {
     this.#endText();
-    if (this.#step >= 0) this.#chunks.push({ type: "finish-step" });
+    if (this.#step >= 0 || this.#isAside) this.#chunks.push({ type: "finish-step" });
   }
 
   #fits(nth: number, item: Item, isReplay: boolean): boolean {
@@ -152,10 +162,22 @@ export class Writer {
   }
 
   #openStep(step: number): void {
-    if (step <= this.#step) return;
+    if (step <= this.#step && !this.#isAside) return;
+    this.#isAside = false;
     if (this.#step >= 0) this.#chunks.push({ type: "finish-step" });
     this.#chunks.push({ type: "start-step" });
     this.#step = step;
+  }
+
+  /**
+   * Calls of other sessions have a separate step. A client sends the answers for its last step, and the call that waits
+   * for the other session is open.
+   */
+  #openAside(): void {
+    if (this.#isAside) return;
+    if (this.#step >= 0) this.#chunks.push({ type: "finish-step" });
+    this.#chunks.push({ type: "start-step" });
+    this.#isAside = true;
   }
 
   #endText(): void {
