@@ -1,4 +1,5 @@
 import { Action } from "./routes.js";
+import { Adapter } from "./adapter.js";
 import { Awaitable } from "../model/awaitable.js";
 import { WebhookOptions } from "../runtime/triggers/webhook-options.js";
 /** The sender of a request, and the sender's rights. */
@@ -29,6 +30,8 @@ interface ServerOptions {
   readonly page?: Page | undefined;
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
+  /** Further routes for existing clients, such as `uiStream()` for `useChat`. */
+  readonly adapters?: readonly Adapter[] | undefined;
   readonly limits?: ServerLimits | undefined;
   /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
