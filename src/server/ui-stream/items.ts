@@ -1,11 +1,11 @@
 // The items of a turn in the order of a chat: from the previews of a running turn, and from its messages.
 //
 // items-1 Both ways give the same items for the same turn, so a client that saw it live shows what a later one loads.
-import type { RunningTurn } from "../../client/fold.ts";
 import type { Json } from "../../model/json.ts";
 import type { Message, ToolResultPart, ToolStatus } from "../../model/message.ts";
 import { projectOutput, statusOf, type ToolOutput } from "../../model/tool.ts";
 import type { OpenTurn } from "../../model/view.ts";
+import type { LivePart } from "./live-turn.ts";
 
 export type Item = TextItem | ToolItem;
 
@@ -34,7 +34,7 @@ export type Result =
   | { readonly kind: "denied" };
 
 /** The items of a running turn. */
-export function liveItems({ id: turnId, parts }: RunningTurn): readonly Item[] {
+export function liveItems(turnId: string, parts: readonly LivePart[]): readonly Item[] {
   const rounds: string[] = [];
   return parts.flatMap((part): readonly Item[] => {
     if (part.kind !== "call" && part.text === "") return [];
@@ -42,11 +42,11 @@ export function liveItems({ id: turnId, parts }: RunningTurn): readonly Item[] {
     if (rounds.at(-1) !== round) rounds.push(round);
     const step = rounds.length - 1;
     if (part.kind !== "call") return [{ kind: part.kind, step, text: part.text }];
-    const { effect, name, input, output, status, state } = part;
-    const id = `${turnId}/${effect}`;
-    const call = { kind: "tool", step, id, name, input, isReturned: state !== "running" } as const;
-    if (output === undefined || status === undefined) return [call];
-    const result = RESULTS.get(output) ?? resultOf(status, projectOutput(output));
+    const { effect, output, isReturned } = part;
+    const { name, input } = part.call;
+    const call = { kind: "tool", step, id: `${turnId}/${effect}`, name, input, isReturned } as const;
+    if (output === undefined) return [call];
+    const result = RESULTS.get(output) ?? resultOf(statusOf(output), projectOutput(output));
     RESULTS.set(output, result);
     return [{ ...call, result }];
   });

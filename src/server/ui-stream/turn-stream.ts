@@ -4,7 +4,6 @@
 // turn-stream-2 The stream ends when the turn has ended, or when all that is open waits for a person: only then clients
 //               of this protocol send an answer.
 // turn-stream-3 Every stream ends with `finish`, because clients take a stream without it for a success.
-import { fold } from "../../client/fold.ts";
 import type { SessionEvent } from "../../model/event.ts";
 import type { SessionId } from "../../model/ids.ts";
 import type { TurnOutcome } from "../../model/outcome.ts";
@@ -13,6 +12,7 @@ import type { AnyWait } from "../../runtime/waits.ts";
 import { problemOf } from "../problem.ts";
 import { DONE, frameOf, type UiChunk, type UiMetadata } from "./chunks.ts";
 import { type Item, liveItems, openItems, storedItems, type ToolItem } from "./items.ts";
+import { LiveTurn } from "./live-turn.ts";
 import type { Asked, Writer } from "./writer.ts";
 
 /** How long a change waits for more changes. */
@@ -34,7 +34,7 @@ export class TurnStream implements AsyncIterator<string, string> {
   readonly #of: Followed;
   readonly #writer: Writer;
   readonly #events: AsyncIterator<SessionEvent>;
-  #view: ReturnType<typeof fold> | undefined;
+  readonly #live = new LiveTurn();
   #end: Committed | undefined;
   #failure: unknown;
   #generation = 0;
@@ -93,7 +93,7 @@ export class TurnStream implements AsyncIterator<string, string> {
         const { value, done } = await this.#events.next();
         if (done === true || this.#isOver) return;
         if (value.fact && value.kind === "committed" && value.by === "turn") this.#end = value;
-        else this.#view = fold(this.#view, value);
+        else if (!value.fact) this.#live.add(value);
         this.#hasNews ||= isAboutWaits(value);
         this.#change();
       }
@@ -133,13 +133,12 @@ export class TurnStream implements AsyncIterator<string, string> {
   }
 
   #showLive(): readonly Item[] {
-    const turn = this.#view?.turns.find(({ id }) => id === this.#of.turnId);
-    if (turn?.kind !== "running") return [];
-    if (turn.generation !== this.#generation) {
-      this.#generation = turn.generation;
+    const { generation, parts } = this.#live;
+    if (generation !== this.#generation) {
+      this.#generation = generation;
       this.#isReplay = this.#writer.hasShown;
     }
-    const items = liveItems(turn);
+    const items = liveItems(this.#of.turnId, parts);
     if (this.#writer.show(items, this.#isReplay)) this.#isReplay = false;
     return items;
   }
