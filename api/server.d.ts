@@ -4,7 +4,8 @@ import { Adapter, AdapterContext, AdapterRoute } from "./shared/server/adapter.j
 import { Caller } from "./shared/server/caller.js";
 import { JsonObject } from "./shared/model/json.js";
 import { ListenOptions, Listening } from "./shared/server/listen.js";
-import { Page, Principal, ServerLimits, ServerOptions } from "./shared/server/options.js";
+import { Page, ServerLimits, ServerOptions } from "./shared/server/options.js";
+import { Principal } from "./shared/server/principal.js";
 import { Runtime } from "./shared/runtime/runtime.js";
 interface Server {
   /** Answers a request. Mount it in Hono, Next.js, Bun, Deno or anything else that has `Request` and `Response`. */

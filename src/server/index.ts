@@ -26,7 +26,8 @@ export type { Adapter, AdapterContext, AdapterRoute } from "./adapter.ts";
 export type { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait } from "./api.ts";
 export type { Caller } from "./caller.ts";
 export type { Listening, ListenOptions } from "./listen.ts";
-export type { Page, Principal, ServerLimits, ServerOptions } from "./options.ts";
+export type { Page, ServerLimits, ServerOptions } from "./options.ts";
+export type { Principal } from "./principal.ts";
 export type { Action } from "./routes.ts";
 
 type Handler = (context: Context<RouteName>) => unknown;

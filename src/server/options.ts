@@ -4,17 +4,7 @@ import { isObject } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { WebhookOptions } from "../runtime/triggers/webhook-options.ts";
 import { type Adapter, requireAdapters } from "./adapter.ts";
-import type { Action } from "./routes.ts";
-
-/** The sender of a request, and the sender's rights. */
-export interface Principal {
-  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
-  readonly owner?: string | undefined;
-  /** The name of the caller for rate limits, and for the record of answered waits. Default: the owner. */
-  readonly name?: string | undefined;
-  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
-  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
-}
+import type { Principal } from "./principal.ts";
 
 export interface ServerOptions {
   /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */

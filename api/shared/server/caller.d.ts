@@ -1,5 +1,5 @@
 import { Action } from "./routes.js";
-import { Principal } from "./options.js";
+import { Principal } from "./principal.js";
 import { Runtime } from "../runtime/runtime.js";
 /** The owners of sessions by id. A session never changes its owner, and its id is never used again. */
 declare class Owners {

@@ -1,16 +1,7 @@
-import { Action } from "./routes.js";
 import { Adapter } from "./adapter.js";
 import { Awaitable } from "../model/awaitable.js";
+import { Principal } from "./principal.js";
 import { WebhookOptions } from "../runtime/triggers/webhook-options.js";
-/** The sender of a request, and the sender's rights. */
-interface Principal {
-  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
-  readonly owner?: string | undefined;
-  /** The name of the caller for rate limits, and for the record of answered waits. Default: the owner. */
-  readonly name?: string | undefined;
-  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
-  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
-}
 interface ServerOptions {
   /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
   readonly token?: string;
@@ -59,4 +50,4 @@ interface ServerLimits {
   /** A comment in each event stream this often keeps the connection open, in milliseconds. Default: 15,000. */
   readonly beatMs?: number | undefined;
 }
-export { Page, Principal, ServerLimits, ServerOptions };
+export { Page, ServerLimits, ServerOptions };

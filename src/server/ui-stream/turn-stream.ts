@@ -17,7 +17,7 @@ import type { Asked, Writer } from "./writer.ts";
 
 /** How long a change waits for more changes. */
 const JOIN_MS = 20;
-/** Parking is no event. So while there are questions, the stream looks this often if the turn is parked. */
+/** Parking has no event. While there are questions, the stream looks this often for a parked turn. */
 const PARKED_MS = 100;
 
 const FAILED: UiChunk = { type: "finish", finishReason: "error" };
