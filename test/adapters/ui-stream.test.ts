@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { defineTool, question } from "bowline";
 import { ProviderFailure } from "bowline/provider";
+import { serve } from "bowline/server";
 import { uiStream } from "bowline/server/ui-stream";
 import { calls, says, scripted } from "bowline/testing";
 import { expect, test } from "vitest";
@@ -237,4 +238,16 @@ test("E5 when the server closes in mid-turn, the chat gets an error", async () =
   await sent;
   expect(chat.error?.message).toMatch(/^The server stops/);
   expect((await place.runtime.sessions.find("s"))?.state).toBe("running");
+});
+
+test.each([
+  ["a name", "ui"],
+  ["something else in the list", [{}]],
+  ["a path of the API", [uiStream({ path: "/v1/chat" })]],
+  ["the same path twice", [uiStream(), uiStream()]],
+])("E5 serve() refuses adapters that are %s", async (_, wrong) => {
+  await using runtime = await running();
+  expect(() => serve(runtime, { adapters: wrong as never })).toThrow(
+    expect.objectContaining({ code: "options.invalid", details: expect.objectContaining({ option: "adapters" }) }),
+  );
 });
