@@ -1,8 +1,11 @@
 import { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait } from "./shared/server/api.js";
 import { Action } from "./shared/server/routes.js";
+import { Adapter, AdapterContext, AdapterRoute } from "./shared/server/adapter.js";
+import { Caller } from "./shared/server/caller.js";
 import { JsonObject } from "./shared/model/json.js";
 import { ListenOptions, Listening } from "./shared/server/listen.js";
-import { Page, Principal, ServerLimits, ServerOptions } from "./shared/server/options.js";
+import { Page, ServerLimits, ServerOptions } from "./shared/server/options.js";
+import { Principal } from "./shared/server/principal.js";
 import { Runtime } from "./shared/runtime/runtime.js";
 interface Server {
   /** Answers a request. Mount it in Hono, Next.js, Bun, Deno or anything else that has `Request` and `Response`. */
@@ -19,7 +22,11 @@ declare function serve(runtime: Runtime, options?: ServerOptions): Server;
 export {
   type Accepted,
   type Action,
+  type Adapter,
+  type AdapterContext,
+  type AdapterRoute,
   type Api,
+  type Caller,
   type Health,
   type InputBody,
   type ListenOptions,

@@ -8,6 +8,7 @@ import {
   asWaitId,
   asWaitKey,
   type CallId,
+  type EffectName,
   type JobId,
   type SessionId,
   type TurnId,
@@ -53,6 +54,8 @@ export interface PendingWait<K extends WaitKind = WaitKind> {
   /** The turn or the job that waits. */
   readonly turnId?: TurnId;
   readonly jobId?: JobId;
+  /** The position of the wait in the turn or the job, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
   readonly callId: CallId;
   readonly tool: string;
   /** The arguments of the call. They fit the tool's schema. */
@@ -221,9 +224,9 @@ function byOf(where: string, options: ResolveOptions): { readonly by?: string } 
 }
 
 const shown = (wait: StoredWait, now: number): AnyWait => {
-  const { id, key, sessionId, path, turnId, jobId, at, until, about } = wait;
+  const { id, key, sessionId, path, turnId, jobId, effect, at, until, about } = wait;
   const { kind, call, reason, schema, argsHash } = about;
-  const of = { callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
+  const of = { effect, callId: call.id, tool: call.name, arguments: call.input, argumentsHash: argsHash, reason };
   const times = { askedAt: at, deadline: until, ageMs: Math.max(0, now - at) };
   const view = { id, kind, sessionId, path, ...defined({ turnId, jobId }), ...of, ...defined({ schema }), ...times };
   // Not enumerable, because a list that is sent to a browser as JSON must not contain the key.

@@ -1,7 +1,7 @@
 // What one caller may see and do. To a caller, a session of another owner does not exist.
 import { RuntimeError } from "../model/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Principal } from "./options.ts";
+import type { Principal } from "./principal.ts";
 import type { Action } from "./routes.ts";
 
 /** The owners of sessions by id. A session never changes its owner, and its id is never used again. */

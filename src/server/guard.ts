@@ -6,7 +6,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { Principal, ServerOptions } from "./options.ts";
+import type { ServerOptions } from "./options.ts";
+import type { Principal } from "./principal.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
 /** Whether a host name can only be reached from this machine. */

@@ -5,6 +5,7 @@ import { RuntimeError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { validatorOf } from "../tools/validator.ts";
+import type { AdapterContext } from "./adapter.ts";
 import { Answer, type HeaderList, responseOf } from "./answer.ts";
 import type { RouteName } from "./api.ts";
 import { Uploads } from "./blobs.ts";
@@ -21,9 +22,12 @@ import { BASE, COUNT_MAX, ROUTES, type Route } from "./routes.ts";
 import { Streams } from "./streams.ts";
 import { STUDIO, studioPage } from "./studio.ts";
 
+export type { Adapter, AdapterContext, AdapterRoute } from "./adapter.ts";
 export type { Accepted, Api, Health, InputBody, NewSessionBody, Problem, PublicWait } from "./api.ts";
+export type { Caller } from "./caller.ts";
 export type { Listening, ListenOptions } from "./listen.ts";
-export type { Page, Principal, ServerLimits, ServerOptions } from "./options.ts";
+export type { Page, ServerLimits, ServerOptions } from "./options.ts";
+export type { Principal } from "./principal.ts";
 export type { Action } from "./routes.ts";
 
 type Handler = (context: Context<RouteName>) => unknown;
@@ -48,6 +52,10 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
   const uploads = new Uploads();
   const streams = new Streams(limits);
   const rates = new Rates(limits.writesPerMinute);
+  const requireRate = ({ name }: Caller, method: string): void => {
+    if (method !== "GET" && !rates.allows(name))
+      throw new RuntimeError("server.busy", { limit: "writesPerMinute", max: limits.writesPerMinute });
+  };
   const app = new Hono();
 
   app.get("/login", ({ req }) => login(req.raw, checked));
@@ -75,8 +83,7 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       const principal = route.action === "public" ? {} : await principalOf(request, checked);
       const caller = new Caller(principal, owners);
       const path = req.param() as { readonly [name: string]: string };
-      if (route.method !== "GET" && !rates.allows(caller.name))
-        throw new RuntimeError("server.busy", { limit: "writesPerMinute", max: limits.writesPerMinute });
+      requireRate(caller, route.method);
       const session = await sessionOf(runtime, caller, route, path.id);
       await caller.requireRight(route.action, session);
       const query = queryOf(route, request.url);
@@ -90,6 +97,17 @@ export function serve(runtime: Runtime, options: ServerOptions = {}): Server {
       return new Answer(JSON.stringify(answer), "application/json", route.status ?? 200) as unknown as Response;
     });
   }
+  for (const { routes } of checked.adapters ?? [])
+    for (const route of routes)
+      app.on(route.method, route.path.replace("{id}", ":id"), async ({ req }) => {
+        const request = req.raw;
+        const caller = new Caller(await principalOf(request, checked), owners);
+        requireRate(caller, route.method);
+        const body = route.method === "POST" ? await jsonOf(request, limits.bodyBytes) : {};
+        const stream: AdapterContext["stream"] = (open, headers) =>
+          streams.answerText(request, caller.name, open, headers);
+        return route.answer({ runtime, caller, request, id: req.param("id") ?? "", body, stream });
+      });
   app.notFound(({ req }) => {
     throw new RuntimeError("server.route", { method: req.method, path: req.path.slice(0, 200) });
   });

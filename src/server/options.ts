@@ -3,17 +3,8 @@ import { RuntimeError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { type Known, requireKnown } from "../model/known.ts";
 import type { WebhookOptions } from "../runtime/triggers/webhook-options.ts";
-import type { Action } from "./routes.ts";
-
-/** The sender of a request, and the sender's rights. */
-export interface Principal {
-  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
-  readonly owner?: string | undefined;
-  /** The name of the caller for rate limits, and for the record of answered waits. Default: the owner. */
-  readonly name?: string | undefined;
-  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
-  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
-}
+import { type Adapter, requireAdapters } from "./adapter.ts";
+import type { Principal } from "./principal.ts";
 
 export interface ServerOptions {
   /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
@@ -32,6 +23,8 @@ export interface ServerOptions {
   readonly page?: Page | undefined;
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
+  /** Further routes for existing clients, such as `uiStream()` for `useChat`. */
+  readonly adapters?: readonly Adapter[] | undefined;
   readonly limits?: ServerLimits | undefined;
   /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
@@ -70,7 +63,7 @@ export const LIMITS: { readonly [K in keyof ServerLimits]-?: number } = {
 
 const KNOWN: Known<ServerOptions> = {
   ...{ token: true, authorize: true, hosts: true, origins: true, webhooks: true, page: true, limits: true },
-  ...{ name: true, studio: true, onError: true },
+  ...{ name: true, studio: true, adapters: true, onError: true },
 };
 const KNOWN_LIMITS: Known<ServerLimits> = {
   ...{ bodyBytes: true, blobBytes: true, streams: true, streamsInAll: true, writesPerMinute: true },
@@ -101,6 +94,7 @@ export function checkedOptions(options: ServerOptions): ServerOptions & { readon
     if (list !== undefined && !(Array.isArray(list) && list.every((each) => typeof each === "string" && each !== "")))
       invalid(option, "it must be a list of texts");
   if (!["boolean", "undefined"].includes(typeof options.studio)) invalid("studio", "it must be true or false");
+  if (options.adapters !== undefined) requireAdapters(options.adapters);
   if (!isObject(limits)) return invalid("limits", "it must be an object");
   requireKnown("serve: limits", limits, KNOWN_LIMITS);
   for (const [option, limit] of Object.entries(limits))

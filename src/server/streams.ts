@@ -1,6 +1,7 @@
 // Server-sent events: shared sources, heartbeats and the bounds on open streams.
 import { RuntimeError } from "../model/errors.ts";
 import type { SessionEvent } from "../model/event.ts";
+import type { HeaderList } from "./answer.ts";
 import { Broadcast, type Reader, utf8 } from "./broadcast.ts";
 import type { LIMITS } from "./options.ts";
 
@@ -17,6 +18,57 @@ export interface Source {
   open(): AsyncIterator<SessionEvent>;
 }
 
+interface Joined {
+  readonly reader: Pick<Reader, "next" | "push">;
+  leave(): void;
+}
+
+/**
+ * Asks its source for text only when the client reads. If the server cuts the stream, the value of the source's
+ * `return()` is its last text, because clients of other protocols take a plain end for the end of the turn.
+ */
+class Pulled implements Pick<Reader, "next" | "push"> {
+  readonly #source: AsyncIterator<string, string>;
+  #asked: Promise<Uint8Array | undefined> | undefined;
+  #waiting: PromiseWithResolvers<Uint8Array | undefined> | undefined;
+  #last: Promise<Uint8Array | undefined> | undefined;
+
+  constructor(source: AsyncIterator<string, string>) {
+    this.#source = source;
+  }
+
+  /** The frame is written if the client waits for text. */
+  push(frame: Uint8Array): void {
+    this.#waiting?.resolve(frame);
+  }
+
+  end(): void {
+    this.#last = Promise.resolve(this.#source.return?.()).then(encoded, () => undefined);
+    this.#waiting?.resolve(this.#takeLast());
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#last !== undefined) return this.#takeLast();
+    const waiting = Promise.withResolvers<Uint8Array | undefined>();
+    this.#waiting = waiting;
+    this.#asked ??= this.#source.next().then((result) => {
+      this.#asked = undefined;
+      return result.done === true ? undefined : encoded(result);
+    });
+    this.#asked.then(waiting.resolve, waiting.reject);
+    return waiting.promise;
+  }
+
+  async #takeLast(): Promise<Uint8Array | undefined> {
+    const last = await this.#last;
+    this.#last = Promise.resolve(undefined);
+    return last;
+  }
+}
+
+const encoded = (result: { readonly value: string } | undefined): Uint8Array | undefined =>
+  result === undefined || result.value === "" ? undefined : utf8.encode(result.value);
+
 export class Streams {
   readonly #limits: typeof LIMITS;
   readonly #sources = new Map<string, Broadcast>();
@@ -30,13 +82,30 @@ export class Streams {
 
   /** Answers with the events of a source, until it ends, the client leaves or the server closes. */
   answer(request: Request, caller: string, source: Source): Response {
+    return this.#answer(request, caller, HEADERS, () => this.#join(source));
+  }
+
+  /** Answers with text that is made when the client reads (adapter-2). */
+  answerText(
+    request: Request,
+    caller: string,
+    open: () => AsyncIterator<string, string>,
+    headers: object = {},
+  ): Response {
+    return this.#answer(request, caller, { ...HEADERS, ...headers }, () => {
+      const reader = new Pulled(open());
+      return { reader, leave: () => reader.end() };
+    });
+  }
+
+  #answer(request: Request, caller: string, headers: HeaderList, join: () => Joined): Response {
     const { streams, streamsInAll, beatMs } = this.#limits;
     const open = this.#open.get(caller) ?? 0;
     if (open >= streams) throw new RuntimeError("server.busy", { limit: "streams", max: streams });
     if (this.#ends.size >= streamsInAll)
       throw new RuntimeError("server.busy", { limit: "streamsInAll", max: streamsInAll });
-    if (request.method === "HEAD") return new Response(null, { headers: HEADERS }); // A HEAD request has no body.
-    const { reader, leave } = this.#join(source);
+    if (request.method === "HEAD") return new Response(null, { headers }); // A HEAD request has no body.
+    const { reader, leave } = join();
     this.#open.set(caller, open + 1);
     const end = (): void => {
       if (!this.#ends.delete(end)) return;
@@ -65,10 +134,10 @@ export class Streams {
       },
       { highWaterMark: 1 },
     );
-    return new Response(body, { headers: HEADERS });
+    return new Response(body, { headers });
   }
 
-  #join({ name, fromNow, open }: Source): { readonly reader: Reader; leave(): void } {
+  #join({ name, fromNow, open }: Source): Joined {
     const known = this.#sources.get(name);
     const joined = known?.join(fromNow);
     if (known !== undefined && joined !== undefined) return { reader: joined, leave: () => known.leave(joined) };

@@ -1,4 +1,4 @@
-import { CallId, JobId, SessionId, TurnId, WaitId } from "../model/ids.js";
+import { CallId, EffectName, JobId, SessionId, TurnId, WaitId } from "../model/ids.js";
 import { Json, JsonObject } from "../model/json.js";
 import { WaitKind } from "../model/wait.js";
 /** The answer to `approval`. Also the answer to `interrupted`, with only `approved` and `reason`. */
@@ -32,6 +32,8 @@ interface PendingWait<K extends WaitKind = WaitKind> {
   /** The turn or the job that waits. */
   readonly turnId?: TurnId;
   readonly jobId?: JobId;
+  /** The position of the wait in the turn or the job, such as `r1.call.0.w`. */
+  readonly effect: EffectName;
   readonly callId: CallId;
   readonly tool: string;
   /** The arguments of the call. They fit the tool's schema. */

@@ -1,15 +1,7 @@
-import { Action } from "./routes.js";
+import { Adapter } from "./adapter.js";
 import { Awaitable } from "../model/awaitable.js";
+import { Principal } from "./principal.js";
 import { WebhookOptions } from "../runtime/triggers/webhook-options.js";
-/** The sender of a request, and the sender's rights. */
-interface Principal {
-  /** Only sessions of this owner exist for the caller, and new sessions get it. Omitted: all sessions. */
-  readonly owner?: string | undefined;
-  /** The name of the caller for rate limits, and for the record of answered waits. Default: the owner. */
-  readonly name?: string | undefined;
-  /** Default: everything. `session` is omitted for lists and for a session that does not exist yet. */
-  readonly may?: ((action: Exclude<Action, "public">, session?: string) => Awaitable<boolean>) | undefined;
-}
 interface ServerOptions {
   /** One secret for one user, as `Authorization: Bearer …`: at least 16 characters. An `undefined` here is an error. */
   readonly token?: string;
@@ -29,6 +21,8 @@ interface ServerOptions {
   readonly page?: Page | undefined;
   /** Mounts the studio at `/studio/`. Default: false. */
   readonly studio?: boolean | undefined;
+  /** Further routes for existing clients, such as `uiStream()` for `useChat`. */
+  readonly adapters?: readonly Adapter[] | undefined;
   readonly limits?: ServerLimits | undefined;
   /** Receives each error for which the server could not answer a request. Default: prints it on stderr. */
   readonly onError?: ((error: unknown, request: Request) => void) | undefined;
@@ -56,4 +50,4 @@ interface ServerLimits {
   /** A comment in each event stream this often keeps the connection open, in milliseconds. Default: 15,000. */
   readonly beatMs?: number | undefined;
 }
-export { Page, Principal, ServerLimits, ServerOptions };
+export { Page, ServerLimits, ServerOptions };
