@@ -138,17 +138,21 @@ export function acpAgent(
         const cancel = (): void => {
           if (!isOver) attached.cancel().catch(log);
         };
-        signal.addEventListener("abort", cancel, { once: true });
+        const prompt = attached.prompt(input);
+        if (signal.aborted)
+          cancel(); // The client was quicker than the opening of the session.
+        else signal.addEventListener("abort", cancel, { once: true });
         try {
-          return responseTo(await attached.prompt(input), failed);
+          return responseTo(await prompt, failed);
         } finally {
           signal.removeEventListener("abort", cancel);
         }
       }),
     )
     .onNotification(session.cancel, async ({ params }) => {
-      const attached = await sessions.get(params.sessionId);
-      await attached?.cancel();
+      // A prompt that arrived just before must reach its session first. Otherwise the cancel would find no turn.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      await (await sessions.get(params.sessionId))?.cancel();
     })
     .onConnect((connection) => {
       connection.signal.addEventListener("abort", () => {

@@ -75,6 +75,7 @@ export async function usageOf(core: Core, page: UsagePage): Promise<UsageReport>
   requireOptions("usage", page, PAGE);
   const { until = core.world.now() } = page;
   const { since = until - DAY_MS, owner } = page;
+  const end = page.until ?? until + 1; // A turn that has started in this millisecond counts.
   for (const [option, value] of Object.entries({ since, until })) {
     const problem = "it must be a time in milliseconds";
     if (!Number.isFinite(value)) throw new RuntimeError("options.invalid", { option, problem });
@@ -93,7 +94,7 @@ export async function usageOf(core: Core, page: UsagePage): Promise<UsageReport>
       const at = record.startedAt ?? record.endedAt;
       if (at === undefined) continue; // It has not ended.
       older = at < since ? older + 1 : 0;
-      if (at < since || at >= until || (owner !== undefined && stored.owner !== owner)) continue;
+      if (at < since || at >= end || (owner !== undefined && stored.owner !== owner)) continue;
       const { model = UNKNOWN_MODEL, sessionId } = record;
       const step = Math.floor(at / stepMs) * stepMs;
       const row = rows.get(`${step} ${model}`) ?? { ...newSum(), at: step, model };

@@ -101,11 +101,12 @@ export async function cancel(
   reason = "The turn that wanted it was stopped.",
 ): Promise<CancelAnswer> {
   const session = asSessionId(id);
-  const target = turn === undefined ? (await store.load(session))?.openTurn : asTurnId(turn);
   if (turn === undefined) {
     for (const { id: input } of await store.inputs.list(session)) await store.inputs.withdraw(session, { id: input });
     readers.hinted(session);
   }
+  // Looks for the open turn after the inputs: a turn that opens meanwhile has taken one of them and must end too.
+  const target = turn === undefined ? (await store.load(session))?.openTurn : asTurnId(turn);
   if (target === undefined) return { kind: "unknown" };
   const request = { requestId: world.id("can"), reason, at: world.now() };
   const answer = await store.cancel(target, request, session);
