@@ -1,16 +1,15 @@
 // The studio's pages of jobs, schedules, usage, plugins and health in a real browser, with a runtime in this process.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { createRuntime, defineTrigger, type Runtime } from "bowline";
 import { definePlugin } from "bowline/plugin";
 import { approvals } from "bowline/plugins/approvals";
 import { type Listening, serve } from "bowline/server";
 import { memory } from "bowline/stores/memory";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { echo } from "../kit/models.ts";
 import { complaints, describeBrowser, expectComplaints, person } from "./browser.ts";
+import { faultsOf } from "./studio.ts";
 
 const mail = defineTrigger({ name: "mail.received", payload: z.object({ from: z.string() }) });
 const crew = definePlugin({
@@ -71,15 +70,6 @@ async function visit(hash: string, options: BrowserContextOptions = {}, user = "
   const page = await ann.tab(`${server.url}/studio/${hash}`);
   await page.locator("main h1").waitFor();
   return { page, [Symbol.asyncDispose]: () => ann[Symbol.asyncDispose]() };
-}
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
-  violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ": " + target.join(" "))))`;
-async function faultsOf(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  const isWide = await page.evaluate<boolean>("document.documentElement.scrollWidth > innerWidth");
-  return [...(await page.evaluate<string[]>(RUN_AXE)), ...(isWide ? ["The page is wider than the window."] : [])];
 }
 
 async function newJob(label: string): Promise<string> {
